@@ -1,0 +1,25 @@
+import { defineConfig } from "vitest/config";
+
+const onStack = {
+  globalSetup: ["e2e/stack/vitest-global-setup.ts"],
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+};
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
+          exclude: ["**/*.int.test.ts", "e2e/*.test.ts", "e2e/faults/**", "node_modules/**"],
+        },
+      },
+      {
+        test: { name: "integration", include: ["{apiserver,operator,shared}/**/*.int.test.ts"], ...onStack },
+      },
+      { test: { name: "e2e", include: ["e2e/*.test.ts"], ...onStack } },
+    ],
+  },
+});
