@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { defineKind, type ObjectMeta } from "../kube/kind.ts";
+import { conditionsSchema } from "./conditions.ts";
+import { integer, objectName, observedGenerationSchema, timestamp } from "./fields.ts";
+import { GROUP, VERSION } from "./names.ts";
+import { type TransitionRule, withRules } from "./rule.ts";
+
+export const clusterAccessConditionTypes = ["Ready", "Reconciling", "Stalled"] as const;
+export type ClusterAccessConditionType = (typeof clusterAccessConditionTypes)[number];
+
+export const MIN_ACCESS_TTL_SECONDS = 600;
+export const MAX_ACCESS_TTL_SECONDS = 604_800;
+
+const clusterAccessFields = z
+  .object({
+    clusterName: objectName("Name of the Cluster, in the same namespace, that is opened."),
+    subject: z
+      .string()
+      .min(1)
+      .max(253)
+      .regex(/^[A-Za-z0-9][A-Za-z0-9@._+-]*$/)
+      .meta({
+        description: "Whom the access is for: the user's id. It becomes the user name in the cluster.",
+      }),
+    ttlSeconds: integer(
+      MIN_ACCESS_TTL_SECONDS,
+      MAX_ACCESS_TTL_SECONDS,
+      "Seconds for which the access holds, from ten minutes to seven days.",
+    ),
+    csr: z
+      .string()
+      .min(1)
+      .max(8192)
+      .regex(
+        /^-----BEGIN CERTIFICATE REQUEST-----\r?\n[A-Za-z0-9+/=\r\n]+-----END CERTIFICATE REQUEST-----\s*$/,
+      )
+      .meta({
+        description: "Certificate signing request in PEM form. The private key stays with whoever made it.",
+      }),
+  })
+  .meta({ description: "The access as it was asked for. Immutable." });
+
+export const clusterAccessTransitionRules: readonly TransitionRule<z.output<typeof clusterAccessFields>>[] = [
+  {
+    field: "",
+    code: "immutable",
+    message: "spec: an access cannot be changed; delete it and create another",
+    cel: "self == oldSelf",
+    holds: (spec, old) =>
+      spec.clusterName === old.clusterName &&
+      spec.subject === old.subject &&
+      spec.ttlSeconds === old.ttlSeconds &&
+      spec.csr === old.csr,
+  },
+];
+
+export const clusterAccessSpecSchema = withRules(clusterAccessFields, [], clusterAccessTransitionRules);
+
+export const clusterAccessStatusSchema = z
+  .object({
+    observedGeneration: observedGenerationSchema.optional(),
+    conditions: conditionsSchema(clusterAccessConditionTypes).optional(),
+    certificate: z.string().max(16_384).optional().meta({
+      description: "The signed certificate in PEM form, followed by the certificates of its issuers.",
+    }),
+    expiresAt: timestamp("When the access ends.").optional(),
+  })
+  .meta({ description: "The access as it was last observed. Written by the operator." });
+
+export type ClusterAccessSpec = z.output<typeof clusterAccessSpecSchema>;
+export type ClusterAccessStatus = z.output<typeof clusterAccessStatusSchema>;
+export interface ClusterAccess {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+  spec: ClusterAccessSpec;
+  status?: ClusterAccessStatus;
+}
+
+export const clusterAccessKind = defineKind<ClusterAccess>({
+  group: GROUP,
+  version: VERSION,
+  kind: "ClusterAccess",
+  plural: "clusteraccesses",
+  namespaced: true,
+});

@@ -1,0 +1,107 @@
+import { z } from "zod";
+import { observedGenerationSchema, reason, timestamp } from "./fields.ts";
+
+const MAX_CONDITION_MESSAGE_LENGTH = 4096;
+
+/** Longest `status.message`. */
+export const MAX_STATUS_MESSAGE_LENGTH = 1024;
+
+export const conditionStatuses = ["True", "False", "Unknown"] as const;
+export type ConditionStatus = (typeof conditionStatuses)[number];
+
+/** Reasons that Marina itself gives. The engine's own reasons are passed through as they are. */
+export type ConditionReason =
+  // things go their way
+  | "Available"
+  | "Provisioning"
+  | "Scaling"
+  | "Upgrading"
+  | "RollingOut"
+  | "Settled"
+  | "UpToDate"
+  | "Deleting"
+  | "EndpointAnswers"
+  | "PrivateEndpoint"
+  | "NoNodePools"
+  | "Applied"
+  | "Enabled"
+  | "Disabled"
+  | "FixedSize"
+  | "Issued"
+  | "Expired"
+  // something else has to happen first
+  | "WaitingForCluster"
+  | "WaitingForControlPlane"
+  | "WaitingForEndpoint"
+  | "WaitingForNodes"
+  | "WaitingForNodePools"
+  | "UpgradeInProgress"
+  | "EnginePaused"
+  | "EngineUnavailable"
+  // the platform is not well
+  | "ControlPlaneUnavailable"
+  | "EndpointUnreachable"
+  | "NodesUnhealthy"
+  // only people can help
+  | "DuplicateID"
+  | "DuplicateOrganization"
+  | "UnknownOrganization"
+  | "UnknownPlan"
+  | "UnknownVersion"
+  | "UnsupportedByClass"
+  | "RefusedByEngine"
+  | "ClassNotFound"
+  | "NoFreeSubnet"
+  | "LabelsNotPropagated"
+  | "NotConfigured"
+  | "QuotaExceeded"
+  | "TooManyAccesses";
+
+/** Conditions of one kind, as a Kubernetes list keyed by type. Same shape as the Condition of the Kubernetes API. */
+export function conditionsSchema<const Types extends readonly [string, ...string[]]>(types: Types) {
+  const condition = z
+    .object({
+      type: z.enum(types).meta({ description: "What the condition is about." }),
+      status: z.enum(conditionStatuses).meta({ description: "True, False, or Unknown." }),
+      reason: reason("Why the condition has this status, in one CamelCase word, for programs."),
+      message: z
+        .string()
+        .max(MAX_CONDITION_MESSAGE_LENGTH)
+        .meta({ description: "Why the condition has this status, in a sentence for people." }),
+      lastTransitionTime: timestamp("When the status last changed from one value to another."),
+      observedGeneration: observedGenerationSchema,
+    })
+    .meta({ description: "One aspect of the state of the object." });
+  return z
+    .array(condition)
+    .max(types.length)
+    .meta({
+      description: `Aspects of the state, one entry per type: ${types.join(", ")}.`,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["type"],
+    });
+}
+
+export interface Condition<Type extends string = string> {
+  type: Type;
+  status: ConditionStatus;
+  reason: string;
+  message: string;
+  lastTransitionTime: string;
+  observedGeneration: number;
+}
+
+/** Shortens a text to what a condition's message may hold, so that a long refusal never blocks a status write. */
+export function clipConditionMessage(message: string): string {
+  return clip(message, MAX_CONDITION_MESSAGE_LENGTH);
+}
+
+/** Shortens a text to what `status.message` may hold. */
+export function clipStatusMessage(message: string): string {
+  return clip(message, MAX_STATUS_MESSAGE_LENGTH);
+}
+
+function clip(message: string, maxLength: number): string {
+  const points = [...message];
+  return points.length <= maxLength ? message : `${points.slice(0, maxLength - 1).join("")}…`;
+}

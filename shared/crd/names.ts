@@ -1,0 +1,28 @@
+export const GROUP = "cloud.marina.dev";
+export const VERSION = "v1";
+export const API_VERSION = `${GROUP}/${VERSION}` as const;
+
+/** Public id (UUIDv7) of a Cluster, NodePool, ClusterAccess or StorageInventory; it survives backup and restore. */
+export const LABEL_ID = "cloud.marina.dev/id";
+/** The organization's id, on its Namespace `org-<id>` and on every object in it. */
+export const LABEL_ORG_ID = "cloud.marina.dev/org-id";
+export const LABEL_CLUSTER_ID = "cloud.marina.dev/cluster-id";
+export const LABEL_NODE_POOL_ID = "cloud.marina.dev/node-pool-id";
+/** Who an Event comes from: `operator`, `machine` or `hypervisor`. */
+export const LABEL_SOURCE = "cloud.marina.dev/source";
+
+/** The request that made the last change by REST; a write whose answer was lost is recognised by it. */
+export const ANNOTATION_REQUEST_ID = "cloud.marina.dev/request-id";
+/** `replace.cloud.marina.dev/<node>: <request id>` on a NodePool asks for one node to be replaced. */
+export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
+
+export const FINALIZER = "cloud.marina.dev/operator";
+
+export const MANAGER_OPERATOR = "marina-operator";
+export const MANAGER_OPERATOR_STATUS = "marina-operator-status";
+export const MANAGER_APISERVER = "marina-apiserver";
+export const MANAGER_APISERVER_NETWORK = "marina-apiserver-network";
+
+/** The ConfigMap in the platform namespace that holds the catalogue of Kubernetes versions. */
+export const VERSION_CATALOGUE_CONFIG_MAP = "kubernetes-versions";
+export const VERSION_CATALOGUE_KEY = "versions.json";

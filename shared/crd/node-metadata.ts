@@ -1,0 +1,105 @@
+import { z } from "zod";
+import { type Rule, withRules } from "./rule.ts";
+
+export const MAX_NODE_LABELS = 64;
+export const MAX_NODE_TAINTS = 32;
+const MAX_KEY_LENGTH = 317;
+
+const NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
+const DOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const KEY_PATTERN = new RegExp(`^(${DOMAIN}/)?${NAME}$`);
+const VALUE_PATTERN = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
+
+export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
+
+/** Label domains that belong to Kubernetes, to the engine or to the platform, their subdomains included. */
+const RESERVED_DOMAINS = ["kubernetes.io", "k8s.io", "cluster.x-k8s.io", "cloud.marina.dev"];
+const ALLOWED_DOMAIN = "node-role.kubernetes.io";
+
+/** Whether a label key is one that the engine would drop, or whose value on a live node it would overwrite. */
+export function isReservedLabelKey(key: string): boolean {
+  if (key === "machine-template-hash") return true;
+  const slash = key.indexOf("/");
+  if (slash < 0) return false;
+  const domain = key.slice(0, slash);
+  if (domain === ALLOWED_DOMAIN) return false;
+  return RESERVED_DOMAINS.some((reserved) => domain === reserved || domain.endsWith(`.${reserved}`));
+}
+
+type Labels = Record<string, string>;
+
+const labelRules: readonly Rule<Labels>[] = [
+  {
+    field: "",
+    code: "invalid_format",
+    message:
+      "keys must be a name of at most 63 characters (letters, digits, '-', '_', '.'), optionally after a DNS domain of at most 253 characters and a '/'",
+    cel: `self.all(key, key.matches('^(${DOMAIN}/)?${NAME}$') && key.indexOf('/') <= 253)`,
+    holds: (labels) => Object.keys(labels).every((key) => KEY_PATTERN.test(key) && key.indexOf("/") <= 253),
+  },
+  {
+    field: "",
+    code: "invalid_format",
+    message:
+      "keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev, and machine-template-hash, belong to the platform; of these only node-role.kubernetes.io/ may be used",
+    cel: "self.all(key, key.startsWith('node-role.kubernetes.io/') || !(key == 'machine-template-hash' || key.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|cluster[.]x-k8s[.]io|cloud[.]marina[.]dev)/')))",
+    holds: (labels) => !Object.keys(labels).some(isReservedLabelKey),
+  },
+];
+
+const labelValueSchema = z
+  .string()
+  .max(63)
+  .regex(VALUE_PATTERN)
+  .meta({ description: "Value of the label, at most 63 characters; may be empty." });
+
+export const nodeLabelsSchema = withRules(
+  z
+    .record(z.string(), labelValueSchema)
+    .superRefine((labels, context) => {
+      if (Object.keys(labels).length <= MAX_NODE_LABELS) return;
+      const message = `must have at most ${MAX_NODE_LABELS} entries`;
+      context.addIssue({ code: "custom", message, params: { code: "too_many" } });
+    })
+    .meta({
+      description: "Labels of the pool's nodes. May be changed at any time; live nodes follow in place.",
+      maxProperties: MAX_NODE_LABELS,
+    }),
+  labelRules,
+);
+
+export const nodeTaintSchema = z
+  .object({
+    key: z
+      .string()
+      .min(1)
+      .max(MAX_KEY_LENGTH)
+      .regex(KEY_PATTERN)
+      .meta({ description: "Key of the taint: a name, optionally after a DNS domain and a '/'." }),
+    value: labelValueSchema.meta({ description: "Value of the taint, at most 63 characters." }).optional(),
+    effect: z
+      .enum(taintEffects)
+      .meta({ description: "What happens to pods that do not tolerate the taint." }),
+  })
+  .meta({ description: "Keeps pods away that do not tolerate it." });
+
+type Taint = z.output<typeof nodeTaintSchema>;
+
+const taintRules: readonly Rule<Taint[]>[] = [
+  {
+    field: "",
+    code: "duplicate",
+    message: "must not have two taints with the same key and effect",
+    cel: "self.all(taint, self.exists_one(other, other.key == taint.key && other.effect == taint.effect))",
+    holds: (taints) => new Set(taints.map(({ key, effect }) => `${effect} ${key}`)).size === taints.length,
+  },
+];
+
+export const nodeTaintsSchema = withRules(
+  z.array(nodeTaintSchema).max(MAX_NODE_TAINTS).meta({
+    description:
+      "Taints that the pool's nodes are born with. Set at creation; immutable, because live nodes would not follow.",
+    "x-kubernetes-list-type": "atomic",
+  }),
+  taintRules,
+);

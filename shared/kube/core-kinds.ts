@@ -1,0 +1,86 @@
+import type {
+  EventsV1Event,
+  V1ConfigMap,
+  V1Lease,
+  V1Namespace,
+  V1Role,
+  V1RoleBinding,
+  V1Secret,
+} from "@kubernetes/client-node";
+import { defineKind, type KubeObject } from "./kind.ts";
+
+/** A client-node model as JSON has it: timestamps are strings, the type and object metadata are present. */
+type OnWire<Model> = KubeObject & { [K in Exclude<keyof Model, keyof KubeObject>]: JsonOf<Model[K]> };
+type JsonOf<Value> = Value extends Date
+  ? string
+  : Value extends (infer Item)[]
+    ? JsonOf<Item>[]
+    : Value extends object
+      ? { [K in keyof Value]: JsonOf<Value[K]> }
+      : Value;
+
+export type Namespace = OnWire<V1Namespace>;
+/** `data` is base64, as on the wire. */
+export type Secret = OnWire<V1Secret>;
+export type ConfigMap = OnWire<V1ConfigMap>;
+/** An Event of events.k8s.io/v1; `eventTime` and `series.lastObservedTime` have microseconds. */
+export type Event = Omit<OnWire<EventsV1Event>, "eventTime"> & { eventTime?: string | null };
+export type Lease = OnWire<V1Lease>;
+export type Role = OnWire<V1Role>;
+export type RoleBinding = OnWire<V1RoleBinding>;
+
+export const namespaceKind = defineKind<Namespace>({
+  group: "",
+  version: "v1",
+  kind: "Namespace",
+  plural: "namespaces",
+  namespaced: false,
+});
+
+export const secretKind = defineKind<Secret>({
+  group: "",
+  version: "v1",
+  kind: "Secret",
+  plural: "secrets",
+  namespaced: true,
+});
+
+export const configMapKind = defineKind<ConfigMap>({
+  group: "",
+  version: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  namespaced: true,
+});
+
+export const eventKind = defineKind<Event>({
+  group: "events.k8s.io",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  namespaced: true,
+});
+
+export const leaseKind = defineKind<Lease>({
+  group: "coordination.k8s.io",
+  version: "v1",
+  kind: "Lease",
+  plural: "leases",
+  namespaced: true,
+});
+
+export const roleKind = defineKind<Role>({
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  kind: "Role",
+  plural: "roles",
+  namespaced: true,
+});
+
+export const roleBindingKind = defineKind<RoleBinding>({
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  kind: "RoleBinding",
+  plural: "rolebindings",
+  namespaced: true,
+});
