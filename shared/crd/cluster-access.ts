@@ -44,7 +44,7 @@ export const clusterAccessTransitionRules: readonly TransitionRule<z.output<type
   {
     field: "",
     code: "immutable",
-    message: "spec: an access cannot be changed; delete it and create another",
+    message: "an access cannot be changed; delete it and create another",
     cel: "self == oldSelf",
     holds: (spec, old) =>
       spec.clusterName === old.clusterName &&

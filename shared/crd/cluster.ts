@@ -93,7 +93,7 @@ const clusterFields = z
 const credentialsRule: TransitionRule<z.output<typeof clusterFields>> = {
   field: "credentialsGeneration",
   code: "not_ascending",
-  message: "credentialsGeneration: can only rise, and cannot be removed",
+  message: "can only rise, and cannot be removed",
   cel: "!has(oldSelf.credentialsGeneration) || (has(self.credentialsGeneration) && self.credentialsGeneration >= oldSelf.credentialsGeneration)",
   holds: (spec, old) =>
     old.credentialsGeneration === undefined ||
@@ -101,10 +101,10 @@ const credentialsRule: TransitionRule<z.output<typeof clusterFields>> = {
 };
 
 export const clusterTransitionRules: readonly TransitionRule<z.output<typeof clusterFields>>[] = [
-  immutable("plan", "is chosen when the cluster is created and cannot be added, changed or removed later"),
+  immutable("plan", "cannot be added, changed or removed after the cluster was created"),
   immutable(
     "publicEndpoint",
-    "is chosen when the cluster is created and cannot be changed; create a new cluster instead",
+    "cannot be changed after the cluster was created; create another cluster instead",
   ),
   credentialsRule,
 ];

@@ -96,10 +96,10 @@ const nodePoolFields = z
 type NodePoolFields = z.output<typeof nodePoolFields>;
 
 export const nodePoolTransitionRules: readonly TransitionRule<NodePoolFields>[] = [
-  immutable("clusterName", "a pool stays in the cluster that it was created for"),
+  immutable("clusterName", "cannot be changed; a pool stays in the cluster that it was created for"),
   immutable(
     "nodeTaints",
-    "are fixed when the pool is created; create another pool with the taints that you want",
+    "cannot be changed after the pool was created; create another pool with the taints that you want",
   ),
   keptOnceSet("drainTimeoutSeconds"),
   keptOnceSet("scaleDownDelaySeconds"),

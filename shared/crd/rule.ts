@@ -99,7 +99,7 @@ export function immutable<T extends object>(field: keyof T & string, message: st
   return {
     field,
     code: "immutable",
-    message: `${field}: ${message}`,
+    message,
     cel: `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
     holds: (value, old) => isDeepStrictEqual(value[field], old[field]),
   };
@@ -110,7 +110,7 @@ export function keptOnceSet<T extends object>(field: keyof T & string): Transiti
   return {
     field,
     code: "immutable",
-    message: `${field}: cannot be removed once it is set; set another value instead`,
+    message: "cannot be removed once it is set; set another value instead",
     cel: `!has(oldSelf.${field}) || has(self.${field})`,
     holds: (value, old) => old[field] === undefined || value[field] !== undefined,
   };

@@ -24,7 +24,7 @@ export const storageInventoryRules: readonly Rule<z.output<typeof storageInvento
   {
     field: "quotaBytes",
     code: "out_of_range",
-    message: "quotaBytes: must be at least 1; leave it out for no limit",
+    message: "must be at least 1; leave it out for no limit",
     cel: "!has(self.quotaBytes) || self.quotaBytes >= 1",
     holds: (spec) => spec.quotaBytes === undefined || spec.quotaBytes >= 1,
   },

@@ -1,0 +1,64 @@
+import { GROUP, LABEL_ID, LABEL_ORG_ID, VERSION } from "./names.ts";
+
+const POLICY_NAME = "identity.cloud.marina.dev";
+const UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
+
+const labelOf = (object: string, label: string) =>
+  `(has(${object}.metadata.labels) && '${label}' in ${object}.metadata.labels ? ${object}.metadata.labels['${label}'] : '')`;
+
+function identityRules(label: string) {
+  const now = labelOf("object", label);
+  const before = labelOf("oldObject", label);
+  return [
+    {
+      expression: `!has(object.metadata.labels) || !('${label}' in object.metadata.labels) || ${now}.matches('${UUID_PATTERN}')`,
+      message: `metadata.labels[${label}]: must be a UUID in lower case`,
+      reason: "Invalid",
+    },
+    {
+      expression: `oldObject == null || ${before} == '' || ${now} == ${before}`,
+      message: `metadata.labels[${label}]: never changes once it is set`,
+      reason: "Invalid",
+    },
+  ];
+}
+
+/**
+ * The ValidatingAdmissionPolicy, and its binding, that keeps identities: the labels for the public id and the
+ * organization's id are lower-case UUIDs and never change once set. A schema cannot say this: it does not see labels.
+ */
+export function buildIdentityPolicy() {
+  return [
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicy",
+      metadata: { name: POLICY_NAME },
+      spec: {
+        failurePolicy: "Fail",
+        matchConstraints: {
+          resourceRules: [
+            {
+              apiGroups: [GROUP],
+              apiVersions: [VERSION],
+              operations: ["CREATE", "UPDATE"],
+              resources: ["clusters", "nodepools", "clusteraccesses", "storageinventories"],
+            },
+            {
+              apiGroups: [""],
+              apiVersions: ["v1"],
+              operations: ["CREATE", "UPDATE"],
+              resources: ["namespaces"],
+            },
+          ],
+        },
+        validations: [LABEL_ID, LABEL_ORG_ID].flatMap(identityRules),
+      },
+    },
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata: { name: POLICY_NAME },
+      spec: { policyName: POLICY_NAME, validationActions: ["Deny"] },
+    },
+  ];
+}

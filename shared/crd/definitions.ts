@@ -1,0 +1,210 @@
+import { clusterKind, clusterSpecSchema, clusterStatusSchema } from "./cluster.ts";
+import { clusterAccessKind, clusterAccessSpecSchema, clusterAccessStatusSchema } from "./cluster-access.ts";
+import {
+  ageColumn,
+  objectNameRules,
+  type PrinterColumn,
+  type ResourceDefinition,
+  type RootRule,
+} from "./definition.ts";
+import { nodePoolKind, nodePoolSpecSchema, nodePoolStatusSchema } from "./node-pool.ts";
+import {
+  STORAGE_INVENTORY_NAME,
+  storageInventoryKind,
+  storageInventorySpecSchema,
+  storageInventoryStatusSchema,
+} from "./storage-inventory.ts";
+
+const phaseColumn: PrinterColumn = {
+  name: "Phase",
+  type: "string",
+  jsonPath: ".status.phase",
+  description: "The state in one word.",
+};
+
+const messageColumn: PrinterColumn = {
+  name: "Message",
+  type: "string",
+  jsonPath: ".status.message",
+  description: "What is being waited for or went wrong.",
+  priority: 1,
+};
+
+const readyColumn: PrinterColumn = {
+  name: "Ready",
+  type: "string",
+  jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+  description: "The Ready condition.",
+};
+
+const numbersOf = (version: string) => `${version}.replace('v', '').split('.').map(part, int(part))`;
+
+/** CEL of a rule between the wanted and the running version, each a list of two or three numbers. */
+function versionCel(comparison: string): string {
+  // Only a changed version is judged: a status write is never refused for what the engine reports.
+  const unchanged =
+    "!has(self.status) || !has(self.status.version) || self.spec.version == oldSelf.spec.version";
+  const running = `[${numbersOf("self.status.version")}].all(running, ${comparison})`;
+  return `${unchanged} || [${numbersOf("self.spec.version")}].all(wanted, ${running})`;
+}
+
+const versionRules: readonly RootRule[] = [
+  {
+    field: "spec.version",
+    code: "not_incremental",
+    message: "must not be older than the version that the cluster runs (status.version)",
+    cel: versionCel(
+      "wanted[0] != running[0] ? wanted[0] > running[0] : wanted[1] != running[1] ? wanted[1] > running[1] : wanted.size() < 3 || running.size() < 3 || wanted[2] >= running[2]",
+    ),
+  },
+  {
+    field: "spec.version",
+    code: "not_incremental",
+    message:
+      "must be at most one minor version newer than the version that the cluster runs (status.version)",
+    cel: versionCel("wanted[0] != running[0] ? wanted[0] < running[0] : wanted[1] <= running[1] + 1"),
+  },
+];
+
+export const clusterDefinition: ResourceDefinition = {
+  kind: clusterKind,
+  singular: "cluster",
+  shortNames: ["mcl"],
+  description: "A Kubernetes cluster of an organization.",
+  spec: clusterSpecSchema,
+  status: clusterStatusSchema,
+  rules: [...objectNameRules, ...versionRules],
+  printerColumns: [
+    phaseColumn,
+    {
+      name: "Version",
+      type: "string",
+      jsonPath: ".status.version",
+      description: "Kubernetes version that runs.",
+    },
+    { name: "Nodes", type: "integer", jsonPath: ".status.nodes.ready", description: "Nodes that are ready." },
+    {
+      name: "Plan",
+      type: "string",
+      jsonPath: ".spec.plan",
+      description: "Package that the cluster is billed as.",
+    },
+    {
+      name: "Endpoint",
+      type: "string",
+      jsonPath: ".status.apiServerURL",
+      description: "Address of the cluster's Kubernetes API.",
+      priority: 1,
+    },
+    messageColumn,
+    ageColumn,
+  ],
+};
+
+export const nodePoolDefinition: ResourceDefinition = {
+  kind: nodePoolKind,
+  singular: "nodepool",
+  shortNames: ["mnp"],
+  description: "A group of equal nodes of a Cluster.",
+  spec: nodePoolSpecSchema,
+  status: nodePoolStatusSchema,
+  rules: objectNameRules,
+  scale: {
+    specReplicasPath: ".spec.desiredNodes",
+    statusReplicasPath: ".status.nodes",
+    labelSelectorPath: ".status.selector",
+  },
+  printerColumns: [
+    { name: "Cluster", type: "string", jsonPath: ".spec.clusterName", description: "Cluster of the pool." },
+    phaseColumn,
+    { name: "Nodes", type: "integer", jsonPath: ".status.nodes", description: "Nodes that exist." },
+    { name: "Ready", type: "integer", jsonPath: ".status.readyNodes", description: "Nodes that are ready." },
+    {
+      name: "Version",
+      type: "string",
+      jsonPath: ".status.version",
+      description: "Kubernetes version of the nodes.",
+    },
+    {
+      name: "vCPUs",
+      type: "integer",
+      jsonPath: ".spec.vcpus",
+      description: "Virtual CPUs of a node.",
+      priority: 1,
+    },
+    {
+      name: "Memory",
+      type: "integer",
+      jsonPath: ".spec.memoryGB",
+      description: "GiB of memory of a node.",
+      priority: 1,
+    },
+    {
+      name: "Disk",
+      type: "integer",
+      jsonPath: ".spec.diskGB",
+      description: "GiB of disk of a node.",
+      priority: 1,
+    },
+    messageColumn,
+    ageColumn,
+  ],
+};
+
+export const clusterAccessDefinition: ResourceDefinition = {
+  kind: clusterAccessKind,
+  singular: "clusteraccess",
+  shortNames: ["mca"],
+  description:
+    "Access of one person to a Cluster for a limited time. The object is the right: deleting it takes the access away.",
+  spec: clusterAccessSpecSchema,
+  status: clusterAccessStatusSchema,
+  rules: objectNameRules,
+  printerColumns: [
+    {
+      name: "Cluster",
+      type: "string",
+      jsonPath: ".spec.clusterName",
+      description: "Cluster that is opened.",
+    },
+    { name: "Subject", type: "string", jsonPath: ".spec.subject", description: "Whom the access is for." },
+    readyColumn,
+    { name: "Expires", type: "string", jsonPath: ".status.expiresAt", description: "When the access ends." },
+    ageColumn,
+  ],
+};
+
+export const storageInventoryDefinition: ResourceDefinition = {
+  kind: storageInventoryKind,
+  singular: "storageinventory",
+  shortNames: ["msi"],
+  description: "Shared storage of an organization: its limit and its use.",
+  spec: storageInventorySpecSchema,
+  status: storageInventoryStatusSchema,
+  rules: [
+    {
+      field: "",
+      code: "invalid_format",
+      message: `metadata.name: must be ${STORAGE_INVENTORY_NAME}; an organization has one`,
+      cel: `self.metadata.name == '${STORAGE_INVENTORY_NAME}'`,
+    },
+  ],
+  printerColumns: [
+    {
+      name: "Quota",
+      type: "integer",
+      jsonPath: ".spec.quotaBytes",
+      description: "Most bytes that may be used.",
+    },
+    { name: "Used", type: "integer", jsonPath: ".status.usedBytes", description: "Bytes in use." },
+    { name: "Observed", type: "date", jsonPath: ".status.observedAt", description: "Age of the figure." },
+    ageColumn,
+  ],
+};
+
+export const resourceDefinitions: readonly ResourceDefinition[] = [
+  clusterDefinition,
+  nodePoolDefinition,
+  clusterAccessDefinition,
+  storageInventoryDefinition,
+];

@@ -1,0 +1,55 @@
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { buildIdentityPolicy } from "./admission-policy.ts";
+import { resourceDefinitions } from "./definitions.ts";
+import { buildCustomResourceDefinition } from "./manifest.ts";
+
+const HEADER = "# Generated from shared/crd by `npm run generate`. Do not edit.\n";
+
+/** The generated files of the folder `crds/` by name. */
+export function renderFiles(): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const definition of resourceDefinitions) {
+    const { plural, group } = definition.kind;
+    files.set(`${group}_${plural}.yaml`, render([buildCustomResourceDefinition(definition)]));
+  }
+  files.set("validating-admission-policy.yaml", render(buildIdentityPolicy()));
+  return files;
+}
+
+/** Names of files in the folder that differ from what would be generated, are missing, or should not be there. */
+export async function findStaleFiles(folder: string): Promise<string[]> {
+  const wanted = renderFiles();
+  const found = await readFolder(folder);
+  return [...new Set([...wanted.keys(), ...found.keys()])]
+    .filter((name) => wanted.get(name) !== found.get(name))
+    .sort();
+}
+
+async function readFolder(folder: string): Promise<Map<string, string>> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const names = entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
+  return new Map(names.map((name, index) => [name, texts[index] ?? ""]));
+}
+
+function render(documents: unknown[]): string {
+  const options = { aliasDuplicateObjects: false, lineWidth: 120 };
+  return HEADER + documents.map((document) => stringify(document, options)).join("---\n");
+}
+
+async function main(): Promise<void> {
+  const folder = join(import.meta.dirname, "../../crds");
+  if (!process.argv.includes("--check")) {
+    await mkdir(folder, { recursive: true });
+    for (const [name, text] of renderFiles()) await writeFile(join(folder, name), text);
+    return;
+  }
+  const stale = await findStaleFiles(folder);
+  if (stale.length === 0) return;
+  process.stderr.write(`Stale in crds/: ${stale.join(", ")}. Run \`npm run generate\`.\n`);
+  process.exitCode = 1;
+}
+
+if (import.meta.main) await main();

@@ -1,0 +1,66 @@
+import { z } from "zod";
+import type { PrinterColumn, ResourceDefinition } from "./definition.ts";
+import { toKubernetesValidation } from "./rule.ts";
+
+/** JSON Schema as apiextensions.k8s.io/v1 takes it. */
+export type JsonSchema = Record<string, unknown>;
+
+/** The CustomResourceDefinition of one kind: structural, version served and stored, with the status subresource. */
+export function buildCustomResourceDefinition(definition: ResourceDefinition): JsonSchema {
+  const { kind, singular, shortNames } = definition;
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${kind.plural}.${kind.group}` },
+    spec: {
+      group: kind.group,
+      scope: kind.namespaced ? "Namespaced" : "Cluster",
+      names: {
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural: kind.plural,
+        singular,
+        shortNames: [...shortNames],
+        categories: ["marina"],
+      },
+      versions: [
+        {
+          name: kind.version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: buildObjectSchema(definition) },
+          subresources: {
+            status: {},
+            ...(definition.scale === undefined ? {} : { scale: definition.scale }),
+          },
+          additionalPrinterColumns: definition.printerColumns.map(presentColumn),
+        },
+      ],
+    },
+  };
+}
+
+/** The schema of the whole object; the API server adds that of its metadata. */
+export function buildObjectSchema(definition: ResourceDefinition): JsonSchema {
+  return {
+    type: "object",
+    description: definition.description,
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string", description: "Group and version of the kind." },
+      kind: { type: "string", description: "Name of the kind." },
+      metadata: { type: "object" },
+      spec: toStructuralSchema(definition.spec),
+      status: toStructuralSchema(definition.status),
+    },
+    "x-kubernetes-validations": definition.rules.map(toKubernetesValidation),
+  };
+}
+
+function toStructuralSchema(schema: z.ZodType): JsonSchema {
+  return z.toJSONSchema(schema, { target: "openapi-3.0", io: "input", unrepresentable: "throw" });
+}
+
+function presentColumn({ name, type, jsonPath, description, priority = 0 }: PrinterColumn) {
+  return { name, type, jsonPath, description, priority };
+}
