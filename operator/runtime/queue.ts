@@ -1,0 +1,161 @@
+/** What a person did: goes first. */
+export const PRIORITY_CHANGE = 0;
+/** Initial list and resync: everything else overtakes it. */
+export const PRIORITY_BACKGROUND = -100;
+
+const BACKOFF_BASE_MS = 5;
+const BACKOFF_CAP_MS = 1_000_000;
+/** The longest delay that setTimeout takes; waking early is harmless. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+export interface AddOptions {
+  /** Default PRIORITY_CHANGE. */
+  priority?: number | undefined;
+  afterMs?: number | undefined;
+}
+
+export interface QueueMetrics {
+  /** Keys that wait for a worker; those that wait for a time do not count. */
+  onDepth(depth: number): void;
+  /** From being ready to being taken. */
+  onWait(seconds: number): void;
+}
+
+export interface QueueItem {
+  key: string;
+  priority: number;
+}
+
+/**
+ * Keys to work on. A key waits at most once and runs at most once at a time; added while it runs, it runs once more
+ * afterwards. Added again while it waits, the shorter delay and the higher priority count. First in, first out
+ * within a priority. The rules are controller-runtime's priority queue.
+ */
+export interface Queue {
+  add(key: string, options?: AddOptions): void;
+  /** The next key, as soon as there is one; undefined after `shutDown`. Each key taken must be given to `done`. */
+  take(): Promise<QueueItem | undefined>;
+  done(key: string): void;
+  /** Adds the key after its backoff: 5 ms doubling to 1000 s, between half and whole. Returns the delay in ms. */
+  retry(key: string, priority?: number): number;
+  /** Ends the key's backoff. */
+  forget(key: string): void;
+  /** Nothing is taken any more; running keys go on. */
+  shutDown(): void;
+  readonly depth: number;
+  readonly running: number;
+}
+
+interface Delayed {
+  dueAt: number;
+  priority: number;
+  timer: NodeJS.Timeout;
+}
+
+export function createQueue(options: { metrics?: QueueMetrics; random?: () => number } = {}): Queue {
+  const random = options.random ?? Math.random;
+  /** Waiting keys with the time they became ready, by priority; a Map keeps the order of arrival. */
+  const ready = new Map<number, Map<string, number>>();
+  const priorityOf = new Map<string, number>();
+  const delayed = new Map<string, Delayed>();
+  const running = new Set<string>();
+  /** Keys added while they run, with their priority. */
+  const dirty = new Map<string, number>();
+  const failures = new Map<string, number>();
+  const takers: ((item: QueueItem | undefined) => void)[] = [];
+  let closed = false;
+
+  function makeReady(key: string, wanted: number): void {
+    const later = delayed.get(key);
+    clearTimeout(later?.timer);
+    delayed.delete(key);
+    const priority = Math.max(wanted, later?.priority ?? wanted);
+    if (running.has(key)) {
+      dirty.set(key, Math.max(priority, dirty.get(key) ?? priority));
+      return;
+    }
+    const waiting = priorityOf.get(key);
+    if (waiting !== undefined && waiting >= priority) return;
+    const readyAt = (waiting === undefined ? undefined : ready.get(waiting)?.get(key)) ?? performance.now();
+    if (waiting !== undefined) ready.get(waiting)?.delete(key);
+    const line = ready.get(priority) ?? new Map<string, number>();
+    ready.set(priority, line.set(key, readyAt));
+    priorityOf.set(key, priority);
+    options.metrics?.onDepth(priorityOf.size);
+    if (takers.length > 0) takers.shift()?.(pop());
+  }
+
+  function pop(): QueueItem | undefined {
+    const priorities = [...ready.keys()].filter((priority) => (ready.get(priority)?.size ?? 0) > 0);
+    if (priorities.length === 0) return undefined;
+    const priority = Math.max(...priorities);
+    const [key, readyAt] = ready.get(priority)?.entries().next().value ?? ["", 0];
+    ready.get(priority)?.delete(key);
+    priorityOf.delete(key);
+    running.add(key);
+    options.metrics?.onDepth(priorityOf.size);
+    options.metrics?.onWait((performance.now() - readyAt) / 1000);
+    return { key, priority };
+  }
+
+  function delay(key: string, priority: number, afterMs: number): void {
+    if (priorityOf.has(key)) {
+      makeReady(key, priority);
+      return;
+    }
+    const dueAt = performance.now() + afterMs;
+    const waiting = delayed.get(key);
+    const highest = Math.max(priority, waiting?.priority ?? priority);
+    if (waiting !== undefined && waiting.dueAt <= dueAt) {
+      waiting.priority = highest;
+      return;
+    }
+    clearTimeout(waiting?.timer);
+    const timer = setTimeout(() => makeReady(key, highest), Math.min(afterMs, MAX_DELAY_MS));
+    delayed.set(key, { dueAt, priority: highest, timer });
+  }
+
+  function add(key: string, { priority = PRIORITY_CHANGE, afterMs = 0 }: AddOptions = {}): void {
+    if (closed) return;
+    if (afterMs > 0) delay(key, priority, afterMs);
+    else makeReady(key, priority);
+  }
+
+  return {
+    add,
+    take() {
+      if (closed) return Promise.resolve(undefined);
+      const item = pop();
+      return item === undefined ? new Promise((resolve) => takers.push(resolve)) : Promise.resolve(item);
+    },
+    done(key) {
+      running.delete(key);
+      const priority = dirty.get(key);
+      dirty.delete(key);
+      if (priority !== undefined && !closed) makeReady(key, priority);
+    },
+    retry(key, priority = PRIORITY_CHANGE) {
+      const failed = failures.get(key) ?? 0;
+      failures.set(key, failed + 1);
+      const whole = Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(failed, 30));
+      const afterMs = whole * (0.5 + random() / 2);
+      add(key, { priority, afterMs });
+      return afterMs;
+    },
+    forget(key) {
+      failures.delete(key);
+    },
+    shutDown() {
+      closed = true;
+      for (const { timer } of delayed.values()) clearTimeout(timer);
+      delayed.clear();
+      for (const taker of takers.splice(0)) taker(undefined);
+    },
+    get depth() {
+      return priorityOf.size;
+    },
+    get running() {
+      return running.size;
+    },
+  };
+}

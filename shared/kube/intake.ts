@@ -1,0 +1,59 @@
+import type { KubeObject } from "./kind.ts";
+import { objectKey } from "./object.ts";
+import type { Change, ReflectorOptions } from "./reflector.ts";
+
+export interface Intake<T> {
+  /** Returns the object's key. */
+  put(object: T, initial: boolean): string;
+  remove(object: T): void;
+  /** Deletes what a complete list did not show. */
+  keepOnly(present: Set<string>): void;
+}
+
+export type IntakeOptions<T> = Pick<
+  ReflectorOptions<T>,
+  "kind" | "store" | "transform" | "keepManagedFields" | "onChange" | "log" | "metrics"
+>;
+
+/** Turns what the server sent into the store's state and the changes that led there. */
+export function createIntake<T extends KubeObject>(options: IntakeOptions<T>): Intake<T> {
+  const { store, kind } = options;
+
+  function deliver(change: Change<T>): void {
+    options.metrics?.onSize(kind.plural, store.size);
+    try {
+      options.onChange(change);
+    } catch (error) {
+      options.log.error({ kind: kind.plural, err: error }, "a change handler failed");
+    }
+  }
+
+  function trim(object: T): T {
+    if (options.keepManagedFields !== true) delete object.metadata.managedFields;
+    return options.transform?.(object) ?? object;
+  }
+
+  function removeKey(key: string, lastState?: T): void {
+    const previous = store.remove(key);
+    if (previous === undefined) return;
+    deliver({ type: "deleted", object: lastState ?? previous, previous, initial: false });
+  }
+
+  return {
+    put(received, initial) {
+      const object = trim(received);
+      const key = objectKey(object);
+      const known = store.get(key);
+      if (known?.metadata.uid !== object.metadata.uid) removeKey(key);
+      else if (known !== undefined && known.metadata.resourceVersion === object.metadata.resourceVersion)
+        return key;
+      const previous = store.set(object);
+      deliver({ type: previous === undefined ? "added" : "updated", object, previous, initial });
+      return key;
+    },
+    remove: (received) => removeKey(objectKey(received), trim(received)),
+    keepOnly(present) {
+      for (const key of store.keys()) if (!present.has(key)) removeKey(key);
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import type { Kind, ObjectMeta } from "./kind.ts";
+
+/** "namespace/name", or "name" for a cluster-scoped object. */
+export function objectKey(object: { metadata: { namespace?: string; name: string } }): string {
+  return toKey(object.metadata.namespace, object.metadata.name);
+}
+
+export function toKey(namespace: string | undefined, name: string): string {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+/** The inverse of `toKey`; names hold no slash. */
+export function splitKey(key: string): { namespace: string | undefined; name: string } {
+  const at = key.indexOf("/");
+  return at === -1
+    ? { namespace: undefined, name: key }
+    : { namespace: key.slice(0, at), name: key.slice(at + 1) };
+}
+
+/** Metadata of any API object. Throws a TypeError for a value that has none. */
+export function metadataOf(object: unknown): ObjectMeta {
+  const metadata = (object as { metadata?: ObjectMeta } | null)?.metadata;
+  if (metadata === undefined) throw new TypeError("an API object needs metadata");
+  return metadata;
+}
+
+/** Without a namespace: the collection over all of them, which can be read but (`single`) not written to. */
+export function collectionPath(kind: Kind<unknown>, namespace: string | undefined, single = false): string {
+  const root = kind.group === "" ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
+  if (!kind.namespaced) return `${root}/${kind.plural}`;
+  if (namespace === undefined || namespace === "") {
+    if (single) throw new TypeError(`a ${kind.kind} needs a namespace`);
+    return `${root}/${kind.plural}`;
+  }
+  return `${root}/namespaces/${encodeURIComponent(namespace)}/${kind.plural}`;
+}
+
+export function objectPath(
+  kind: Kind<unknown>,
+  namespace: string | undefined,
+  name: string,
+  subresource?: string | undefined,
+): string {
+  if (!name) throw new TypeError(`a ${kind.kind} needs a name`);
+  const path = `${collectionPath(kind, namespace, true)}/${encodeURIComponent(name)}`;
+  return subresource === undefined ? path : `${path}/${subresource}`;
+}
+
+/** Freezes the object and everything in it, in place. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) deepFreeze(inner);
+  }
+  return value;
+}

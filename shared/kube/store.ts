@@ -1,0 +1,93 @@
+import type { KubeObject } from "./kind.ts";
+import { deepFreeze, objectKey } from "./object.ts";
+
+/** The values under which an object is found. */
+export type Indexer<T> = (object: T) => readonly string[];
+
+/**
+ * A copy of what the API server holds, kept by a reflector. Keys are "namespace/name", or "name" for a cluster-scoped
+ * kind. Objects are deeply frozen.
+ */
+export interface Store<T> {
+  get(key: string): T | undefined;
+  list(): T[];
+  keys(): string[];
+  /** Throws for an index that was not declared. */
+  byIndex(index: string, value: string): T[];
+  readonly size: number;
+  /** Whether everything up to this resourceVersion has arrived, so that a read shows the write that returned it. */
+  hasSeen(resourceVersion: string): boolean;
+  /** For the reflector alone. Puts an object and returns the one it replaced. */
+  set(object: T): T | undefined;
+  /** For the reflector alone. */
+  remove(key: string): T | undefined;
+  /** For the reflector alone: how far it has come. */
+  advance(resourceVersion: string): void;
+}
+
+/** An empty store with the named indexes; an index is kept up to date on every change. */
+export function createStore<T extends KubeObject>(indexers: Record<string, Indexer<T>> = {}): Store<T> {
+  const objects = new Map<string, T>();
+  const indexes = new Map(Object.keys(indexers).map((name) => [name, new Map<string, Set<string>>()]));
+  let seen = 0n;
+
+  function unindex(key: string, object: T): void {
+    for (const [name, index] of indexes) {
+      for (const value of indexers[name]?.(object) ?? []) {
+        const keys = index.get(value);
+        keys?.delete(key);
+        if (keys?.size === 0) index.delete(value);
+      }
+    }
+  }
+
+  function addToIndexes(key: string, object: T): void {
+    for (const [name, index] of indexes) {
+      for (const value of indexers[name]?.(object) ?? []) {
+        const keys = index.get(value) ?? new Set();
+        index.set(value, keys.add(key));
+      }
+    }
+  }
+
+  function remove(key: string): T | undefined {
+    const previous = objects.get(key);
+    if (previous === undefined) return undefined;
+    objects.delete(key);
+    unindex(key, previous);
+    return previous;
+  }
+
+  return {
+    get: (key) => objects.get(key),
+    list: () => [...objects.values()],
+    keys: () => [...objects.keys()],
+    byIndex(name, value) {
+      const index = indexes.get(name);
+      if (index === undefined) throw new TypeError(`the store has no index "${name}"`);
+      return [...(index.get(value) ?? [])].flatMap((key) => objects.get(key) ?? []);
+    },
+    get size() {
+      return objects.size;
+    },
+    hasSeen: (resourceVersion) => toBigInt(resourceVersion) <= seen,
+    set(object) {
+      const key = objectKey(object);
+      const previous = objects.get(key);
+      if (previous !== undefined) unindex(key, previous);
+      const frozen = deepFreeze(object);
+      objects.set(key, frozen);
+      addToIndexes(key, frozen);
+      return previous;
+    },
+    remove,
+    advance(resourceVersion) {
+      seen = toBigInt(resourceVersion);
+    },
+  };
+}
+
+/** resourceVersions of one kind may be compared as numbers of any length (KEP-5504); anything else counts as 0. */
+function toBigInt(resourceVersion: string): bigint {
+  return /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
+}

@@ -1,0 +1,255 @@
+import { Agent, type Dispatcher } from "undici";
+import { type Call, codeOf, startCall } from "./call.ts";
+import type { KubeConnection } from "./connection.ts";
+import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
+import { readLines } from "./lines.ts";
+import { retryDelayMs } from "./retry.ts";
+import { sleep } from "./sleep.ts";
+import { createTokenBucket } from "./token-bucket.ts";
+
+export type { KubeConnection } from "./connection.ts";
+export { loadConnection, parseKubeconfig } from "./connection.ts";
+
+export const APPLY_PATCH = "application/apply-patch+yaml";
+
+export interface TransportRequest {
+  method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Absolute path below the server, already encoded. */
+  path: string;
+  query?: Record<string, string | number | boolean | undefined> | undefined;
+  /** Sent as JSON. */
+  body?: unknown;
+  contentType?: string | undefined;
+  /** Deadline of the whole call with its retries. */
+  timeoutMs?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** "clusters": the label of the request metrics. */
+  kindPlural?: string | undefined;
+}
+
+export interface StreamRequest extends Omit<TransportRequest, "method" | "body" | "contentType"> {
+  /** No byte for this long ends the stream with a KubeError (default 150 000: a bookmark comes every minute). */
+  idleTimeoutMs?: number | undefined;
+}
+
+export interface TransportResponse {
+  status: number;
+  headers: Record<string, string>;
+  /** Parsed JSON, or the text when it is none. */
+  body: unknown;
+}
+
+export interface RequestInfo {
+  method: string;
+  kindPlural: string;
+  /** 0: no answer. */
+  status: number;
+  seconds: number;
+}
+
+export interface TransportOptions {
+  connection: KubeConnection;
+  /** Requests per second, token bucket (default 100). */
+  qps?: number | undefined;
+  /** Default 200. */
+  burst?: number | undefined;
+  /** Default 25 000: above the 20 s of two admission webhooks of 10 s each. */
+  timeoutMs?: number | undefined;
+  userAgent?: string | undefined;
+  /** Once per attempt; for a stream when its headers are there. */
+  onRequest?: ((info: RequestInfo) => void) | undefined;
+}
+
+export interface Transport {
+  /** Any answer of the server, also a refusal; a KubeError with status 0 when there is none within the deadline. */
+  request(request: TransportRequest): Promise<TransportResponse>;
+  /** The lines of a 200 answer; a KubeError for anything else. One attempt: a watcher has its own backoff. */
+  openStream(request: StreamRequest): Promise<AsyncIterable<string>>;
+  /** Ends every connection; calls under way are rejected. */
+  close(): Promise<void>;
+}
+
+/**
+ * One pool of HTTP/1.1 connections to one API server. Requests are retried within their deadline as retry.ts says,
+ * a 401 once with a fresh token. Redirects are never followed.
+ */
+export function createTransport(options: TransportOptions): Transport {
+  const { connection } = options;
+  const defaultTimeoutMs = options.timeoutMs ?? 25_000;
+  const server = new URL(connection.server);
+  const basePath = server.pathname.replace(/\/+$/, "");
+  const bucket = createTokenBucket({ perSecond: options.qps ?? 100, burst: options.burst ?? 200 });
+  const agent = createAgent(connection);
+
+  async function send(request: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    if (!(await bucket.take(signal))) throw signal.reason;
+    const first = await sendOnce(request, signal, false);
+    if (first.statusCode !== 401 || connection.token === undefined) return first;
+    await first.body.dump();
+    return sendOnce(request, signal, true);
+  }
+
+  async function sendOnce(request: TransportRequest, signal: AbortSignal, freshToken: boolean) {
+    const startedAt = performance.now();
+    let status = 0;
+    try {
+      const response = await agent.request({
+        origin: server.origin,
+        method: request.method,
+        path: basePath + request.path + toQueryString(request.query),
+        headers: {
+          accept: "application/json",
+          "user-agent": options.userAgent ?? "marina",
+          ...(connection.token && { authorization: `Bearer ${await connection.token(freshToken)}` }),
+          ...(request.body !== undefined && { "content-type": request.contentType ?? "application/json" }),
+        },
+        body: request.body === undefined ? null : JSON.stringify(request.body),
+        signal,
+      });
+      status = response.statusCode;
+      return response;
+    } finally {
+      options.onRequest?.({
+        method: request.method,
+        kindPlural: request.kindPlural ?? "",
+        status,
+        seconds: (performance.now() - startedAt) / 1000,
+      });
+    }
+  }
+
+  return {
+    async request(request) {
+      const call = startCall(request, request.timeoutMs ?? defaultTimeoutMs);
+      try {
+        for (let attempt = 1; ; attempt++) {
+          const outcome = await attemptRequest(request, call, () => send(request, call.signal));
+          const waitMs = retryDelayMs({ ...outcome, attempt, remainingMs: call.remainingMs() });
+          if (waitMs === undefined) {
+            if (outcome.response === undefined) throw outcome.error;
+            return outcome.response;
+          }
+          if (!(await sleep(waitMs, call.signal))) throw call.toError(call.signal.reason, describe(request));
+        }
+      } finally {
+        call.end();
+      }
+    },
+
+    async openStream(request) {
+      const get = { ...request, method: "GET" as const };
+      const call = startCall(request, request.timeoutMs ?? defaultTimeoutMs);
+      try {
+        const response = await send(get, call.signal);
+        if (response.statusCode !== 200) throw toKubeError(await readResponse(response), describe(get));
+        call.stopClock();
+        return streamLines(response.body, call, get, request.idleTimeoutMs ?? 150_000);
+      } catch (error) {
+        call.end();
+        throw call.toError(error, describe(get));
+      }
+    },
+
+    close: () => agent.destroy(),
+  };
+}
+
+function createAgent(connection: KubeConnection): Agent {
+  return new Agent({
+    allowH2: false,
+    connections: 128,
+    pipelining: 1,
+    // Below the 90 s after which a Go server closes an idle connection.
+    keepAliveTimeout: 30_000,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: {
+      timeout: 10_000,
+      rejectUnauthorized: connection.insecureSkipTlsVerify !== true,
+      ...(connection.ca !== undefined && { ca: connection.ca }),
+      ...(connection.cert !== undefined && { cert: connection.cert }),
+      ...(connection.key !== undefined && { key: connection.key }),
+      ...(connection.tlsServerName !== undefined && { servername: connection.tlsServerName }),
+    },
+  });
+}
+
+type Outcome = { idempotent: boolean; status: number; code?: string; retryAfterMs?: number | undefined } & (
+  | { response: TransportResponse; error?: never }
+  | { response?: never; error: KubeError }
+);
+
+async function attemptRequest(
+  request: TransportRequest,
+  call: Call,
+  send: () => Promise<Dispatcher.ResponseData>,
+): Promise<Outcome> {
+  const idempotent =
+    request.method === "GET" || request.method === "DELETE" || request.contentType === APPLY_PATCH;
+  try {
+    const response = await readResponse(await send());
+    const retryAfterMs = readRetryAfterMs(response.headers["retry-after"]);
+    return { idempotent, status: response.status, retryAfterMs, response };
+  } catch (error) {
+    const code = call.signal.aborted ? undefined : codeOf(error);
+    return {
+      idempotent,
+      status: 0,
+      ...(code && { code }),
+      error: call.toError(error, describe(request)),
+    };
+  }
+}
+
+async function* streamLines(
+  body: Dispatcher.ResponseData["body"],
+  call: Call,
+  request: TransportRequest,
+  idleTimeoutMs: number,
+): AsyncGenerator<string> {
+  const onIdle = () =>
+    call.abort(
+      new KubeError({
+        status: 0,
+        reason: "Idle",
+        kubeMessage: `nothing arrived for ${idleTimeoutMs} ms`,
+        request: describe(request),
+      }),
+    );
+  try {
+    yield* readLines(body, idleTimeoutMs, onIdle);
+  } catch (error) {
+    throw call.toError(error, describe(request));
+  } finally {
+    call.end();
+  }
+}
+
+async function readResponse(response: Dispatcher.ResponseData): Promise<TransportResponse> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  const text = await response.body.text();
+  return { status: response.statusCode, headers, body: parseBody(text, headers["content-type"]) };
+}
+
+function parseBody(text: string, contentType: string | undefined): unknown {
+  if (!contentType?.includes("json")) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // Cut off or mislabelled: the caller's error shows the text.
+  }
+}
+
+function toQueryString(query: TransportRequest["query"]): string {
+  const pairs = Object.entries(query ?? {}).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as [string, string]],
+  );
+  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs).toString()}`;
+}
+
+function describe(request: TransportRequest): string {
+  return `${request.method} ${request.path}`;
+}
