@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Kind } from "../kube/kind.ts";
+import { MAX_OBJECT_NAME_LENGTH } from "./fields.ts";
 import type { Fault } from "./rule.ts";
 
 export interface PrinterColumn {
@@ -39,15 +40,15 @@ export const ageColumn: PrinterColumn = {
 /** Cluster API builds names and DNS labels from ours, so a name is a DNS label of at most 40 characters. */
 export const objectNameRules: readonly RootRule[] = [
   {
-    field: "",
+    field: "metadata.name",
     code: "too_long",
-    cel: "self.metadata.name.size() <= 40",
-    message: "metadata.name: must have at most 40 characters",
+    cel: `self.metadata.name.size() <= ${MAX_OBJECT_NAME_LENGTH}`,
+    message: `must have at most ${MAX_OBJECT_NAME_LENGTH} characters`,
   },
   {
-    field: "",
+    field: "metadata.name",
     code: "invalid_format",
     cel: "!self.metadata.name.contains('.')",
-    message: "metadata.name: must not contain a dot",
+    message: "must not contain a dot",
   },
 ];

@@ -183,9 +183,9 @@ export const storageInventoryDefinition: ResourceDefinition = {
   status: storageInventoryStatusSchema,
   rules: [
     {
-      field: "",
+      field: "metadata.name",
       code: "invalid_format",
-      message: `metadata.name: must be ${STORAGE_INVENTORY_NAME}; an organization has one`,
+      message: `must be ${STORAGE_INVENTORY_NAME}; an organization has one`,
       cel: `self.metadata.name == '${STORAGE_INVENTORY_NAME}'`,
     },
   ],

@@ -49,7 +49,7 @@ export function buildObjectSchema(definition: ResourceDefinition): JsonSchema {
     properties: {
       apiVersion: { type: "string", description: "Group and version of the kind." },
       kind: { type: "string", description: "Name of the kind." },
-      metadata: { type: "object" },
+      metadata: { type: "object", properties: { name: { type: "string" } } },
       spec: toStructuralSchema(definition.spec),
       status: toStructuralSchema(definition.status),
     },

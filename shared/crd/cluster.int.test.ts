@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { clusterDefinition } from "./definitions.ts";
+import {
+  boundCases,
+  clusterSpec,
+  expectNameRules,
+  expectSameAnswer,
+  list,
+  long,
+  openTestApi,
+  type SpecCase,
+  type TestApi,
+} from "./testing.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+const network = (cidrs: unknown[]) => ({ ...clusterSpec, network: { authorizedCIDRs: cidrs } });
+const notCidr = "must be a block in CIDR notation";
+const hostBits = "must not have bits set beyond its prefix length";
+const rateLimit = (limit: object) => ({ ...clusterSpec, network: { apiServerRateLimit: limit } });
+
+const clusterCases: SpecCase[] = [
+  { title: "the least that is needed", spec: clusterSpec },
+  { title: "no version", spec: {}, refused: "spec.version: Required value" },
+  ...["1.34", "v1.34", "v1.34.2", "1.0.0"].map((version) => ({
+    title: `version ${version}`,
+    spec: { version },
+  })),
+  ...["1", "latest", "1.34.2-rc.1", "01.34.2", "1.034", "1.34.2.1", " 1.34.2", "V1.34"].map((version) => ({
+    title: `version "${version}"`,
+    spec: { version },
+    refused: "spec.version in body should match",
+  })),
+  { title: "a display name of one character", spec: { ...clusterSpec, displayName: "x" } },
+  { title: "a display name of 63 emoji", spec: { ...clusterSpec, displayName: "🚢".repeat(63) } },
+  {
+    title: "no display name",
+    spec: { ...clusterSpec, displayName: "" },
+    refused: "spec.displayName in body should be at least 1 chars long",
+  },
+  {
+    title: "a display name of 64 characters",
+    spec: { ...clusterSpec, displayName: long(64) },
+    refused: "spec.displayName: Too long: may not be more than 63 bytes",
+  },
+  { title: "a plan", spec: { ...clusterSpec, plan: "growth-2" } },
+  {
+    title: "a plan that is no slug",
+    spec: { ...clusterSpec, plan: "Growth" },
+    refused: "spec.plan in body should match",
+  },
+  {
+    title: "a plan with two dashes",
+    spec: { ...clusterSpec, plan: "a--b" },
+    refused: "spec.plan in body should match",
+  },
+  { title: "no public endpoint", spec: { ...clusterSpec, publicEndpoint: false } },
+  {
+    title: "a public endpoint in words",
+    spec: { ...clusterSpec, publicEndpoint: "yes" },
+    refused: "spec.publicEndpoint in body must be of type boolean",
+  },
+  ...[1, 3, 5].map((count) => ({
+    title: `${count} control-plane replicas`,
+    spec: { ...clusterSpec, controlPlaneReplicas: count },
+  })),
+  ...[0, 2, 4, 7].map((count) => ({
+    title: `${count} control-plane replicas`,
+    spec: { ...clusterSpec, controlPlaneReplicas: count },
+    refused: `spec.controlPlaneReplicas: Unsupported value: ${count}: supported values: "1", "3", "5"`,
+  })),
+  ...boundCases("credentialsGeneration", 0, 2_147_483_647, clusterSpec),
+];
+
+const networkCases: SpecCase[] = [
+  { title: "an empty allowlist", spec: network([]) },
+  ...[
+    "0.0.0.0/0",
+    "::/0",
+    "10.0.0.0/8",
+    "203.0.113.7/32",
+    "2001:db8::/32",
+    "2001:DB8::1/128",
+    "64:ff9b::192.0.2.0/120",
+    "1:2:3:4:5:6:7:8/128",
+  ].map((cidr) => ({ title: `block ${cidr}`, spec: network([cidr]) })),
+  ...[
+    "10.0.0.1",
+    "2001:db8::1",
+    "",
+    "10.0.0.0/33",
+    "10.0.0.0/-1",
+    "10.0.0.0/08",
+    "10.0.0.0/",
+    "010.0.0.0/8",
+    "10.0.0/8",
+    "10.0.0.0/8/8",
+    " 10.0.0.0/8",
+    "2001:db8::/129",
+    "fe80::%eth0/64",
+    "::ffff:10.0.0.0/104",
+    "::ffff:a00:0/104",
+    "example.com/24",
+  ].map((cidr) => ({
+    title: `block "${cidr}"`,
+    spec: network([cidr]),
+    refused: "spec.network.authorizedCIDRs[0]",
+  })),
+  {
+    title: "a bare address among blocks",
+    spec: network(["10.0.0.0/8", "10.0.0.1"]),
+    refused: `spec.network.authorizedCIDRs[1]: Invalid value: "10.0.0.1": ${notCidr}`,
+  },
+  ...[
+    "10.0.0.5/8",
+    "10.0.0.1/0",
+    "192.168.1.1/31",
+    "2001:db8::1/32",
+    "2001:db8:8000::/32",
+    "64:ff9b::192.0.2.1/120",
+  ].map((cidr) => ({
+    title: `block ${cidr} with host bits`,
+    spec: network([cidr]),
+    refused: `spec.network.authorizedCIDRs[0]: Invalid value: "${cidr}": ${hostBits}`,
+  })),
+  {
+    title: "the same block twice",
+    spec: network(["10.0.0.0/8", "192.0.2.0/24", "10.0.0.0/8"]),
+    refused: "spec.network.authorizedCIDRs: Invalid value: must not list the same block twice",
+  },
+  { title: "256 blocks", spec: network(list(256, (index) => `10.${index}.0.0/16`)) },
+  {
+    title: "257 blocks",
+    spec: network([...list(256, (index) => `10.${index}.0.0/16`), "192.0.2.0/24"]),
+    refused: "spec.network.authorizedCIDRs: Too many: 257: must have at most 256 items",
+  },
+  { title: "a whole rate limit", spec: rateLimit({ maxConnectionsPerSecond: 1, burst: 1 }) },
+  {
+    title: "a rate limit without burst",
+    spec: rateLimit({ maxConnectionsPerSecond: 10 }),
+    refused: "spec.network.apiServerRateLimit.burst: Required value",
+  },
+  {
+    title: "a rate limit of burst alone",
+    spec: rateLimit({ burst: 10 }),
+    refused: "spec.network.apiServerRateLimit.maxConnectionsPerSecond: Required value",
+  },
+  {
+    title: "a rate limit of 0",
+    spec: rateLimit({ maxConnectionsPerSecond: 0, burst: 1 }),
+    refused:
+      "spec.network.apiServerRateLimit.maxConnectionsPerSecond in body should be greater than or equal to 1",
+  },
+];
+
+describe("a Cluster with", () => {
+  test.each([...clusterCases, ...networkCases])("$title", (one) =>
+    expectSameAnswer(api, clusterDefinition, one),
+  );
+});
+
+test("the name of a Cluster has at most 40 characters and no dot", () =>
+  expectNameRules(api, clusterDefinition, clusterSpec));

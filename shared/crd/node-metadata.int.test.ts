@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { nodePoolDefinition } from "./definitions.ts";
+import {
+  expectSameAnswer,
+  list,
+  long,
+  nodePoolSpec,
+  openTestApi,
+  type SpecCase,
+  type TestApi,
+} from "./testing.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+const pool = (change: object) => ({ ...nodePoolSpec, ...change });
+const labels = (count: number) => Object.fromEntries(list(count, (index) => [`key-${index}`, "x"]));
+const labelled = (nodeLabels: object) => pool({ nodeLabels });
+const tainted = (...nodeTaints: object[]) => pool({ nodeTaints });
+const taint = { key: "shop.example/batch", value: "true", effect: "NoSchedule" };
+const badKey = "spec.nodeLabels: Invalid value: keys must be a name";
+const reservedKey =
+  "spec.nodeLabels: Invalid value: keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev";
+
+const nodeMetadataCases: SpecCase[] = [
+  ...[
+    "tier",
+    "Tier_1.a",
+    "shop.example/tier",
+    "node-role.kubernetes.io/web",
+    "mykubernetes.io/tier",
+    "x-k8s.io/tier",
+    "machine-template-hash-2",
+    "shop.example/machine-template-hash",
+    "kubernetes.io",
+    `${"a.".repeat(126)}a/${long(63)}`,
+  ].map((key) => ({ title: `label ${key}`, spec: labelled({ [key]: "x" }) })),
+  ...[
+    "",
+    "-tier",
+    "tier-",
+    "a/b/c",
+    "/tier",
+    "shop.example/",
+    "Shop.example/tier",
+    "shop..example/tier",
+    "tier!",
+    long(64),
+    `${"a.".repeat(126)}ab/x`,
+  ].map((key) => ({ title: `label "${key}"`, spec: labelled({ [key]: "x" }), refused: badKey })),
+  ...[
+    "kubernetes.io/hostname",
+    "topology.kubernetes.io/zone",
+    "node.kubernetes.io/instance-type",
+    "k8s.io/x",
+    "a.b.k8s.io/x",
+    "cluster.x-k8s.io/cluster-name",
+    "topology.cluster.x-k8s.io/owned",
+    "cloud.marina.dev/id",
+    "replace.cloud.marina.dev/x",
+    "machine-template-hash",
+    "sub.node-role.kubernetes.io/web",
+  ].map((key) => ({ title: `label ${key}`, spec: labelled({ [key]: "x" }), refused: reservedKey })),
+  { title: "an empty label value", spec: labelled({ tier: "" }) },
+  {
+    title: "a label value of 64 characters",
+    spec: labelled({ tier: long(64) }),
+    refused: "spec.nodeLabels.tier: Too long: may not be more than 63 bytes",
+  },
+  {
+    title: "a label value with a blank",
+    spec: labelled({ tier: "a b" }),
+    refused: "spec.nodeLabels.tier in body should match",
+  },
+  { title: "64 labels", spec: labelled(labels(64)) },
+  {
+    title: "65 labels",
+    spec: labelled(labels(65)),
+    refused: "spec.nodeLabels: Too many: 65: must have at most 64 items",
+  },
+  { title: "a taint", spec: tainted(taint) },
+  { title: "a taint without value", spec: tainted({ key: "batch", effect: "NoExecute" }) },
+  { title: "one key with two effects", spec: tainted(taint, { ...taint, effect: "NoExecute" }) },
+  {
+    title: "the same key and effect twice",
+    spec: tainted(taint, { ...taint, value: "false" }),
+    refused: "spec.nodeTaints: Invalid value: must not have two taints with the same key and effect",
+  },
+  {
+    title: "a taint without key",
+    spec: tainted({ effect: "NoSchedule" }),
+    refused: "spec.nodeTaints[0].key: Required value",
+  },
+  {
+    title: "a taint without effect",
+    spec: tainted({ key: "batch" }),
+    refused: "spec.nodeTaints[0].effect: Required value",
+  },
+  {
+    title: "an unknown effect",
+    spec: tainted({ ...taint, effect: "Never" }),
+    refused: 'spec.nodeTaints[0].effect: Unsupported value: "Never"',
+  },
+  {
+    title: "a taint key with a blank",
+    spec: tainted({ ...taint, key: "a b" }),
+    refused: "spec.nodeTaints[0].key in body should match",
+  },
+  { title: "32 taints", spec: tainted(...list(32, (index) => ({ ...taint, key: `key-${index}` }))) },
+  {
+    title: "33 taints",
+    spec: tainted(...list(33, (index) => ({ ...taint, key: `key-${index}` }))),
+    refused: "spec.nodeTaints: Too many: 33: must have at most 32 items",
+  },
+];
+
+describe("a NodePool with", () => {
+  test.each(nodeMetadataCases)("$title", (one) => expectSameAnswer(api, nodePoolDefinition, one));
+});

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { nodePoolDefinition } from "./definitions.ts";
+import {
+  boundCases,
+  expectNameRules,
+  expectSameAnswer,
+  long,
+  nodePoolSpec,
+  openTestApi,
+  type SpecCase,
+  type TestApi,
+} from "./testing.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+const pool = (change: object) => ({ ...nodePoolSpec, ...change });
+const withoutField = (field: string) =>
+  Object.fromEntries(Object.entries(nodePoolSpec).filter(([name]) => name !== field));
+const nodes = (minNodes: number, desiredNodes: number, maxNodes: number) =>
+  pool({ minNodes, desiredNodes, maxNodes });
+
+const nodePoolCases: SpecCase[] = [
+  { title: "the least that is needed", spec: nodePoolSpec },
+  ...Object.keys(nodePoolSpec).map((field) => ({
+    title: `no ${field}`,
+    spec: withoutField(field),
+    refused: `spec.${field}: Required value`,
+  })),
+  ...["Shop", "shop.eu", "-shop", ""].map((clusterName) => ({
+    title: `cluster "${clusterName}"`,
+    spec: pool({ clusterName }),
+    refused: "spec.clusterName",
+  })),
+  {
+    title: "a cluster name of 41 characters",
+    spec: pool({ clusterName: long(41) }),
+    refused: "spec.clusterName: Too long: may not be more than 40 bytes",
+  },
+  ...boundCases("vcpus", 1, 128, nodePoolSpec),
+  ...boundCases("memoryGB", 1, 512, nodePoolSpec),
+  ...boundCases("diskGB", 1, 2048, nodePoolSpec),
+  ...boundCases("minNodes", 0, 1000, nodePoolSpec, { desiredNodes: 1000, maxNodes: 1000 }),
+  ...boundCases("desiredNodes", 0, 1000, nodePoolSpec, { minNodes: 0, maxNodes: 1000 }),
+  ...boundCases("maxNodes", 0, 1000, nodePoolSpec, { minNodes: 0, desiredNodes: 0 }),
+  ...boundCases("drainTimeoutSeconds", 30, 3600, nodePoolSpec),
+  ...boundCases("scaleDownDelaySeconds", 60, 3600, nodePoolSpec),
+  ...boundCases("scaleDownUtilizationPercent", 10, 90, nodePoolSpec),
+  { title: "min = desired = max", spec: nodes(2, 2, 2) },
+  {
+    title: "desired below min",
+    spec: nodes(3, 2, 5),
+    refused: "spec.minNodes: Invalid value: must not be greater than desiredNodes",
+  },
+  {
+    title: "desired above max",
+    spec: nodes(1, 6, 5),
+    refused: "spec.desiredNodes: Invalid value: must not be greater than maxNodes",
+  },
+];
+
+const totalCases: SpecCase[] = [
+  ...boundCases("minVCPUs", 0, 128_000, pool({ vcpus: 128, maxVCPUs: 128_000 })),
+  ...boundCases("maxVCPUs", 1, 128_000, pool({ vcpus: 1 })),
+  ...boundCases("minMemoryGB", 0, 512_000, pool({ memoryGB: 512, maxMemoryGB: 512_000 })),
+  ...boundCases("maxMemoryGB", 1, 512_000, pool({ memoryGB: 1 })),
+  {
+    title: "totals that are equal: a fixed pool",
+    spec: pool({ minVCPUs: 8, maxVCPUs: 8, minMemoryGB: 32, maxMemoryGB: 32 }),
+  },
+  { title: "a maximum alone", spec: pool({ maxVCPUs: 8 }) },
+  { title: "a minimum alone", spec: pool({ minMemoryGB: 32 }) },
+  { title: "totals from none", spec: pool({ minVCPUs: 0, maxVCPUs: 8, minMemoryGB: 0, maxMemoryGB: 32 }) },
+  {
+    title: "CPU minimum above its maximum",
+    spec: pool({ minVCPUs: 12, maxVCPUs: 8 }),
+    refused: "spec.minVCPUs: Invalid value: must not be greater than maxVCPUs",
+  },
+  {
+    title: "memory minimum above its maximum",
+    spec: pool({ minMemoryGB: 64, maxMemoryGB: 32 }),
+    refused: "spec.minMemoryGB: Invalid value: must not be greater than maxMemoryGB",
+  },
+  {
+    title: "CPU minimum below one node",
+    spec: pool({ minVCPUs: 3, maxVCPUs: 8 }),
+    refused: "spec.minVCPUs: Invalid value: must be 0 or cover at least one node (vcpus)",
+  },
+  {
+    title: "memory minimum below one node",
+    spec: pool({ minMemoryGB: 15, maxMemoryGB: 32 }),
+    refused: "spec.minMemoryGB: Invalid value: must be 0 or cover at least one node (memoryGB)",
+  },
+  {
+    title: "CPU maximum below one node",
+    spec: pool({ maxVCPUs: 3 }),
+    refused: "spec.maxVCPUs: Invalid value: must cover at least one node (vcpus)",
+  },
+  {
+    title: "memory maximum below one node",
+    spec: pool({ maxMemoryGB: 15 }),
+    refused: "spec.maxMemoryGB: Invalid value: must cover at least one node (memoryGB)",
+  },
+  {
+    title: "no whole number of nodes between the CPU totals",
+    spec: pool({ minVCPUs: 5, maxVCPUs: 7 }),
+    refused: "no number of nodes fits",
+  },
+  {
+    title: "CPU asks for more nodes than memory allows",
+    spec: pool({ minVCPUs: 16, maxVCPUs: 32, maxMemoryGB: 32 }),
+    refused: "no number of nodes fits",
+  },
+  {
+    title: "memory asks for more nodes than CPU allows",
+    spec: pool({ maxVCPUs: 8, minMemoryGB: 48, maxMemoryGB: 64 }),
+    refused: "no number of nodes fits",
+  },
+  {
+    title: "more nodes at least than a pool may have",
+    spec: pool({ minVCPUs: 4004, maxVCPUs: 5000 }),
+    refused: "no number of nodes fits",
+  },
+  { title: "totals of a fixed pool that fit no number of nodes", spec: pool({ minVCPUs: 6, maxVCPUs: 6 }) },
+];
+
+describe("a NodePool with", () => {
+  test.each([...nodePoolCases, ...totalCases])("$title", (one) =>
+    expectSameAnswer(api, nodePoolDefinition, one),
+  );
+});
+
+test("the name of a NodePool has at most 40 characters and no dot", () =>
+  expectNameRules(api, nodePoolDefinition, nodePoolSpec));
