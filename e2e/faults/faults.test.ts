@@ -1,0 +1,163 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Stack, startStack } from "../stack/stack.ts";
+import { waitFor } from "../stack/testing.ts";
+import { createTenant, type Tenant } from "../tenant.ts";
+
+let stack: Stack;
+let alice: Tenant;
+
+beforeAll(async () => {
+  stack = await startStack({ dir: ".marina/faults", fresh: true, onCrash: "report" });
+  alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
+});
+
+afterAll(() => stack?.stop());
+
+test("an operator killed in the middle of a create leaves one cluster, and it gets ready", async () => {
+  const clusters = await createOrganization("operator killed");
+  const { body: cluster } = await alice.request("POST", clusters, aCluster("survivor"));
+  const path = `${clusters}/${cluster.id}`;
+  await waitFor("the operator to have begun", async () => {
+    const { body } = await alice.request("GET", path);
+    return body.worker_subnet !== undefined;
+  });
+  await killPart("operator");
+  await stack.part("operator").start();
+  await waitForRunning(path);
+  const { body: list } = await alice.request("GET", clusters);
+  expect(list.items).toHaveLength(1);
+});
+
+test("an API server killed between the custom resource and the answer leaves one cluster for the repeated request", async () => {
+  const clusters = await createOrganization("API server killed");
+  const database = postgres(stack.info.databaseUrl, { max: 1 });
+  const key = { "idempotency-key": "one-cluster-please" };
+  const namespace = clusters.split("/")[2];
+  try {
+    // Writers of the projection wait behind this lock: the custom resources are made, the answer is not.
+    const lock = await database.reserve();
+    await lock`BEGIN`;
+    await lock`LOCK TABLE cluster_projection IN EXCLUSIVE MODE`;
+    const unanswered = alice.request("POST", clusters, aCluster("once"), key).catch(() => "no answer");
+    await waitFor(
+      "the custom resource",
+      async () => (await listClusterNames(`org-${namespace}`)).length === 1,
+    );
+    await killPart("apiserver");
+    expect(await unanswered).toBe("no answer");
+    await lock`ROLLBACK`;
+    lock.release();
+  } finally {
+    await database.end();
+  }
+  await stack.part("apiserver").start();
+  const again = await waitFor(
+    "the lease of the lost request to end",
+    async () => {
+      const answer = await alice.request("POST", clusters, aCluster("once"), key);
+      return answer.status === 409 ? undefined : answer;
+    },
+    { timeoutMs: 90_000 },
+  );
+  expect(again.status).toBe(202);
+  expect(await listClusterNames(`org-${namespace}`)).toHaveLength(1);
+  await waitForRunning(`${clusters}/${again.body.id}`);
+  const { body: list } = await alice.request("GET", clusters);
+  expect(list.items.map(({ id }: { id: string }) => id)).toEqual([again.body.id]);
+});
+
+test("without an operator, writes are accepted and stand until it is back", async () => {
+  const clusters = await createOrganization("operator down");
+  await killPart("operator");
+  const created = await alice.request("POST", clusters, aCluster("patient"));
+  expect(created.status).toBe(202);
+  const path = `${clusters}/${created.body.id}`;
+  expect((await alice.request("GET", path)).body.status).toBe("provisioning");
+  await stack.part("operator").start();
+  await waitForRunning(path);
+});
+
+test("without the Kubernetes API, cluster writes answer 503 with Retry-After, reads go on, nothing is half done", async () => {
+  const clusters = await createOrganization("Kubernetes API down");
+  const { body: cluster } = await alice.request("POST", clusters, aCluster("readable"));
+  await killPart("kube-apiserver");
+  try {
+    for (const [method, path, body] of [
+      ["POST", clusters, aCluster("refused")],
+      ["DELETE", `${clusters}/${cluster.id}`, undefined],
+      ["POST", `${clusters}/${cluster.id}/nodepools`, aPool("refused")],
+    ] as const) {
+      const answer = await alice.request(method, path, body);
+      expect(answer.status, `${method} ${path}`).toBe(503);
+      expect(answer.body.error.code).toBe("dependency_unavailable");
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    const read = await alice.request("GET", `${clusters}/${cluster.id}`);
+    expect(read.status).toBe(200);
+    expect(read.body.status).not.toBe("deleting");
+  } finally {
+    await stack.part("kube-apiserver").start();
+  }
+  const accepted = await waitFor("writes to be accepted again", async () => {
+    const answer = await alice.request("POST", clusters, aCluster("refused"));
+    return answer.status === 202 ? answer : undefined;
+  });
+  await waitForRunning(`${clusters}/${cluster.id}`);
+  await waitForRunning(`${clusters}/${accepted.body.id}`);
+  const { body: list } = await alice.request("GET", clusters);
+  expect(list.items).toHaveLength(2);
+});
+
+test("without Postgres, requests answer 503 and readiness fails; both recover by themselves", async () => {
+  const clusters = await createOrganization("Postgres down");
+  await killPart("postgres");
+  try {
+    const answer = await alice.request("GET", clusters);
+    expect(answer.status).toBe(503);
+    expect(answer.body.error.code).toBe("dependency_unavailable");
+    await waitFor(
+      "readiness to fail",
+      async () => (await fetch(`${stack.info.apiUrl}/readyz`)).status === 503,
+    );
+    expect((await fetch(`${stack.info.apiUrl}/healthz`)).status).toBe(200);
+  } finally {
+    await stack.part("postgres").start();
+  }
+  await waitFor("readiness", async () => (await fetch(`${stack.info.apiUrl}/readyz`)).status === 200);
+  expect((await alice.request("GET", clusters)).status).toBe(200);
+});
+
+async function createOrganization(name: string): Promise<string> {
+  const { body } = await alice.request("POST", "/organizations", { name });
+  return `/organizations/${body.id}/clusters`;
+}
+
+async function killPart(name: string): Promise<void> {
+  const part = stack.part(name);
+  part.kill("SIGKILL");
+  await part.exited;
+}
+
+async function listClusterNames(namespace: string): Promise<string[]> {
+  const { kubectl } = await import("../stack/testing.ts");
+  const { stdout } = await kubectl(["get", "clusters.cloud.marina.dev", "-n", namespace, "-o", "name"], {
+    stack: stack.info,
+  });
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+async function waitForRunning(path: string): Promise<void> {
+  await waitFor(`${path} to run`, async () => {
+    const { body } = await alice.request("GET", path);
+    return body.status === "running" && body.nodes.ready === 1;
+  });
+}
+
+function aCluster(name: string) {
+  return { name, k8s_version: "1.34", node_pools: [aPool("workers")] };
+}
+
+function aPool(name: string) {
+  return { name, vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+}

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { kubectl, readStack, waitFor } from "./stack/testing.ts";
+import { createTenant } from "./tenant.ts";
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+
+test("what a pipeline applies is served by REST with ids, and its deletion is seen there too", async () => {
+  const { body: organization } = await alice.request("POST", "/organizations", { name: "GitOps" });
+  const namespace = `org-${organization.id}`;
+  await waitFor("the organization's namespace", async () => {
+    const { stdout } = await kubectl(["get", "namespace", namespace, "--ignore-not-found", "-o", "name"]);
+    return stdout !== "";
+  });
+
+  const manifests = [
+    aCluster(namespace, "delivered", "Delivered by a pipeline"),
+    aNodePool(namespace, "delivered-workers", "delivered"),
+  ];
+  await kubectl(["apply", "--server-side", "-f", "-"], {
+    stdin: manifests.map((m) => JSON.stringify(m)).join("\n---\n"),
+  });
+
+  const path = `/organizations/${organization.id}/clusters`;
+  const cluster = await waitFor("REST to list the running cluster", async () => {
+    const { body } = await alice.request("GET", path);
+    return body.items.find(
+      (item: { status: string; nodes: { ready: number } }) =>
+        item.status === "running" && item.nodes.ready === 2,
+    );
+  });
+  expect(cluster).toMatchObject({
+    name: "Delivered by a pipeline",
+    org_id: organization.id,
+    k8s_version: "1.34.2",
+    current_version: "1.34.2",
+    node_pools: { total: 1, ready: 1 },
+  });
+  const label = `jsonpath={.metadata.labels.cloud\\.marina\\.dev/id}`;
+  const { stdout: id } = await kubectl([
+    "get",
+    "clusters.cloud.marina.dev",
+    "delivered",
+    "-n",
+    namespace,
+    "-o",
+    label,
+  ]);
+  expect(cluster.id).toBe(id);
+
+  const pools = await alice.request("GET", `${path}/${cluster.id}/nodepools`);
+  expect(pools.body.items).toMatchObject([
+    { name: "delivered-workers", cluster_id: cluster.id, desired_nodes: 2, status: "ready" },
+  ]);
+
+  await kubectl(["delete", "clusters.cloud.marina.dev", "delivered", "-n", namespace, "--wait=false"]);
+  await waitFor(
+    "REST to answer 404",
+    async () => (await alice.request("GET", `${path}/${cluster.id}`)).status === 404,
+  );
+});
+
+function aCluster(namespace: string, name: string, displayName: string) {
+  return {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "Cluster",
+    metadata: { name, namespace },
+    spec: { displayName, version: "1.34" },
+  };
+}
+
+function aNodePool(namespace: string, name: string, clusterName: string) {
+  return {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "NodePool",
+    metadata: { name, namespace },
+    spec: { clusterName, vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 2, maxNodes: 2, desiredNodes: 2 },
+  };
+}

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { kubectl, readStack, waitFor } from "./stack/testing.ts";
+import { createTenant } from "./tenant.ts";
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+
+test("a platform engineer sees, awaits and reads the story of a tenant's cluster with kubectl alone", async () => {
+  const { body: organization } = await alice.request("POST", "/organizations", { name: "Platform" });
+  const { body: cluster } = await alice.request("POST", `/organizations/${organization.id}/clusters`, {
+    name: "Seen from below",
+    k8s_version: "1.34.2",
+    plan: "dev",
+    node_pools: [{ name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 }],
+  });
+  const namespace = `org-${organization.id}`;
+  const { stdout: name } = await kubectl([
+    ...["get", "clusters.cloud.marina.dev", "-n", namespace, "-l", `cloud.marina.dev/id=${cluster.id}`],
+    ...["-o", "jsonpath={.items[0].metadata.name}"],
+  ]);
+  expect(name).toMatch(/^seen-from-below-[a-z0-9]{5}$/);
+
+  await kubectl([
+    "wait",
+    "--for=condition=Ready",
+    `clusters.cloud.marina.dev/${name}`,
+    "-n",
+    namespace,
+    "--timeout=180s",
+  ]);
+  await waitFor("the node to be counted", async () => {
+    const row = await getClusterRow(name);
+    return row?.includes("1/1") || row?.includes(" 1 ") ? row : undefined;
+  });
+  const { stdout: table } = await kubectl(["get", "clusters", "-A"]);
+  expect(table.split("\n")[0]).toMatch(/NAMESPACE\s+NAME\s+PHASE\s+VERSION\s+NODES\s+PLAN\s+AGE/);
+  expect(await getClusterRow(name)).toMatch(/Ready\s+1\.34\.2/);
+
+  const description = await waitFor("the whole story", async () => {
+    const { stdout } = await kubectl(["describe", "clusters.cloud.marina.dev", name, "-n", namespace]);
+    return stdout.includes("ControlPlaneInitialized") && stdout.includes("Ready") ? stdout : undefined;
+  });
+  expect(description).toMatch(/Events:/);
+  expect(description).toMatch(/marina-operator/);
+
+  await alice.request("DELETE", `/organizations/${organization.id}/clusters/${cluster.id}`);
+  await kubectl([
+    "wait",
+    "--for=delete",
+    `clusters.cloud.marina.dev/${name}`,
+    "-n",
+    namespace,
+    "--timeout=120s",
+  ]);
+});
+
+async function getClusterRow(name: string): Promise<string | undefined> {
+  const { stdout } = await kubectl(["get", "clusters", "-A"]);
+  return stdout.split("\n").find((line) => line.includes(name));
+}

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { readStack } from "./stack/testing.ts";
+import { runTenantStory } from "./tenant-story.ts";
+
+test("a tenant creates, watches, uses, scales and deletes a cluster by REST alone", async () => {
+  const titles: string[] = [];
+  const { feed, nodesAtFirst, nodesAfterScaling } = await runTenantStory(readStack(), ({ title }) =>
+    titles.push(title),
+  );
+
+  expect(titles.at(-1)).toBe("cluster deleted");
+  expect(nodesAtFirst).toHaveLength(3);
+  expect(nodesAfterScaling).toHaveLength(4);
+  expect(nodesAfterScaling).toEqual(expect.arrayContaining(nodesAtFirst));
+
+  const ids = feed.events.map(({ id }) => BigInt(id === "" ? -1 : id)).filter((id) => id >= 0n);
+  expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => (a < b ? -1 : 1)));
+  const statuses = feed.events.filter(({ event, data }) => event === "status" && data.node_pool_id === null);
+  expect(statuses.map(({ data }) => data.status)).toEqual(expect.arrayContaining(["running", "deleting"]));
+  const sources = new Set(
+    feed.events.filter(({ event }) => event === "system-event").map(({ data }) => data.source),
+  );
+  expect(sources).toContain("operator");
+  expect(sources).toContain("machine");
+  expect(feed.events.at(-1)?.event).toBe("deleted");
+});
