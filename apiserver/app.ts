@@ -9,7 +9,9 @@ import { handleError, handleUnknownMethod, handleUnknownPath } from "./http/hand
 import { addHealthRoutes } from "./http/health.ts";
 import { createIdempotencyStore } from "./http/idempotency.ts";
 import { observe } from "./http/observe.ts";
+import { createRateLimiter } from "./http/rate-limit.ts";
 import type { Readiness } from "./http/readiness.ts";
+import { locate } from "./http/source-address.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { findMembership } from "./members/store.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
@@ -17,7 +19,7 @@ import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
 
 export interface AppParts {
-  authenticator: Pick<Authenticator, "authenticate">;
+  authenticator: Pick<Authenticator, "authenticate" | "isKnown">;
   readiness: Readiness;
 }
 
@@ -25,6 +27,7 @@ export interface AppParts {
 export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   const app = new OpenAPIHono<HttpEnv>();
   app.use(observe(deps.log, deps.metrics));
+  app.use(locate(deps.config.limits.trustedProxies));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod }));
   app.onError(handleError);
   app.notFound(handleUnknownPath);
@@ -33,9 +36,12 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
     app,
     access: {
       authenticate: parts.authenticator.authenticate,
+      isKnown: parts.authenticator.isKnown,
       findMembership: (principal, orgId) => findMembership(deps, principal, orgId),
     },
     idempotency: createIdempotencyStore(deps.db),
+    limiter: createRateLimiter(deps.config.limits.rates),
+    limits: deps.config.limits,
   };
   addHealthRoutes(router, parts.readiness, deps.metrics);
   addDocumentRoutes(router);

@@ -53,7 +53,11 @@ async function run(config: Config): Promise<void> {
   readiness.add({ name: "identity provider", check: authenticator.isReady });
 
   const app = createApp(deps, { authenticator, readiness });
-  const server = await listen(app.fetch, { address: config.listenAddress, port: config.port });
+  const server = await listen(app.fetch, {
+    address: config.listenAddress,
+    port: config.port,
+    limits: config.limits,
+  });
   log.info({ address: server.address }, "listening");
   const background = Promise.all([
     authenticator.loadKeys(stopping),

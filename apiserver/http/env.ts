@@ -1,7 +1,9 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Logger } from "../../shared/log.ts";
+import type { RequestLimits } from "./limits.ts";
 import type { Membership, Principal, Visitor } from "./principal.ts";
+import type { RateLimiter } from "./rate-limit.ts";
 
 /** What every request carries through the middleware. */
 export interface HttpEnv {
@@ -12,6 +14,8 @@ export interface HttpEnv {
     /** The pattern of the path, as in the OpenAPI document; absent until an operation matched. */
     route: string | undefined;
     visitor: Visitor;
+    /** Where the request came from, as far as it can be believed. */
+    sourceAddress: string | undefined;
   };
 }
 
@@ -19,6 +23,8 @@ export interface HttpEnv {
 export interface AccessControl {
   /** Turns an Authorization header into a principal. Throws 401 unauthorized, or 503 when it cannot tell. */
   authenticate(authorization: string | undefined): Promise<Principal>;
+  /** Whether this very credential was accepted a moment ago, told without any work. */
+  isKnown(authorization: string): boolean;
   /** The principal's membership of an organization that is not deleted; undefined when there is none. */
   findMembership(principal: Principal, orgId: string): Promise<Membership | undefined>;
 }
@@ -28,6 +34,8 @@ export interface Router {
   app: OpenAPIHono<HttpEnv>;
   access: AccessControl;
   idempotency: IdempotencyStore;
+  limiter: RateLimiter;
+  limits: RequestLimits;
 }
 
 /** The identity of one keyed request: who, where, with which key, and a hash of what was asked. */

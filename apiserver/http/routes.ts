@@ -56,14 +56,20 @@ function validate(target: "param" | "query", schema: z.ZodType): MiddlewareHandl
 function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     c.set("route", operation.path);
+    requireShortUrl(c.req.url, router.limits.maxUrlBytes);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
-    const visitor = await admit(router.access, operation.access, {
+    const visitor = await admit(router.limiter.limit(router.access, operation, c), operation.access, {
       authorization: c.req.header("authorization"),
       orgId: c.req.param("orgID"),
     });
     c.set("visitor", visitor);
     await next();
   };
+}
+
+function requireShortUrl(url: string, maxBytes: number): void {
+  if (url.length <= maxBytes) return;
+  throw new ApiError("bad_request", `The address must not be longer than ${maxBytes} bytes.`);
 }
 
 function paramsSchema(operation: Operation): z.ZodType {
@@ -87,7 +93,7 @@ function createCall(
   let bodyText = "";
   const readBody = async () => {
     if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
-    const { value, text } = await readJsonBody(c, operation.body);
+    const { value, text } = await readJsonBody(c, operation.body, router.limits.maxBodyBytes);
     bodyText = text;
     return value;
   };
