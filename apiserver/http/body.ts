@@ -2,7 +2,11 @@ import type { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { HttpEnv } from "./env.ts";
 import { ApiError, type ErrorDetail, validationFailed } from "./errors.ts";
+import { parseJson } from "./json-text.ts";
 import { formatPath, invalidBody } from "./validate.ts";
+
+/** JSON is UTF-8 (RFC 8259 section 8.1); other parameters mean nothing and are let through. */
+const JSON_TYPE = /^application\/json *(;(?! *charset *=)[^;]*|; *charset *= *("utf-8"|utf-8) *)*$/i;
 
 export interface ReadBody<T> {
   value: T;
@@ -37,11 +41,14 @@ function isAbsent(c: Context<HttpEnv>): boolean {
 
 function requireJson(contentType: string | undefined, absent: boolean): void {
   if (contentType === undefined && absent) return;
-  const essence = contentType?.split(";", 1)[0]?.trim().toLowerCase();
-  if (essence === "application/json") return;
-  throw new ApiError("unsupported_media_type", "The body must be sent as Content-Type: application/json.", {
-    headers: { Accept: "application/json" },
-  });
+  if (contentType !== undefined && JSON_TYPE.test(contentType)) return;
+  throw new ApiError(
+    "unsupported_media_type",
+    "The body must be sent as Content-Type: application/json, in UTF-8.",
+    {
+      headers: { Accept: "application/json" },
+    },
+  );
 }
 
 /** Invalid UTF-8 is refused rather than replaced: the same bytes must mean the same text to everybody. */
@@ -93,14 +100,6 @@ function tooLarge(maxBytes: number): ApiError {
   return new ApiError("payload_too_large", `The body must not be larger than ${maxBytes} bytes.`, {
     headers: { Connection: "close" },
   });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ApiError("bad_request", "The body is not valid JSON.");
-  }
 }
 
 /** Postgres stores neither U+0000 nor half a surrogate pair; both can only come as a \u escape. */
