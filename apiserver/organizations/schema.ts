@@ -1,19 +1,37 @@
 import { z } from "@hono/zod-openapi";
+import { idField, textField, timestampField } from "../http/fields.ts";
 import { pageSchema } from "../http/page.ts";
 import type { OrganizationRow } from "./table.ts";
 
 export const MAX_SLUG_LENGTH = 40;
 export const MIN_SLUG_LENGTH = 3;
 
-const nameSchema = z.string().min(1).max(100).openapi({ example: "Example Ltd" });
+const MAX_NAME_LENGTH = 100;
+const MAX_EMAIL_LENGTH = 254;
+const MAX_VAT_ID_LENGTH = 32;
+
+const nameSchema = z
+  .string()
+  .min(1)
+  .max(MAX_NAME_LENGTH)
+  .openapi({ description: "Name shown to people.", example: "Example Ltd" });
 const slugSchema = z
   .string()
   .min(MIN_SLUG_LENGTH)
   .max(MAX_SLUG_LENGTH)
   .regex(/^[a-z0-9](-?[a-z0-9])*$/)
   .openapi({ example: "example-ltd" });
-const billingEmailSchema = z.email().max(254).nullable();
-const vatIdSchema = z.string().min(1).max(32).nullable();
+const billingEmailSchema = z
+  .email()
+  .max(MAX_EMAIL_LENGTH)
+  .nullable()
+  .openapi({ description: "Where invoices go.", example: "billing@example.com" });
+const vatIdSchema = z
+  .string()
+  .min(1)
+  .max(MAX_VAT_ID_LENGTH)
+  .nullable()
+  .openapi({ description: "The organization's VAT identification number.", example: "DE123456789" });
 
 export const createOrganizationSchema = z
   .strictObject({
@@ -28,14 +46,14 @@ export type CreateOrganization = z.output<typeof createOrganizationSchema>;
 
 export const organizationSchema = z
   .object({
-    id: z.guid(),
-    name: z.string(),
-    slug: z.string(),
-    billing_email: z.string().nullable(),
-    vat_id: z.string().nullable(),
-    plan: z.string().openapi({ description: "Always `starter`." }),
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
+    id: idField("The organization."),
+    name: textField(MAX_NAME_LENGTH, "Name shown to people."),
+    slug: textField(MAX_SLUG_LENGTH, "Unique name for addresses and commands."),
+    billing_email: textField(MAX_EMAIL_LENGTH, "Where invoices go.").nullable(),
+    vat_id: textField(MAX_VAT_ID_LENGTH, "The organization's VAT identification number.").nullable(),
+    plan: textField(40, "Always `starter`; it has nothing to do with the plan of a cluster."),
+    created_at: timestampField("When the organization was created."),
+    updated_at: timestampField("When it was changed last."),
   })
   .openapi("Organization", {
     example: {
