@@ -24,7 +24,7 @@ export function lintOpenApi(document: JsonObject): string[] {
       const where = `${method.toUpperCase()} ${path}`;
       lintOperation(operation, { path, where, document, report });
       for (const tag of listOf(operation.tags))
-        if (!tags.has(tag)) report(where, `tag ${tag} is not declared`);
+        if (!tags.has(tag)) report(where, `tag ${textOf(tag)} is not declared`);
       if (ids.has(operation.operationId ?? null)) report(where, "operationId is used twice");
       ids.add(operation.operationId ?? null);
     }
@@ -49,7 +49,7 @@ interface OperationScope {
 
 function lintOperation(operation: JsonObject, scope: OperationScope): void {
   const { where, report, path } = scope;
-  if (!ID_IN_CODE.test(String(operation.operationId))) report(where, "no operationId in camelCase");
+  if (!ID_IN_CODE.test(textOf(operation.operationId))) report(where, "no operationId in camelCase");
   if (operation.summary === undefined) report(where, "no summary");
   if (listOf(operation.tags).length !== 1) report(where, "not exactly one tag");
   if (operation.security === undefined) report(where, "no security");
@@ -77,7 +77,7 @@ function lintOperation(operation: JsonObject, scope: OperationScope): void {
 }
 
 function lintParameter(parameter: JsonObject, { where, report }: OperationScope): void {
-  const at = `${where} ${parameter.in} ${parameter.name}`;
+  const at = `${where} ${textOf(parameter.in)} ${textOf(parameter.name)}`;
   if (parameter.description === undefined) report(at, "no description");
   const schema = asObject(parameter.schema);
   if (schema === undefined) report(at, "no schema");
@@ -138,7 +138,7 @@ function lintSchema(schema: JsonObject, scope: SchemaScope): void {
   const closed = schema.enum !== undefined || schema.const !== undefined;
   if (closed) return;
   if (types.includes("string")) {
-    const bounded = schema.maxLength !== undefined || BOUNDED_FORMATS.has(String(schema.format));
+    const bounded = schema.maxLength !== undefined || BOUNDED_FORMATS.has(textOf(schema.format));
     if (!bounded) report(where, "a string without maxLength");
   }
   if (types.includes("integer") || types.includes("number")) {
@@ -160,9 +160,13 @@ function lintSchema(schema: JsonObject, scope: SchemaScope): void {
 }
 
 function resolve(document: JsonObject, schema: JsonObject | undefined): JsonObject {
-  const name = /^#\/components\/schemas\/(.+)$/.exec(String(schema?.$ref))?.[1];
+  const name = /^#\/components\/schemas\/(.+)$/.exec(textOf(schema?.$ref))?.[1];
   if (name === undefined) return schema ?? {};
   return asObject(asObject(asObject(document.components)?.schemas)?.[name]) ?? {};
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
 }
 
 function asObject(value: Json | undefined): JsonObject | undefined {

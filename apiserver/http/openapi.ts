@@ -5,6 +5,9 @@ import { commonHeaders, describeErrors, headerRefs } from "./openapi-parts.ts";
 import type { Answer, Operation } from "./operation.ts";
 import { idSchema } from "./validate.ts";
 
+/** Longest If-Match and If-None-Match. */
+export const MAX_CONDITION_LENGTH = 1024;
+
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
 type Registry = OpenAPIHono["openAPIRegistry"];
@@ -70,21 +73,18 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
       .max(255)
       .optional()
       .openapi({
-        example: "create-production-2026-11-21",
         description: "Repeat a request with the same key and it is carried out once. Kept for 24 h.",
       });
   }
   const codes = operation.errors ?? [];
   if (codes.includes("precondition_failed")) {
-    shape["If-Match"] = z.string().max(1024).optional().openapi({
+    shape["If-Match"] = z.string().max(MAX_CONDITION_LENGTH).optional().openapi({
       description: "The ETag of the version to change.",
-      example: '"3-4711"',
     });
   }
   if (304 in operation.answers) {
-    shape["If-None-Match"] = z.string().max(1024).optional().openapi({
+    shape["If-None-Match"] = z.string().max(MAX_CONDITION_LENGTH).optional().openapi({
       description: "The ETag of the version at hand.",
-      example: '"3-4711"',
     });
   }
   return Object.keys(shape).length === 0 ? undefined : { headers: z.object(shape) };

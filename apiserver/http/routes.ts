@@ -7,7 +7,7 @@ import type { HttpEnv, Router } from "./env.ts";
 import { ApiError } from "./errors.ts";
 import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
-import { documentOperation } from "./openapi.ts";
+import { documentOperation, MAX_CONDITION_LENGTH } from "./openapi.ts";
 import type { AnswerOf, Operation, PathParams } from "./operation.ts";
 import { type Origin, principalKey } from "./principal.ts";
 import { findSourceAddress } from "./source-address.ts";
@@ -57,6 +57,7 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
   return async (c, next) => {
     c.set("route", operation.path);
     requireShortUrl(c.req.url, router.limits.maxUrlBytes);
+    requireShortConditions(c);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
     const visitor = await admit(router.limiter.limit(router.access, operation, c), operation.access, {
       authorization: c.req.header("authorization"),
@@ -70,6 +71,14 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
 function requireShortUrl(url: string, maxBytes: number): void {
   if (url.length <= maxBytes) return;
   throw new ApiError("bad_request", `The address must not be longer than ${maxBytes} bytes.`);
+}
+
+/** What the document says of If-Match and If-None-Match: longer lists of tags are nobody's. */
+function requireShortConditions(c: Context<HttpEnv>): void {
+  for (const name of ["if-match", "if-none-match"]) {
+    if ((c.req.header(name)?.length ?? 0) <= MAX_CONDITION_LENGTH) continue;
+    throw new ApiError("bad_request", `The header ${name} must not be longer than ${MAX_CONDITION_LENGTH}.`);
+  }
 }
 
 function paramsSchema(operation: Operation): z.ZodType {

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { countField, idField, textField, timestampField } from "../http/fields.ts";
 import { pageQuery, pageSchema } from "../http/page.ts";
+import { CURSOR_PATTERN } from "./position.ts";
 
 const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
@@ -75,6 +76,9 @@ export const eventPage = pageSchema(eventItem, "SystemEventPage");
 
 /** `last_event_id` is for clients that cannot send the header of that name. */
 export const eventQuery = pageQuery.extend({
+  cursor: z.guid().regex(CURSOR_PATTERN).optional().openapi({
+    description: "The next_cursor of the page before; no other UUID is a position of this list.",
+  }),
   last_event_id: z
     .string()
     .max(15)
