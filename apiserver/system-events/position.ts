@@ -1,7 +1,8 @@
 const ID_HEX_DIGITS = 16;
 
-/** A cursor that this list has made. */
-export const CURSOR_PATTERN = /^([0-9a-fA-F]{8})-([0-9a-fA-F]{4})-8([0-9a-fA-F]{3})-8([0-9a-fA-F])00-0{12}$/;
+/** A cursor that this list can have made: no number of it is above 2^53. */
+export const CURSOR_PATTERN =
+  /^(00[01][0-9a-fA-F]{5})-([0-9a-fA-F]{4})-8([0-9a-fA-F]{3})-8([0-9a-fA-F])00-0{12}$/;
 
 /**
  * Packs a position of the event history into a UUIDv8, which is what a page's cursor has to look like: 48 and 12 and
@@ -16,6 +17,5 @@ export function positionToCursor(position: number): string {
 export function cursorToPosition(cursor: string): number | undefined {
   const parts = CURSOR_PATTERN.exec(cursor);
   if (parts === null) return undefined;
-  const position = Number.parseInt(parts.slice(1).join(""), 16);
-  return Math.min(position, Number.MAX_SAFE_INTEGER);
+  return Number.parseInt(parts.slice(1).join(""), 16);
 }

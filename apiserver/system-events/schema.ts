@@ -76,7 +76,7 @@ export const eventPage = pageSchema(eventItem, "SystemEventPage");
 
 /** `last_event_id` is for clients that cannot send the header of that name. */
 export const eventQuery = pageQuery.extend({
-  cursor: z.guid().regex(CURSOR_PATTERN).optional().openapi({
+  cursor: z.guid().max(36).regex(CURSOR_PATTERN).optional().openapi({
     description: "The next_cursor of the page before; no other UUID is a position of this list.",
   }),
   last_event_id: z
