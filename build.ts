@@ -34,8 +34,8 @@ const POSTGRES_FIXES = [
 /** Builds postgres.js with the fixes above; fails when its source no longer has the faulty places. */
 const fixPostgres: Plugin = {
   name: "fix-postgres",
-  setup({ onLoad }) {
-    onLoad({ filter: /[/]postgres[/]src[/]connection\.js$/ }, ({ path }) => {
+  setup(plugin) {
+    plugin.onLoad({ filter: /[/]postgres[/]src[/]connection\.js$/ }, ({ path }) => {
       let contents = readFileSync(path, "utf8");
       for (const { before, after } of POSTGRES_FIXES) {
         if (contents.split(before).length !== 2)

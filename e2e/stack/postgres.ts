@@ -167,7 +167,6 @@ const SETTINGS = {
   max_connections: "200",
   // Data that a power cut may cost; the process being killed costs nothing.
   fsync: "off",
-  synchronous_commit: "off",
   full_page_writes: "off",
 };
 
