@@ -1,6 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 import { createId } from "../http/id.ts";
-import type { Origin, Principal } from "../http/principal.ts";
+import type { Origin } from "../http/principal.ts";
+import { redact } from "./redact.ts";
 import { type AuditActor, type AuditFields, auditLog } from "./table.ts";
 
 export interface AuditEntry {
@@ -21,13 +22,13 @@ export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEnt
   const id = createId();
   await tx.insert(auditLog).values({
     id,
-    actor: toActor(origin.principal),
+    actor: toActor(origin),
     action: entry.action,
     orgId: entry.orgId,
     targetKind: entry.target.kind,
     targetId: entry.target.id,
-    before: entry.before ?? null,
-    after: entry.after ?? null,
+    before: redact(entry.before ?? null),
+    after: redact(entry.after ?? null),
     requestId: origin.requestId,
     sourceAddress: origin.sourceAddress ?? null,
     result: entry.result,
@@ -35,6 +36,12 @@ export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEnt
   return id;
 }
 
-function toActor(principal: Principal): AuditActor {
-  return { kind: "user", userId: principal.userId, email: principal.email ?? null };
+function toActor({ principal, asStaff }: Origin): AuditActor {
+  if (principal.kind === "token")
+    return { kind: "token", tokenId: principal.tokenId, userId: principal.userId };
+  return {
+    kind: asStaff === true ? "staff" : "user",
+    userId: principal.userId,
+    email: principal.email ?? null,
+  };
 }

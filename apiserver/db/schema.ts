@@ -1,4 +1,5 @@
-export { auditLog } from "../audit/table.ts";
+export { apiTokens } from "../api-tokens/table.ts";
+export { auditLog, auditPositions } from "../audit/table.ts";
 export { clusterIntents } from "../clusters/table.ts";
 export { idempotencyKeys } from "../http/idempotency-table.ts";
 export { members, users } from "../members/table.ts";

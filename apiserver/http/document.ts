@@ -18,6 +18,13 @@ export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
     description:
       "An access token of a configured issuer. The names beside it are the permissions that open the door.",
   });
+  app.openAPIRegistry.registerComponent("securitySchemes", "apiToken", {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "mar_",
+    description:
+      "An API token of the organization. The names beside it are scopes; the token's role and its creator's role bound them.",
+  });
   return app.getOpenAPI31Document(
     {
       openapi: "3.1.0",

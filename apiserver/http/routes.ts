@@ -1,15 +1,16 @@
 import { z } from "@hono/zod-openapi";
 import { zValidator } from "@hono/zod-validator";
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import { readJsonBody } from "./body.ts";
 import type { CallFor, OrganizationCall } from "./call.ts";
 import type { HttpEnv, Router } from "./env.ts";
 import { ApiError } from "./errors.ts";
-import { type Access, admit, requireAnyPermission } from "./guard.ts";
+import { type Access, admit, requireAnyPermission, requirePlatformAdmin } from "./guard.ts";
 import { runOnce } from "./once.ts";
 import { documentOperation } from "./openapi.ts";
 import type { AnswerOf, Operation, PathParams } from "./operation.ts";
-import { type Origin, principalKey } from "./principal.ts";
+import type { Permission } from "./permissions.ts";
+import { type Origin, type Principal, principalKey } from "./principal.ts";
 import { findSourceAddress } from "./source-address.ts";
 import { idSchema, invalidRequest } from "./validate.ts";
 
@@ -33,6 +34,7 @@ export function addRoute<
   ) => Promise<AnswerOf<R>>,
 ): void {
   documentOperation(router.app.openAPIRegistry, operation);
+  router.operations.push(operation);
   // The call is made of what the very schemas in the type of the handler let through.
   const run = async (c: Context<HttpEnv>): Promise<Response> =>
     handle(c, createCall(router, operation, c) as never);
@@ -60,9 +62,48 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
     const visitor = await admit(router.access, operation.access, {
       authorization: c.req.header("authorization"),
       orgId: c.req.param("orgID"),
+      requestId: c.var.requestId,
+      sourceAddress: findSourceAddress(c),
     });
     c.set("visitor", visitor);
-    await next();
+    if (operation.access !== "platform-admin" || visitor.principal === undefined) return next();
+    await enterAsStaff(router, operation, c, { principal: visitor.principal, next });
+  };
+}
+
+/**
+ * Every request of the platform's staff leaves a trace before its answer leaves: a change has its own audit row, all
+ * others get one here, refused ones too.
+ */
+async function enterAsStaff(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv>,
+  { principal, next }: { principal: Principal; next: Next },
+): Promise<void> {
+  const trace = (status: number) =>
+    router.recordStaffRequest(toOrigin(operation, c, principal), {
+      operation,
+      path: c.req.path,
+      orgId: c.req.param("orgID"),
+      status,
+    });
+  try {
+    requirePlatformAdmin(principal);
+  } catch (error) {
+    await trace(403);
+    throw error;
+  }
+  await next();
+  if (operation.method === "get" || c.res.status >= 400) await trace(c.res.status);
+}
+
+function toOrigin(operation: Operation, c: Context<HttpEnv>, principal: Principal): Origin {
+  return {
+    principal,
+    requestId: c.var.requestId,
+    sourceAddress: findSourceAddress(c),
+    ...(operation.access === "platform-admin" ? { asStaff: true } : {}),
   };
 }
 
@@ -92,13 +133,13 @@ function createCall(
     return value;
   };
   if (principal === undefined) return { ...shared, readBody };
-  const origin: Origin = { principal, requestId: c.var.requestId, sourceAddress: findSourceAddress(c) };
+  const origin = toOrigin(operation, c, principal);
   const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) =>
     runOnce(
       c,
       router.idempotency,
       {
-        scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}`,
+        scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
         key: c.req.header("idempotency-key"),
         bodyText,
       },
@@ -113,7 +154,7 @@ function createCall(
     once,
     orgId: membership.orgId,
     membership,
-    requirePermission: (permission: Parameters<typeof requireAnyPermission>[1][number]) =>
-      requireAnyPermission(membership, [permission]),
+    requirePermission: (permission: Permission) =>
+      requireAnyPermission(principal, membership, [permission]),
   };
 }
