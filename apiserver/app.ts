@@ -1,5 +1,9 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { methodNotAllowed } from "hono/method-not-allowed";
+import { addApiTokenRoutes } from "./api-tokens/routes.ts";
+import { findTokenMembership } from "./api-tokens/store.ts";
+import { addAuditRoutes } from "./audit/routes.ts";
+import { recordStaffRequest } from "./audit/store.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
 import type { Deps } from "./deps.ts";
 import type { Authenticator } from "./http/auth.ts";
@@ -9,9 +13,11 @@ import { handleError, handleUnknownMethod, handleUnknownPath } from "./http/hand
 import { addHealthRoutes } from "./http/health.ts";
 import { createIdempotencyStore } from "./http/idempotency.ts";
 import { observe } from "./http/observe.ts";
+import type { Operation } from "./http/operation.ts";
 import type { Readiness } from "./http/readiness.ts";
+import { addMeRoute } from "./members/me.ts";
 import { addMemberRoutes } from "./members/routes.ts";
-import { findMembership } from "./members/store.ts";
+import { findOrAcceptMembership } from "./members/store.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
@@ -21,8 +27,14 @@ export interface AppParts {
   readiness: Readiness;
 }
 
+export interface App {
+  app: OpenAPIHono<HttpEnv>;
+  /** Every operation that the application answers. */
+  operations: readonly Operation[];
+}
+
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
-export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
+export function createApp(deps: Deps, parts: AppParts): App {
   const app = new OpenAPIHono<HttpEnv>();
   app.use(observe(deps.log, deps.metrics));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod }));
@@ -33,16 +45,24 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
     app,
     access: {
       authenticate: parts.authenticator.authenticate,
-      findMembership: (principal, orgId) => findMembership(deps, principal, orgId),
+      findMembership: (principal, orgId, origin) =>
+        principal.kind === "token"
+          ? findTokenMembership(deps, principal, orgId)
+          : findOrAcceptMembership(deps, principal, orgId, origin),
     },
     idempotency: createIdempotencyStore(deps.db),
+    operations: [],
+    recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };
   addHealthRoutes(router, parts.readiness, deps.metrics);
   addDocumentRoutes(router);
-  addMemberRoutes(router, deps);
+  addMeRoute(router, deps);
   addOrganizationRoutes(router, deps);
+  addMemberRoutes(router, deps);
+  addApiTokenRoutes(router, deps);
+  addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
-  return app;
+  return { app, operations: router.operations };
 }

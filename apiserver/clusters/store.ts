@@ -9,6 +9,8 @@ import { asDeleting } from "../node-pools/store.ts";
 import { type ProjectedCluster, projectSights, toProjectedCluster } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 
+export { hasPendingCreates } from "./intents.ts";
+
 /** Seconds after which a client may ask again for a kubeconfig that is not there yet. */
 const KUBECONFIG_RETRY_SECONDS = 10;
 

@@ -4,8 +4,9 @@ import type { Deps } from "../deps.ts";
 import { createId } from "../http/id.ts";
 import type { PageRequest } from "../http/page.ts";
 import { rightsOf } from "../http/permissions.ts";
-import type { Membership, Role, UserPrincipal } from "../http/principal.ts";
+import type { Membership, Origin, Role, UserPrincipal } from "../http/principal.ts";
 import { type OrganizationRow, organizations } from "../organizations/store.ts";
+import { acceptInvitations } from "./invitations.ts";
 import { type MemberRow, members, users } from "./table.ts";
 
 export { acceptInvitations } from "./invitations.ts";
@@ -34,6 +35,21 @@ export async function findMembership(
 ): Promise<Membership | undefined> {
   const [row] = await findMembershipQuery(deps.db).execute({ orgId, userId });
   return row === undefined ? undefined : { ...row, rights: rightsOf(row.role) };
+}
+
+/** The same; on a miss, an invitation that waits for this person is accepted first. */
+export async function findOrAcceptMembership(
+  deps: Pick<Deps, "db">,
+  { userId }: UserPrincipal,
+  orgId: string,
+  origin: Origin | undefined,
+): Promise<Membership | undefined> {
+  const membership = await findMembership(deps, userId, orgId);
+  if (membership !== undefined || origin?.principal.kind !== "user" || !origin.principal.emailTrusted)
+    return membership;
+  await acceptInvitations(deps, origin, orgId);
+  // Asked again in any case: a request beside this one may have been the one that accepted.
+  return findMembership(deps, userId, orgId);
 }
 
 /** The members of an organization, invited ones too, in the order of their id; one row more than `limit`. */
