@@ -212,8 +212,7 @@ function requireWithin(ownRole: Role, role: Role, scopes: readonly Scope[]): voi
     throw new ApiError("forbidden", `The role ${ownRole} cannot make a token with the role ${role}.`);
   }
   const idle = scopes.find(
-    (scope) =>
-      !PERMISSIONS.some((permission) => opens(scope, permission) && hasPermission(role, permission)),
+    (scope) => !PERMISSIONS.some((permission) => opens(scope, permission) && hasPermission(role, permission)),
   );
   if (idle === undefined) return;
   throw new ApiError("forbidden", `The scope ${idle} opens nothing that the role ${role} may do.`);

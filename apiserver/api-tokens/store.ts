@@ -10,8 +10,8 @@ import type { Origin, Role } from "../http/principal.ts";
 import { lockOrganization } from "../organizations/store.ts";
 import { presentAudit, toExpiry } from "./schema.ts";
 import { mintToken } from "./secret.ts";
-import { tagOf } from "./tag.ts";
 import { type ApiTokenRow, apiTokens } from "./table.ts";
+import { tagOf } from "./tag.ts";
 
 export { createApiTokenVerifier, findTokenMembership } from "./verify.ts";
 

@@ -86,12 +86,7 @@ async function noteUse(
     );
 }
 
-function toPrincipal(row: {
-  id: string;
-  createdBy: string;
-  orgId: string;
-  expiresAt: Date;
-}): TokenPrincipal {
+function toPrincipal(row: { id: string; createdBy: string; orgId: string; expiresAt: Date }): TokenPrincipal {
   return {
     kind: "token",
     tokenId: row.id,

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { bigint, index, jsonb, pgSequence, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { bigint, index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
 
 /** Who did it, as it was known then. */
 export type AuditActor =
@@ -11,9 +11,6 @@ export type AuditActor =
 
 /** The allow-listed fields of a record, by their name on the wire. Never a secret. */
 export type AuditFields = Readonly<Record<string, unknown>>;
-
-/** The positions in the log. */
-export const auditPositions = pgSequence("audit_log_positions");
 
 /** Append-only: a trigger refuses every change of a row but the one that gives it its position. */
 export const auditLog = pgTable(

@@ -1,5 +1,5 @@
 export { apiTokens } from "../api-tokens/table.ts";
-export { auditLog, auditPositions } from "../audit/table.ts";
+export { auditLog } from "../audit/table.ts";
 export { clusterIntents } from "../clusters/table.ts";
 export { idempotencyKeys } from "../http/idempotency-table.ts";
 export { members, users } from "../members/table.ts";

@@ -57,7 +57,8 @@ export function documentOperation(registry: Registry, operation: Operation): voi
 function describeSecurity(access: Access): NonNullable<RouteConfig["security"]> {
   if (access === "anyone") return [];
   if (access === "signed-in") return [{ bearer: [] }, { apiToken: [] }];
-  if (access === "user" || access === "platform-admin") return [{ bearer: access === "user" ? [] : [access] }];
+  if (access === "user" || access === "platform-admin")
+    return [{ bearer: access === "user" ? [] : [access] }];
   const permissions = typeof access === "string" ? [access] : access;
   const scopes = new Set(permissions.flatMap((permission) => scopeOf(permission) ?? []));
   return [

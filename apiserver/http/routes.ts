@@ -81,21 +81,24 @@ async function enterAsStaff(
   c: Context<HttpEnv>,
   { principal, next }: { principal: Principal; next: Next },
 ): Promise<void> {
-  const trace = (status: number) =>
-    router.recordStaffRequest(toOrigin(operation, c, principal), {
-      operation,
-      path: c.req.path,
-      orgId: c.req.param("orgID"),
-      status,
-    });
+  const trace = (status: number, asStaff: boolean) =>
+    router.recordStaffRequest(
+      { ...toOrigin(operation, c, principal), asStaff },
+      {
+        operation,
+        path: c.req.path,
+        orgId: c.req.param("orgID"),
+        status,
+      },
+    );
   try {
     requirePlatformAdmin(principal);
   } catch (error) {
-    await trace(403);
+    await trace(403, false);
     throw error;
   }
   await next();
-  if (operation.method === "get" || c.res.status >= 400) await trace(c.res.status);
+  if (operation.method === "get" || c.res.status >= 400) await trace(c.res.status, true);
 }
 
 function toOrigin(operation: Operation, c: Context<HttpEnv>, principal: Principal): Origin {
@@ -154,7 +157,6 @@ function createCall(
     once,
     orgId: membership.orgId,
     membership,
-    requirePermission: (permission: Permission) =>
-      requireAnyPermission(principal, membership, [permission]),
+    requirePermission: (permission: Permission) => requireAnyPermission(principal, membership, [permission]),
   };
 }

@@ -3,7 +3,8 @@ import { createClient } from "../../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
 import { createLogger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
-import { createApp } from "../app.ts";
+import { createApiTokenVerifier } from "../api-tokens/store.ts";
+import { type App, createApp } from "../app.ts";
 import type { Config } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
@@ -37,7 +38,8 @@ export interface TestAnswer {
 
 export interface TestApp {
   deps: Deps;
-  app: ReturnType<typeof createApp>;
+  app: App["app"];
+  operations: App["operations"];
   request(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
   /** A new organization that `as` (default alice) owns; returns its id. */
   createOrganization(as?: UserName): Promise<string>;
@@ -71,13 +73,15 @@ export async function startTestApp(changes: { audience?: string } = {}): Promise
   const authenticator = createAuthenticator({
     issuers: deps.config.issuers,
     bindUser: (user) => bindUser(deps, user),
+    apiTokens: createApiTokenVerifier(deps),
   });
-  const app = createApp(deps, { authenticator, readiness: createReadiness() });
+  const { app, operations } = createApp(deps, { authenticator, readiness: createReadiness() });
   const request = (method: string, path: string, options: TestRequest = {}) =>
     send(app, stack.tokens, method, path, options);
   return {
     deps,
     app,
+    operations,
     request,
     async createOrganization(as = "alice") {
       const answer = await request("POST", "/api/v1/organizations", {

@@ -57,9 +57,7 @@ export async function listMembers(deps: Deps, orgId: string, page: PageRequest):
   return deps.db
     .select()
     .from(members)
-    .where(
-      and(eq(members.orgId, orgId), page.cursor === undefined ? undefined : gt(members.id, page.cursor)),
-    )
+    .where(and(eq(members.orgId, orgId), page.cursor === undefined ? undefined : gt(members.id, page.cursor)))
     .orderBy(asc(members.id))
     .limit(page.limit + 1);
 }

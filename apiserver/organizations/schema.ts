@@ -23,15 +23,10 @@ const slugSchema = z
     description: "3 to 40 lower-case letters, digits and single hyphens between them. Unique.",
   });
 const billingEmailSchema = z.email().max(254).nullable();
-const vatIdSchema = z
-  .string()
-  .max(32)
-  .regex(VAT_ID_PATTERN)
-  .nullable()
-  .openapi({
-    example: "DE123456789",
-    description: "In the form of its country, without spaces and in capitals. Only the form is checked.",
-  });
+const vatIdSchema = z.string().max(32).regex(VAT_ID_PATTERN).nullable().openapi({
+  example: "DE123456789",
+  description: "In the form of its country, without spaces and in capitals. Only the form is checked.",
+});
 
 export const createOrganizationSchema = z
   .strictObject({
@@ -50,7 +45,11 @@ export const updateOrganizationSchema = z
     billing_email: billingEmailSchema.optional(),
     vat_id: vatIdSchema.optional(),
     id: idSchema.optional(),
-    plan: z.string().max(32).optional().openapi({ description: "Fixed: only the present value is accepted." }),
+    plan: z
+      .string()
+      .max(32)
+      .optional()
+      .openapi({ description: "Fixed: only the present value is accepted." }),
     created_at: observedField,
     updated_at: observedField,
   })
