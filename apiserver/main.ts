@@ -52,7 +52,7 @@ async function run(config: Config): Promise<void> {
   const readiness = createReadiness();
   readiness.add({ name: "draining", check: () => !stopping.aborted });
   readiness.add({ name: "database", check: () => probeDatabase(deps.sql) });
-  readiness.add({ name: "identity provider", check: authenticator.isReady });
+  readiness.add({ name: "identity provider", check: () => authenticator.isReady() });
 
   const { app } = createApp(deps, { authenticator, readiness });
   const server = await listen(app.fetch, { address: config.listenAddress, port: config.port });

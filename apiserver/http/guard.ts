@@ -21,11 +21,19 @@ export async function admit(
   control: AccessControl,
   access: Access,
   request: { authorization: string | undefined; orgId: string | undefined } & Omit<Origin, "principal">,
+  onRefusedStaff?: (principal: Principal) => Promise<void>,
 ): Promise<Visitor> {
   if (access === "anyone") return {};
   const { authorization, orgId, ...circumstances } = request;
   const principal = await control.authenticate(authorization);
-  if (access === "signed-in" || access === "platform-admin") return { principal };
+  if (access === "signed-in") return { principal };
+  if (access === "platform-admin") {
+    if (!isPlatformAdmin(principal)) {
+      await onRefusedStaff?.(principal);
+      throw new ApiError("forbidden", `This operation needs the role ${PLATFORM_ADMIN_ROLE}.`);
+    }
+    return { principal };
+  }
   if (access === "user") {
     requirePerson(principal);
     return { principal };
@@ -50,10 +58,8 @@ export function requireAnyPermission(
   throw new ApiError("forbidden", `${holder} does not have ${describe(principal, permissions)}.`);
 }
 
-/** Throws 403 unless the principal is one of the platform's staff. */
-export function requirePlatformAdmin(principal: Principal): void {
-  if (principal.roles.some((role) => role === PLATFORM_ADMIN_ROLE)) return;
-  throw new ApiError("forbidden", `This operation needs the role ${PLATFORM_ADMIN_ROLE}.`);
+function isPlatformAdmin(principal: Principal): boolean {
+  return principal.roles.some((role) => role === PLATFORM_ADMIN_ROLE);
 }
 
 function requirePerson(principal: Principal): void {

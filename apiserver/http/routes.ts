@@ -1,11 +1,11 @@
 import { z } from "@hono/zod-openapi";
 import { zValidator } from "@hono/zod-validator";
-import type { Context, MiddlewareHandler, Next } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { readJsonBody } from "./body.ts";
 import type { CallFor, OrganizationCall } from "./call.ts";
 import type { HttpEnv, Router } from "./env.ts";
 import { ApiError } from "./errors.ts";
-import { type Access, admit, requireAnyPermission, requirePlatformAdmin } from "./guard.ts";
+import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
 import { documentOperation } from "./openapi.ts";
 import type { AnswerOf, Operation, PathParams } from "./operation.ts";
@@ -59,46 +59,40 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
   return async (c, next) => {
     c.set("route", operation.path);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
-    const visitor = await admit(router.access, operation.access, {
-      authorization: c.req.header("authorization"),
-      orgId: c.req.param("orgID"),
-      requestId: c.var.requestId,
-      sourceAddress: findSourceAddress(c),
-    });
+    const visitor = await admit(
+      router.access,
+      operation.access,
+      {
+        authorization: c.req.header("authorization"),
+        orgId: c.req.param("orgID"),
+        requestId: c.var.requestId,
+        sourceAddress: findSourceAddress(c),
+      },
+      (principal) => traceStaffRequest(router, operation, c, { principal, status: 403, asStaff: false }),
+    );
     c.set("visitor", visitor);
-    if (operation.access !== "platform-admin" || visitor.principal === undefined) return next();
-    await enterAsStaff(router, operation, c, { principal: visitor.principal, next });
+    await next();
+    if (operation.access !== "platform-admin" || visitor.principal === undefined) return;
+    const { status } = c.res;
+    if (operation.method !== "get" && status < 400) return;
+    await traceStaffRequest(router, operation, c, { principal: visitor.principal, status, asStaff: true });
   };
 }
 
 /**
- * Every request of the platform's staff leaves a trace before its answer leaves: a change has its own audit row, all
- * others get one here, refused ones too.
+ * Every request on a path of the platform's staff leaves a trace before its answer leaves: a change has its own audit
+ * row, all others get one here, refused ones too.
  */
-async function enterAsStaff(
+async function traceStaffRequest(
   router: Router,
   operation: Operation,
   c: Context<HttpEnv>,
-  { principal, next }: { principal: Principal; next: Next },
+  { principal, status, asStaff }: { principal: Principal; status: number; asStaff: boolean },
 ): Promise<void> {
-  const trace = (status: number, asStaff: boolean) =>
-    router.recordStaffRequest(
-      { ...toOrigin(operation, c, principal), asStaff },
-      {
-        operation,
-        path: c.req.path,
-        orgId: c.req.param("orgID"),
-        status,
-      },
-    );
-  try {
-    requirePlatformAdmin(principal);
-  } catch (error) {
-    await trace(403, false);
-    throw error;
-  }
-  await next();
-  if (operation.method === "get" || c.res.status >= 400) await trace(c.res.status, true);
+  await router.recordStaffRequest(
+    { ...toOrigin(operation, c, principal), asStaff },
+    { operation, path: c.req.path, orgId: c.req.param("orgID"), status },
+  );
 }
 
 function toOrigin(operation: Operation, c: Context<HttpEnv>, principal: Principal): Origin {
