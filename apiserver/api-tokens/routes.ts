@@ -4,7 +4,7 @@ import type { Router } from "../http/env.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { isNotModified } from "../http/etag.ts";
 import { pageQuery, toPage } from "../http/page.ts";
-import { hasPermission, opens, PERMISSIONS, permissionsOf, type Scope } from "../http/permissions.ts";
+import { hasPermission, PERMISSIONS, permissionsOf, type Scope, scopeOf } from "../http/permissions.ts";
 import type { Role } from "../http/principal.ts";
 import { addRoute } from "../http/routes.ts";
 import {
@@ -211,9 +211,9 @@ function requireWithin(ownRole: Role, role: Role, scopes: readonly Scope[]): voi
   if (excess !== undefined) {
     throw new ApiError("forbidden", `The role ${ownRole} cannot make a token with the role ${role}.`);
   }
-  const idle = scopes.find(
-    (scope) => !PERMISSIONS.some((permission) => opens(scope, permission) && hasPermission(role, permission)),
-  );
+  const isIdle = (scope: Scope) =>
+    !PERMISSIONS.some((permission) => scopeOf(permission) === scope && hasPermission(role, permission));
+  const idle = scopes.find(isIdle);
   if (idle === undefined) return;
   throw new ApiError("forbidden", `The scope ${idle} opens nothing that the role ${role} may do.`);
 }

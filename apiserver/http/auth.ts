@@ -40,7 +40,7 @@ export interface AuthenticatorOptions {
 /** Accepts JSON Web Tokens of the configured issuers, and API tokens; only the former are believed from a cache. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const nowMs = options.nowMs ?? Date.now;
-  const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config) }));
+  const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config, nowMs) }));
   const verified = new Map<string, { principal: UserPrincipal; untilMs: number }>();
 
   async function verify(token: string): Promise<UserPrincipal> {
