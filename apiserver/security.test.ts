@@ -49,6 +49,19 @@ test("every path of an organization asks for a permission in it", () => {
   expect(open.map(({ operationId }) => operationId)).toEqual([]);
 });
 
+test("every record that can be changed has a version to read and to insist on", () => {
+  const faults = operations
+    .filter(({ method }) => method === "put")
+    .flatMap(({ path, errors = [], answers }) => {
+      const read = operations.find((other) => other.method === "get" && other.path === path);
+      const tagged = [answers[200], read?.answers[200]].every((answer) => answer?.headers?.includes("ETag"));
+      const ok =
+        errors.includes("precondition_failed") && tagged && read !== undefined && 304 in read.answers;
+      return ok ? [] : [path];
+    });
+  expect(faults).toEqual([]);
+});
+
 function toPattern(path: string): string {
   return path.replaceAll(/\{(.+?)\}/g, ":$1");
 }

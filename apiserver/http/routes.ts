@@ -36,8 +36,14 @@ export function addRoute<
   documentOperation(router.app.openAPIRegistry, operation);
   router.operations.push(operation);
   // The call is made of what the very schemas in the type of the handler let through.
-  const run = async (c: Context<HttpEnv>): Promise<Response> =>
-    handle(c, createCall(router, operation, c) as never);
+  const run = async (c: Context<HttpEnv>): Promise<Response> => {
+    const call = createCall(router, operation, c);
+    const answer = await handle(c, call as never);
+    if (operation.method === "post" && answer.ok && !call.hasRunOnce()) {
+      throw new Error(`${operation.operationId} answered without once()`);
+    }
+    return answer;
+  };
   router.app.on(
     operation.method.toUpperCase(),
     [operation.path.replaceAll(/\{(.+?)\}/g, ":$1")],
@@ -121,8 +127,10 @@ function createCall(
     requestId: c.var.requestId,
     params: c.req.valid("param"),
     query: c.req.valid("query"),
+    hasRunOnce: () => ranOnce,
   };
   let bodyText = "";
+  let ranOnce = false;
   const readBody = async () => {
     if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
     const { value, text } = await readJsonBody(c, operation.body);
@@ -131,8 +139,9 @@ function createCall(
   };
   if (principal === undefined) return { ...shared, readBody };
   const origin = toOrigin(operation, c, principal);
-  const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) =>
-    runOnce(
+  const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) => {
+    ranOnce = true;
+    return runOnce(
       c,
       router.idempotency,
       {
@@ -143,6 +152,7 @@ function createCall(
       options,
       run,
     );
+  };
   if (membership === undefined) return { ...shared, readBody, origin, once };
   return {
     ...shared,
