@@ -3,6 +3,7 @@ import { createClient } from "../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
+import { createApiTokenVerifier } from "./api-tokens/store.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
@@ -46,13 +47,14 @@ async function run(config: Config): Promise<void> {
   const authenticator = createAuthenticator({
     issuers: config.issuers,
     bindUser: (user) => bindUser(deps, user),
+    apiTokens: createApiTokenVerifier(deps),
   });
   const readiness = createReadiness();
   readiness.add({ name: "draining", check: () => !stopping.aborted });
   readiness.add({ name: "database", check: () => probeDatabase(deps.sql) });
-  readiness.add({ name: "identity provider", check: authenticator.isReady });
+  readiness.add({ name: "identity provider", check: () => authenticator.isReady() });
 
-  const app = createApp(deps, { authenticator, readiness });
+  const { app } = createApp(deps, { authenticator, readiness });
   const server = await listen(app.fetch, {
     address: config.listenAddress,
     port: config.port,

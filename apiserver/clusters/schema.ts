@@ -134,7 +134,7 @@ export const createClusterBody = z
 export type CreateClusterBody = z.output<typeof createClusterBody>;
 
 const fixed = z.unknown().optional().openapi({ description: "Fixed at creation: accepted when equal." });
-const observed = z.unknown().optional();
+const observed = z.unknown().optional().openapi({ description: "Read only: accepted and ignored." });
 
 /** A change of a cluster: what is omitted stays. What GET returns may be sent back as it is. */
 export const updateClusterBody = z
@@ -163,7 +163,7 @@ export const updateClusterBody = z
     created_at: observed,
     updated_at: observed,
   })
-  .openapi("UpdateCluster");
+  .openapi("UpdateCluster", { example: { name: "production", k8s_version: "1.35" } });
 
 export type UpdateClusterBody = z.output<typeof updateClusterBody>;
 

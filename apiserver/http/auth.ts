@@ -3,7 +3,7 @@ import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } f
 import type { IssuerConfig } from "../config.ts";
 import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
-import type { UserPrincipal } from "./principal.ts";
+import type { Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
 import { idSchema } from "./validate.ts";
 
 const ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"];
@@ -14,7 +14,7 @@ const CACHE_SIZE = 10_000;
 
 export interface Authenticator {
   /** Verifies the bearer token of an Authorization header. Throws 401; 503 when the issuer's keys cannot be had. */
-  authenticate(authorization: string | undefined): Promise<UserPrincipal>;
+  authenticate(authorization: string | undefined): Promise<Principal>;
   /** Whether this very credential was verified a moment ago. */
   isKnown(authorization: string): boolean;
   /** The keys of at least one issuer have been read. */
@@ -23,17 +23,26 @@ export interface Authenticator {
   loadKeys(signal: AbortSignal): Promise<void>;
 }
 
+/** How API tokens are told apart and looked up. */
+export interface ApiTokenVerifier {
+  /** Whether a bearer credential means to be an API token, well formed or not. */
+  isApiToken(text: string): boolean;
+  /** The token's principal at this moment; undefined for one that is malformed, unknown, expired or revoked. */
+  verify(text: string): Promise<TokenPrincipal | undefined>;
+}
+
 export interface AuthenticatorOptions {
   issuers: readonly IssuerConfig[];
   /** Remembers the user and returns the issuer that the id belongs to. */
   bindUser(user: UserPrincipal): Promise<string>;
+  apiTokens: ApiTokenVerifier;
   nowMs?: () => number;
 }
 
-/** Accepts JSON Web Tokens of the configured issuers. */
+/** Accepts JSON Web Tokens of the configured issuers, and API tokens; only the former are believed from a cache. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const nowMs = options.nowMs ?? Date.now;
-  const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config) }));
+  const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config, nowMs) }));
   const verified = new Map<string, { principal: UserPrincipal; untilMs: number }>();
 
   async function verify(token: string): Promise<UserPrincipal> {
@@ -47,6 +56,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   return {
     async authenticate(authorization) {
       const token = parseBearer(authorization);
+      if (options.apiTokens.isApiToken(token)) return verifyApiToken(options.apiTokens, token);
       const hash = hashOf(token);
       const known = verified.get(hash);
       if (known !== undefined && known.untilMs > nowMs()) return known.principal;
@@ -65,6 +75,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       await Promise.all(issuers.map((issuer) => issuer.keys.load(signal)));
     },
   };
+}
+
+async function verifyApiToken(tokens: ApiTokenVerifier, text: string): Promise<TokenPrincipal> {
+  const principal = await tokens.verify(text);
+  if (principal === undefined) throw invalidToken("it is not an API token that is valid now");
+  return principal;
 }
 
 interface Issuer {

@@ -7,7 +7,7 @@ const TAGS = [
   { name: "Organizations", description: "Tenants: all else belongs to one." },
   { name: "Members", description: "Who may do what in an organization, and who one is." },
   { name: "API tokens", description: "Credentials for programs, bound to one organization." },
-  { name: "Audit log", description: "Who did what, when and from where." },
+  { name: "Audit", description: "Who did what, when and from where." },
   { name: "Clusters", description: "Managed Kubernetes clusters." },
   { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
   { name: "System events", description: "What happens to a cluster, live and as history." },
@@ -30,6 +30,13 @@ export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
     bearerFormat: "JWT",
     description:
       "An access token of a configured issuer. The names beside it are the permissions that open the door.",
+  });
+  app.openAPIRegistry.registerComponent("securitySchemes", "apiToken", {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "mar_",
+    description:
+      "An API token of the organization. The names beside it are scopes; the token's role and its creator's role bound them.",
   });
   registerParts(app.openAPIRegistry);
   const document = app.getOpenAPI31Document(

@@ -1,8 +1,10 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Logger } from "../../shared/log.ts";
+import type { Queryable } from "../db/client.ts";
 import type { RequestLimits } from "./limits.ts";
-import type { Membership, Principal, Visitor } from "./principal.ts";
+import type { Operation } from "./operation.ts";
+import type { Membership, Origin, Principal, Visitor } from "./principal.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 
 /** What every request carries through the middleware. */
@@ -25,8 +27,20 @@ export interface AccessControl {
   authenticate(authorization: string | undefined): Promise<Principal>;
   /** Whether this very credential was accepted a moment ago, told without any work. */
   isKnown(authorization: string): boolean;
-  /** The principal's membership of an organization that is not deleted; undefined when there is none. */
-  findMembership(principal: Principal, orgId: string): Promise<Membership | undefined>;
+  /**
+   * The principal's membership of an organization that is not deleted; undefined when there is none. With an origin,
+   * an invitation that waits for this person is accepted on the way.
+   */
+  findMembership(principal: Principal, orgId: string, origin?: Origin): Promise<Membership | undefined>;
+}
+
+/** What became of a request on a path of the platform's staff. */
+export interface StaffRequest {
+  operation: Pick<Operation, "operationId" | "method">;
+  /** The path as it was called, without the query. */
+  path: string;
+  orgId: string | undefined;
+  status: number;
 }
 
 /** Where slices add their operations: see `addRoute` in routes.ts. */
@@ -36,6 +50,10 @@ export interface Router {
   idempotency: IdempotencyStore;
   limiter: RateLimiter;
   limits: RequestLimits;
+  /** Every operation that was added, in that order. */
+  operations: Operation[];
+  /** Keeps a trace of a staff request that changed nothing: a read, or one that was refused. */
+  recordStaffRequest(origin: Origin, request: StaffRequest): Promise<void>;
 }
 
 /** The identity of one keyed request: who, where, with which key, and a hash of what was asked. */
@@ -63,7 +81,8 @@ export type ClaimResult =
 export interface IdempotencyStore {
   /** Throws 422 idempotency_key_reused for another body, 409 operation_in_progress while the lease of another runs. */
   claim(claim: IdempotencyClaim): Promise<ClaimResult>;
-  complete(claim: IdempotencyClaim, answer: StoredAnswer): Promise<void>;
+  /** Keeps the outcome; in the transaction of the effect when one is given. */
+  complete(claim: IdempotencyClaim, answer: StoredAnswer, tx?: Queryable): Promise<void>;
   /** Ends the lease without an outcome, so that a retry may run at once and adopts id and object name. */
   release(claim: IdempotencyClaim): Promise<void>;
 }

@@ -3,6 +3,7 @@ import type { ErrorCode } from "./errors.ts";
 import type { Access } from "./guard.ts";
 import { commonHeaders, describeErrors, headerRefs } from "./openapi-parts.ts";
 import type { Answer, Operation } from "./operation.ts";
+import { scopeOf } from "./permissions.ts";
 import { idSchema } from "./validate.ts";
 
 /** Longest If-Match and If-None-Match. */
@@ -22,15 +23,24 @@ export function documentOperation(registry: Registry, operation: Operation): voi
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description === undefined ? {} : { description: operation.description }),
-    security: operation.access === "anyone" ? [] : [{ bearer: scopesOf(operation.access) }],
+    security: describeSecurity(operation.access),
     request: describeRequest(operation),
     responses: { ...describeAnswers(operation), ...describeErrors(errorsOf(operation), operation.access) },
   });
 }
 
-function scopesOf(access: Access): string[] {
-  if (access === "signed-in" || access === "anyone") return [];
-  return typeof access === "string" ? [access] : [...access];
+/** Any one of these opens the door: a person with one of the permissions, or a token with one of the scopes. */
+function describeSecurity(access: Access): NonNullable<RouteConfig["security"]> {
+  if (access === "anyone") return [];
+  if (access === "signed-in") return [{ bearer: [] }, { apiToken: [] }];
+  if (access === "user" || access === "platform-admin")
+    return [{ bearer: access === "user" ? [] : [access] }];
+  const permissions = typeof access === "string" ? [access] : access;
+  const scopes = new Set(permissions.flatMap((permission) => scopeOf(permission) ?? []));
+  return [
+    ...permissions.map((permission) => ({ bearer: [permission] })),
+    ...[...scopes].map((scope) => ({ apiToken: [scope] })),
+  ];
 }
 
 function describeRequest(operation: Operation): NonNullable<RouteConfig["request"]> {

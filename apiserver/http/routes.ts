@@ -9,7 +9,8 @@ import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
 import { documentOperation, MAX_CONDITION_LENGTH } from "./openapi.ts";
 import type { AnswerOf, Operation, PathParams } from "./operation.ts";
-import { type Origin, principalKey } from "./principal.ts";
+import type { Permission } from "./permissions.ts";
+import { type Origin, type Principal, principalKey } from "./principal.ts";
 import { findSourceAddress } from "./source-address.ts";
 import { idSchema, invalidRequest } from "./validate.ts";
 
@@ -33,9 +34,16 @@ export function addRoute<
   ) => Promise<AnswerOf<R>>,
 ): void {
   documentOperation(router.app.openAPIRegistry, operation);
+  router.operations.push(operation);
   // The call is made of what the very schemas in the type of the handler let through.
-  const run = async (c: Context<HttpEnv>): Promise<Response> =>
-    handle(c, createCall(router, operation, c) as never);
+  const run = async (c: Context<HttpEnv>): Promise<Response> => {
+    const call = createCall(router, operation, c);
+    const answer = await handle(c, call as never);
+    if (operation.method === "post" && answer.ok && !call.hasRunOnce()) {
+      throw new Error(`${operation.operationId} answered without once()`);
+    }
+    return answer;
+  };
   router.app.on(
     operation.method.toUpperCase(),
     [operation.path.replaceAll(/\{(.+?)\}/g, ":$1")],
@@ -59,12 +67,48 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
     requireShortUrl(c.req.url, router.limits.maxUrlBytes);
     requireShortConditions(c);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
-    const visitor = await admit(router.limiter.limit(router.access, operation, c), operation.access, {
-      authorization: c.req.header("authorization"),
-      orgId: c.req.param("orgID"),
-    });
+    const visitor = await admit(
+      router.limiter.limit(router.access, operation, c),
+      operation.access,
+      {
+        authorization: c.req.header("authorization"),
+        orgId: c.req.param("orgID"),
+        requestId: c.var.requestId,
+        sourceAddress: findSourceAddress(c),
+      },
+      (principal) => traceStaffRequest(router, operation, c, { principal, status: 403, asStaff: false }),
+    );
     c.set("visitor", visitor);
     await next();
+    if (operation.access !== "platform-admin" || visitor.principal === undefined) return;
+    const { status } = c.res;
+    if (operation.method !== "get" && status < 400) return;
+    await traceStaffRequest(router, operation, c, { principal: visitor.principal, status, asStaff: true });
+  };
+}
+
+/**
+ * Every request on a path of the platform's staff leaves a trace before its answer leaves: a change has its own audit
+ * row, all others get one here, refused ones too.
+ */
+async function traceStaffRequest(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv>,
+  { principal, status, asStaff }: { principal: Principal; status: number; asStaff: boolean },
+): Promise<void> {
+  await router.recordStaffRequest(
+    { ...toOrigin(operation, c, principal), asStaff },
+    { operation, path: c.req.path, orgId: c.req.param("orgID"), status },
+  );
+}
+
+function toOrigin(operation: Operation, c: Context<HttpEnv>, principal: Principal): Origin {
+  return {
+    principal,
+    requestId: c.var.requestId,
+    sourceAddress: findSourceAddress(c),
+    ...(operation.access === "platform-admin" ? { asStaff: true } : {}),
   };
 }
 
@@ -98,8 +142,10 @@ function createCall(
     requestId: c.var.requestId,
     params: c.req.valid("param"),
     query: c.req.valid("query"),
+    hasRunOnce: () => ranOnce,
   };
   let bodyText = "";
+  let ranOnce = false;
   const readBody = async () => {
     if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
     const { value, text } = await readJsonBody(c, operation.body, router.limits.maxBodyBytes);
@@ -107,19 +153,21 @@ function createCall(
     return value;
   };
   if (principal === undefined) return { ...shared, readBody };
-  const origin: Origin = { principal, requestId: c.var.requestId, sourceAddress: findSourceAddress(c) };
-  const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) =>
-    runOnce(
+  const origin = toOrigin(operation, c, principal);
+  const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) => {
+    ranOnce = true;
+    return runOnce(
       c,
       router.idempotency,
       {
-        scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}`,
+        scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
         key: c.req.header("idempotency-key"),
         bodyText,
       },
       options,
       run,
     );
+  };
   if (membership === undefined) return { ...shared, readBody, origin, once };
   return {
     ...shared,
@@ -128,7 +176,6 @@ function createCall(
     once,
     orgId: membership.orgId,
     membership,
-    requirePermission: (permission: Parameters<typeof requireAnyPermission>[1][number]) =>
-      requireAnyPermission(membership, [permission]),
+    requirePermission: (permission: Permission) => requireAnyPermission(principal, membership, [permission]),
   };
 }

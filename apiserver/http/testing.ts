@@ -3,8 +3,9 @@ import { createClient } from "../../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
 import { createLogger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
-import { createApp } from "../app.ts";
-import type { Config } from "../config.ts";
+import { createApiTokenVerifier } from "../api-tokens/store.ts";
+import { type App, createApp } from "../app.ts";
+import type { Config, IssuerConfig } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
 import type { Deps } from "../deps.ts";
@@ -26,6 +27,8 @@ type UserName = "alice" | "bob" | "staff";
 export interface TestRequest {
   /** A user of the stack; null sends no credential. Default alice. */
   as?: UserName | null;
+  /** A bearer credential of any other kind, in place of the user's. */
+  token?: string;
   /** Sent as JSON. */
   body?: unknown;
   /** Sent as it is, with no Content-Type unless `headers` has one. */
@@ -43,7 +46,8 @@ export interface TestAnswer {
 
 export interface TestApp {
   deps: Deps;
-  app: ReturnType<typeof createApp>;
+  app: App["app"];
+  operations: App["operations"];
   request(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
   /** A new organization that `as` (default alice) owns; returns its id. */
   createOrganization(as?: UserName): Promise<string>;
@@ -56,7 +60,9 @@ export interface TestApp {
  * The API as one application in this process, on a database of its own, with the stack's Kubernetes API and tokens of
  * the stack's identity provider. Its background loops do not run.
  */
-export async function startTestApp(changes: { audience?: string } = {}): Promise<TestApp> {
+export async function startTestApp(
+  changes: { audience?: string; issuers?: readonly IssuerConfig[] } = {},
+): Promise<TestApp> {
   const stack = readStack();
   const database = await createTestDatabase(stack.databaseUrl);
   const clients = connectDatabase(database.url, { poolSize: 4 });
@@ -64,7 +70,7 @@ export async function startTestApp(changes: { audience?: string } = {}): Promise
   const draining = new AbortController();
   const metrics = createRegistry();
   const deps: Deps = {
-    config: testConfig(database.url, stack, changes.audience ?? "marina"),
+    config: testConfig(database.url, stack, changes),
     log: createLogger({ name: "apiserver", level: "silent" }),
     now: () => new Date(),
     db: clients.db,
@@ -77,13 +83,15 @@ export async function startTestApp(changes: { audience?: string } = {}): Promise
   const authenticator = createAuthenticator({
     issuers: deps.config.issuers,
     bindUser: (user) => bindUser(deps, user),
+    apiTokens: createApiTokenVerifier(deps),
   });
-  const app = createApp(deps, { authenticator, readiness: createReadiness() });
+  const { app, operations } = createApp(deps, { authenticator, readiness: createReadiness() });
   const request = (method: string, path: string, options: TestRequest = {}) =>
     send(app, stack.tokens, method, path, options);
   return {
     deps,
     app,
+    operations,
     request,
     async createOrganization(as = "alice") {
       const answer = await request("POST", "/api/v1/organizations", {
@@ -104,7 +112,11 @@ export async function startTestApp(changes: { audience?: string } = {}): Promise
 
 type Stack = ReturnType<typeof readStack>;
 
-function testConfig(databaseUrl: string, stack: Stack, audience: string): Config {
+function testConfig(
+  databaseUrl: string,
+  stack: Stack,
+  { audience = "marina", issuers = [] }: { audience?: string; issuers?: readonly IssuerConfig[] },
+): Config {
   return {
     listenAddress: "127.0.0.1",
     port: 0,
@@ -120,6 +132,7 @@ function testConfig(databaseUrl: string, stack: Stack, audience: string): Config
         trustEmail: true,
         types: ["JWT", "at+jwt"],
       },
+      ...issuers,
     ],
     platformNamespace: "marina-system",
     roles: ["api"],
@@ -135,10 +148,11 @@ async function send(
   path: string,
   options: TestRequest,
 ): Promise<TestAnswer> {
-  const { as = "alice", body, rawBody } = options;
+  const { as = "alice", token, body, rawBody } = options;
   const text = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
   const headers = new Headers(options.headers);
-  if (as !== null && !headers.has("authorization")) headers.set("authorization", `Bearer ${tokens[as]}`);
+  const bearer = token ?? (as === null ? undefined : tokens[as]);
+  if (bearer !== undefined && !headers.has("authorization")) headers.set("authorization", `Bearer ${bearer}`);
   if (body !== undefined) headers.set("content-type", "application/json");
   if (text !== undefined) headers.set("content-length", String(Buffer.byteLength(text)));
   // Bytes, because a string body would bring a Content-Type of its own.

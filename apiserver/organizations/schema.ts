@@ -1,7 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { idField, textField, timestampField } from "../http/fields.ts";
+import { observedField } from "../http/fixed-field.ts";
 import { pageSchema } from "../http/page.ts";
+import { idSchema } from "../http/validate.ts";
 import type { OrganizationRow } from "./table.ts";
+import { VAT_ID_PATTERN } from "./vat-id.ts";
 
 export const MAX_SLUG_LENGTH = 40;
 export const MIN_SLUG_LENGTH = 3;
@@ -14,34 +17,54 @@ const nameSchema = z
   .string()
   .min(1)
   .max(MAX_NAME_LENGTH)
-  .openapi({ description: "Name shown to people.", example: "Example Ltd" });
+  .openapi({ example: "Example Ltd", description: "1 to 100 characters; not unique." });
 const slugSchema = z
   .string()
   .min(MIN_SLUG_LENGTH)
   .max(MAX_SLUG_LENGTH)
   .regex(/^[a-z0-9](-?[a-z0-9])*$/)
-  .openapi({ example: "example-ltd" });
+  .openapi({
+    example: "example-ltd",
+    description: "3 to 40 lower-case letters, digits and single hyphens between them. Unique.",
+  });
 const billingEmailSchema = z
   .email()
   .max(MAX_EMAIL_LENGTH)
   .nullable()
   .openapi({ description: "Where invoices go.", example: "billing@example.com" });
-const vatIdSchema = z
-  .string()
-  .min(1)
-  .max(MAX_VAT_ID_LENGTH)
-  .nullable()
-  .openapi({ description: "The organization's VAT identification number.", example: "DE123456789" });
+const vatIdSchema = z.string().max(MAX_VAT_ID_LENGTH).regex(VAT_ID_PATTERN).nullable().openapi({
+  example: "DE123456789",
+  description: "In the form of its country, without spaces and in capitals. Only the form is checked.",
+});
 
 export const createOrganizationSchema = z
   .strictObject({
     name: nameSchema,
-    slug: slugSchema.optional().openapi({ description: "Unique; made from the name when absent." }),
+    slug: slugSchema.optional(),
     billing_email: billingEmailSchema.optional(),
     vat_id: vatIdSchema.optional(),
   })
   .openapi("CreateOrganization", { example: { name: "Example Ltd", slug: "example-ltd" } });
 
+/** Omitted fields stay as they are. What a GET returns may be sent back. */
+export const updateOrganizationSchema = z
+  .strictObject({
+    name: nameSchema.optional(),
+    slug: slugSchema.optional(),
+    billing_email: billingEmailSchema.optional(),
+    vat_id: vatIdSchema.optional(),
+    id: idSchema.optional().openapi({ description: "Fixed: only the present value is accepted." }),
+    plan: z
+      .string()
+      .max(32)
+      .optional()
+      .openapi({ description: "Fixed: only the present value is accepted." }),
+    created_at: observedField,
+    updated_at: observedField,
+  })
+  .openapi("UpdateOrganization", { example: { name: "Example Ltd", billing_email: null } });
+
+export type UpdateOrganization = z.output<typeof updateOrganizationSchema>;
 export type CreateOrganization = z.output<typeof createOrganizationSchema>;
 
 export const organizationSchema = z
@@ -69,6 +92,12 @@ export const organizationSchema = z
   });
 
 export const organizationPageSchema = pageSchema(organizationSchema, "OrganizationPage");
+
+/** The fields of an organization that the audit log holds. */
+export function presentAudit(row: OrganizationRow) {
+  const { name, slug, billing_email, vat_id } = presentOrganization(row);
+  return { name, slug, billing_email, vat_id };
+}
 
 /** The wire form of an organization. */
 export function presentOrganization(row: OrganizationRow): z.output<typeof organizationSchema> {

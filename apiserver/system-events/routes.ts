@@ -2,7 +2,6 @@ import type { Deps } from "../deps.ts";
 import type { OrganizationCall } from "../http/call.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { hasPermission } from "../http/permissions.ts";
 import { addRoute } from "../http/routes.ts";
 import { findCluster } from "../projection/store.ts";
 import { createFeed, type Feed } from "./feed.ts";
@@ -113,7 +112,7 @@ function openStream(
     isClusterGone: async () => (await findCluster(deps.db, orgId, clusterId)) === undefined,
     mayRead: async () => {
       const membership = await router.access.findMembership(principal, orgId);
-      return membership !== undefined && hasPermission(membership.role, "system_events:read");
+      return membership?.rights.has("system_events:read") === true;
     },
     closing: deps.draining,
   };
