@@ -97,6 +97,8 @@ function untilAborted(signal: AbortSignal): Promise<void> {
 
 try {
   await run(readConfig());
+  // Seen: sockets that postgres.js opened while Postgres restarted outlive end() and would hold a drained process.
+  process.exit();
 } catch (error) {
   const text =
     error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error);
