@@ -25,16 +25,12 @@ import { addSystemEventRoutes } from "./system-events/routes.ts";
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate">;
   readiness: Readiness;
-}
-
-export interface App {
-  app: OpenAPIHono<HttpEnv>;
-  /** Every operation that the application answers. */
-  operations: readonly Operation[];
+  /** Filled with every operation that the application answers. */
+  operations?: Operation[];
 }
 
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
-export function createApp(deps: Deps, parts: AppParts): App {
+export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   const app = new OpenAPIHono<HttpEnv>();
   app.use(observe(deps.log, deps.metrics));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod }));
@@ -51,7 +47,7 @@ export function createApp(deps: Deps, parts: AppParts): App {
           : findOrAcceptMembership(deps, principal, orgId, origin),
     },
     idempotency: createIdempotencyStore(deps.db),
-    operations: [],
+    operations: parts.operations ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };
   addHealthRoutes(router, parts.readiness, deps.metrics);
@@ -64,5 +60,5 @@ export function createApp(deps: Deps, parts: AppParts): App {
   addClusterRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
-  return { app, operations: router.operations };
+  return app;
 }

@@ -54,7 +54,7 @@ async function run(config: Config): Promise<void> {
   readiness.add({ name: "database", check: () => probeDatabase(deps.sql) });
   readiness.add({ name: "identity provider", check: () => authenticator.isReady() });
 
-  const { app } = createApp(deps, { authenticator, readiness });
+  const app = createApp(deps, { authenticator, readiness });
   const server = await listen(app.fetch, { address: config.listenAddress, port: config.port });
   log.info({ address: server.address }, "listening");
   const background = Promise.all([

@@ -16,21 +16,20 @@ import { ensureNamespace, lockOrganization } from "../organizations/store.ts";
 import {
   findCluster,
   hasClusterRecord,
-  isNameInFlight,
   type ProjectedCluster,
   projectSights,
   releaseName,
   reserveName,
-  toProjectedCluster,
   toProjectedNodePool,
 } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { closeIntent, openIntent } from "./intents.ts";
+import { nameTaken, projectLive } from "./live.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
 import { CLUSTER_WIRE_NAMES } from "./schema.ts";
 
 /**
- * Creates a cluster exactly once. The intent and the name are committed first; then the pools are written and the
+ * Creates a cluster exactly once. Intent and name are committed before anything of it is written; then the pools are written and the
  * Cluster last, whose existence is the commit; then projection, audit row and the end of the intent go in one
  * transaction. Safe to repeat with the same ids, also after a crash at any point. Throws 409 already_exists or
  * operation_in_progress for a name, 422 for what the Kubernetes API refuses, 503 when the write is not confirmed.
@@ -43,12 +42,12 @@ export async function createCluster(
 ): Promise<ProjectedCluster> {
   if (resumed && (await hasClusterRecord(deps.db, wanted.orgId, wanted.clusterId)))
     return requireExisting(deps, wanted);
+  await ensureNamespace(deps, wanted.orgId);
   const intent = await begin(deps, origin, wanted);
   if (intent.state === "done") return requireExisting(deps, intent.wish);
   const { wish } = intent;
   const suspects = resumed ? [...wish.nodePools] : [];
   try {
-    await ensureNamespace(deps, wish.orgId);
     const objects = await writeObjects(deps, wish, (pool) => suspects.push(pool));
     return await settleCreate(deps, intent.origin, wish, objects);
   } catch (error) {
@@ -69,8 +68,7 @@ export async function settleCreate(
   wish: NewCluster,
   { cluster, nodePools }: CreatedObjects,
 ): Promise<ProjectedCluster> {
-  const projected = toProjectedCluster(cluster, wish.orgId);
-  if (projected === undefined) throw new Error(`cluster ${wish.objectName} has lost its id`);
+  const projected = projectLive(cluster, wish.orgId);
   const pools = nodePools.flatMap((pool) => toProjectedNodePool(pool, wish.orgId, wish.clusterId) ?? []);
   await deps.db.transaction(async (tx) => {
     if (await closeIntent(tx, wish.clusterId, "done"))
@@ -78,7 +76,10 @@ export async function settleCreate(
         action: "cluster.create",
         orgId: wish.orgId,
         target: { kind: "cluster", id: wish.clusterId },
-        after: { ...presentAudit(wish.spec), node_pools: wish.nodePools.map(({ spec }) => spec.displayName) },
+        after: {
+          ...presentAudit(wish.spec, wish.objectName),
+          node_pools: wish.nodePools.map(({ spec }) => spec.displayName),
+        },
         result: "done",
       });
     await projectSights(
@@ -148,16 +149,6 @@ async function requireExisting(deps: Deps, wish: NewCluster): Promise<ProjectedC
   const existing = await findCluster(deps.db, wish.orgId, wish.clusterId);
   if (existing !== undefined) return existing;
   throw new ApiError("conflict", "The cluster that this request created has been deleted since.");
-}
-
-async function nameTaken(deps: Deps, orgId: string, name: string): Promise<ApiError> {
-  if (await isNameInFlight(deps.db, orgId, name))
-    return new ApiError("operation_in_progress", `A cluster named ${name} is being created right now.`, {
-      retryAfterSeconds: 10,
-    });
-  return new ApiError("already_exists", `The organization already has a cluster named ${name}.`, {
-    details: [{ field: "name", code: "duplicate", message: "is taken" }],
-  });
 }
 
 function nameOf(wish: NewCluster): string {

@@ -47,7 +47,7 @@ export function decideAspects(facts: Facts): Decided[] {
     decideNetworkPolicy(facts),
     decideUpgrading(facts),
     facts.observed.engine?.state.paused === true
-      ? decide("EnginePaused", "True", "EnginePaused", describePause(observed))
+      ? decide("EnginePaused", "True", "EnginePaused", describePause(facts.observed))
       : decide("EnginePaused", "False", "Settled", "The engine is at work."),
   ];
 }
@@ -164,9 +164,9 @@ function decideReady(
     return no("EngineUnavailable", `The engine does not answer: ${observed.applyFailure.message}`);
   }
   const state = observed.engine?.state;
-  if (state === undefined) return no("Provisioning", "The cluster was accepted.");
-  if (state.paused) return no("EnginePaused", describePause(observed));
-  if (!state.controlPlaneInitialized) return no("WaitingForControlPlane", "The control plane is being made.");
+  if (state?.paused) return no("EnginePaused", describePause(observed));
+  if (!state?.controlPlaneInitialized)
+    return no("WaitingForControlPlane", "The control plane is being made.");
   if (state.available?.status !== "True") {
     return no("WaitingForNodes", state.available ? explain(state.available) : "The engine is not done yet.");
   }

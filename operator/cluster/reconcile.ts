@@ -43,6 +43,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       fault: refusal.fault,
       target: decision.target,
       subnet: decision.ok ? decision.subnet : undefined,
+      clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
       taken: decision.ok && steps.apply.length === 0 && observed.engine?.state.observed === true,
     },
     now,
@@ -65,7 +66,7 @@ interface Steps {
 }
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
-const NOTHING_DECIDED = { target: undefined, subnet: undefined, taken: false };
+const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: undefined, taken: false };
 
 /** The lock of the subnet first: no engine object may exist before its network is certain. */
 function planSteps(observed: ObservedCluster, decision: Decision & { ok: true }, id: string): Steps {
@@ -125,7 +126,9 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
   }
   const gone = (engine === undefined || !isOurs(observed)) && observed.pools.length === 0;
-  if (gone && locks.own !== undefined) remove.push(releaseSubnet(settings.platformNamespace, locks.own));
+  // The subnet of a cluster with an older twin is the twin's.
+  const release = gone && observed.olderTwin === undefined;
+  if (release && locks.own !== undefined) remove.push(releaseSubnet(settings.platformNamespace, locks.own));
   if (gone) return { ...finish(observed, { apply: [], remove }, undefined, now), releaseFinalizer: true };
   const input: StatusInput = { observed, fault: undefined, ...NOTHING_DECIDED };
   return finish(observed, { apply: [], remove: observed.applyFailure ? [] : remove }, input, now);
