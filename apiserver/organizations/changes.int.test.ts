@@ -144,7 +144,7 @@ describe("PUT organization (section 4.8)", () => {
     const answers = await Promise.all(
       ["A", "B", "C", "D"].map((name) => put(org, { name }, { "if-match": '"1"' })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 412, 412, 412]);
     expect(answers.find(({ status }) => status === 412)?.headers.get("etag")).toBe('"2"');
   });
 
