@@ -139,18 +139,19 @@ describe("an invitation", () => {
     expect(rows.filter(({ action }) => action === "member.accept")).toHaveLength(1);
   });
 
-  test("is not accepted by an address that is not verified", async () => {
+  test.each([
+    ["an address that is not verified", () => issuer.createPerson({ claims: { email_verified: false } })],
+    ["the word of an issuer whose addresses are not trusted", () => distrusted.createPerson()],
+    ["another address", () => issuer.createPerson({ claims: { email: "other@example.com" } })],
+  ])("is not accepted on %s", async (_what, createPerson) => {
     const org = await makeOrganization();
-    const person = await issuer.createPerson({ claims: { email_verified: false } });
+    const person = await createPerson();
     await invite(org, person.email);
     expect((await api.request("GET", org.path, { token: person.token })).status).toBe(404);
-  });
-
-  test("is not accepted on the word of an issuer whose addresses are not trusted", async () => {
-    const org = await makeOrganization();
-    const person = await distrusted.createPerson();
-    await invite(org, person.email);
-    expect((await api.request("GET", org.path, { token: person.token })).status).toBe(404);
+    const me = await api.request("GET", "/api/v1/me", { token: person.token });
+    expect(me.body.organizations).toEqual([]);
+    const list = await api.request("GET", ORGANIZATIONS, { token: person.token });
+    expect(list.body.items).toEqual([]);
   });
 
   test("ends after 14 days, and runs again when it is sent again", async () => {
