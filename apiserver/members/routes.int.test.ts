@@ -361,6 +361,13 @@ describe("GET /me", () => {
   });
 });
 
+test("a subject belongs to the issuer that presented it first; from another it is 401", async () => {
+  const person = await issuer.createPerson();
+  expect((await api.request("GET", "/api/v1/me", { token: person.token })).status).toBe(200);
+  const impostor = await distrusted.sign(person);
+  expect((await api.request("GET", "/api/v1/me", { token: impostor })).status).toBe(401);
+});
+
 test("every change of a member leaves one audit row with what was before and after", async () => {
   const org = await makeOrganization();
   const { body } = await invite(org, "audited@example.com", "viewer");
