@@ -21,7 +21,7 @@ interface Shared {
 // Both projects ask for the stack, each through an instance of this module of its own: the first starts it, the last
 // stops it, and they find each other in the process.
 const SHARED = Symbol.for("marina.test-stack");
-const holder: { [SHARED]?: Shared } = globalThis;
+const holder = globalThis as { [SHARED]?: Shared };
 holder[SHARED] ??= { running: undefined, users: 0 };
 const shared = holder[SHARED];
 
