@@ -27,16 +27,12 @@ import { addSystemEventRoutes } from "./system-events/routes.ts";
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;
   readiness: Readiness;
-}
-
-export interface App {
-  app: OpenAPIHono<HttpEnv>;
-  /** Every operation that the application answers. */
-  operations: readonly Operation[];
+  /** Filled with every operation that the application answers. */
+  operations?: Operation[];
 }
 
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
-export function createApp(deps: Deps, parts: AppParts): App {
+export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   const app = new OpenAPIHono<HttpEnv>();
   app.use(observe(deps.log, deps.metrics));
   app.use(locate(deps.config.limits.trustedProxies));
@@ -57,7 +53,7 @@ export function createApp(deps: Deps, parts: AppParts): App {
     idempotency: createIdempotencyStore(deps.db),
     limiter: createRateLimiter(deps.config.limits.rates),
     limits: deps.config.limits,
-    operations: [],
+    operations: parts.operations ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };
   addHealthRoutes(router, parts.readiness, deps.metrics);
@@ -70,5 +66,5 @@ export function createApp(deps: Deps, parts: AppParts): App {
   addClusterRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
-  return { app, operations: router.operations };
+  return app;
 }

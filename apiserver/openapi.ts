@@ -12,7 +12,7 @@ const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 
 /** The OpenAPI document as text, made without a database or a cluster: operations are declared, none is called. */
 export function renderOpenApi(): string {
-  const { app } = createApp(describeOnlyDeps(), {
+  const app = createApp(describeOnlyDeps(), {
     authenticator: {
       authenticate: () => Promise.reject(new Error("the document is made without an issuer")),
       isKnown: () => false,

@@ -44,7 +44,7 @@ export const SECURITY_ROWS: Readonly<Record<string, SecurityRow>> = {
   createCluster: ["oam", "clusters:write"],
   listClusters: ["oambv", "clusters:*"],
   getCluster: ["oambv", "clusters:*"],
-  updateCluster: ["oam", "clusters:write"],
+  updateCluster: ["oam", "clusters:write", "clusters:upgrade"],
   deleteCluster: ["oa", "clusters:delete"],
   getKubeconfig: ["oam", "clusters:access"],
   getNetworkPolicy: ["oambv", "network:*"],

@@ -4,6 +4,7 @@ import { createRegistry } from "../shared/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
 import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
+import type { Operation } from "./http/operation.ts";
 import { createReadiness } from "./http/readiness.ts";
 import { SECURITY_ROWS } from "./security-rows.ts";
 
@@ -12,7 +13,9 @@ const parts: Pick<Deps, "log" | "metrics"> & { config: Pick<Deps["config"], "lim
   log: createLogger({ name: "test", level: "silent" }),
   metrics: createRegistry(),
 };
-const { app, operations } = createApp(parts as Deps, {
+const operations: Operation[] = [];
+const app = createApp(parts as Deps, {
+  operations,
   authenticator: { authenticate: () => Promise.reject(new Error("nobody asks")) },
   readiness: createReadiness(),
 });

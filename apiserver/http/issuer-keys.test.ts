@@ -54,8 +54,9 @@ describe("the keys of an issuer", () => {
     const forged = await Promise.all(
       Array.from({ length: 20 }, (_, index) => issuer.sign(person, { header: { kid: `unknown-${index}` } })),
     );
-    const answers = await Promise.all(forged.map(statusFor));
-    expect(answers).toEqual(answers.map(() => 401));
+    const answers = await Promise.all(forged.slice(10).map(statusFor));
+    for (const token of forged.slice(0, 10)) answers.push(await statusFor(token));
+    expect(answers).toEqual(forged.map(() => 401));
     expect(issuer.countReads()).toBe(2);
   });
 
@@ -75,7 +76,8 @@ describe("the keys of an issuer", () => {
     issuer.setStatus(500);
     const { statusFor } = authenticator();
     const person = await issuer.createPerson();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => statusFor(person.token)));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => statusFor(person.token)));
+    for (let attempt = 0; attempt < 5; attempt++) answers.push(await statusFor(person.token));
     expect(answers).toEqual(answers.map(() => 503));
     expect(issuer.countReads()).toBe(1);
   });

@@ -47,7 +47,7 @@ describe("with Postgres away", () => {
     async (path) => {
       const readiness = createReadiness();
       const deps = { ...api.deps, db: gone.db, sql: gone.sql };
-      const { app } = createApp(
+      const app = createApp(
         { ...deps, metrics: createRegistry() },
         { authenticator: { authenticate: async () => principal }, readiness },
       );
@@ -71,7 +71,7 @@ describe("with Postgres away", () => {
 test("with the Kubernetes API away an organization is made all the same", async () => {
   const connection = { server: `https://127.0.0.1:${await findClosedPort()}` };
   const transport = createTransport({ connection, timeoutMs: 500 });
-  const { app } = createApp(
+  const app = createApp(
     { ...api.deps, kube: createClient(transport), metrics: createRegistry() },
     {
       authenticator: { authenticate: async () => ({ ...principal, userId: (await me()).id }) },
@@ -92,7 +92,7 @@ async function me(): Promise<{ id: string }> {
 }
 
 test("an unexpected failure is one fixed sentence with the request id", async () => {
-  const { app } = createApp(
+  const app = createApp(
     { ...api.deps, metrics: createRegistry() },
     {
       authenticator: { authenticate: () => Promise.reject(new TypeError("secret detail")) },

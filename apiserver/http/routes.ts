@@ -4,7 +4,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { readJsonBody } from "./body.ts";
 import type { CallFor, OrganizationCall } from "./call.ts";
 import type { HttpEnv, Router } from "./env.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
 import { documentOperation, MAX_CONDITION_LENGTH } from "./openapi.ts";
@@ -13,6 +13,9 @@ import type { Permission } from "./permissions.ts";
 import { type Origin, type Principal, principalKey } from "./principal.ts";
 import { findSourceAddress } from "./source-address.ts";
 import { idSchema, invalidRequest } from "./validate.ts";
+
+/** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
+const REQUEST_DEADLINE_MS = 55_000;
 
 /**
  * Adds one operation: to the router and to the OpenAPI document. Before the handler runs, in this order: credential
@@ -38,7 +41,7 @@ export function addRoute<
   // The call is made of what the very schemas in the type of the handler let through.
   const run = async (c: Context<HttpEnv>): Promise<Response> => {
     const call = createCall(router, operation, c);
-    const answer = await handle(c, call as never);
+    const answer = await withDeadline(handle(c, call as never), REQUEST_DEADLINE_MS);
     if (operation.method === "post" && answer.ok && !call.hasRunOnce()) {
       throw new Error(`${operation.operationId} answered without once()`);
     }
@@ -52,6 +55,17 @@ export function addRoute<
     validate("query", operation.query ?? z.strictObject({})),
     run,
   );
+}
+
+/** A dependency that neither answers nor refuses must not hold the client for ever; the work itself goes on. */
+async function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(dependencyUnavailable("A part of the service")), deadlineMs);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function validate(target: "param" | "query", schema: z.ZodType): MiddlewareHandler<HttpEnv> {

@@ -4,7 +4,7 @@ import { createTransport, loadConnection } from "../../shared/kube/transport.ts"
 import { createLogger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/store.ts";
-import { type App, createApp } from "../app.ts";
+import { createApp } from "../app.ts";
 import type { Config, IssuerConfig } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
@@ -14,6 +14,7 @@ import { members, users } from "../members/table.ts";
 import { createAuthenticator } from "./auth.ts";
 import { createId } from "./id.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "./limits.ts";
+import type { Operation } from "./operation.ts";
 import type { Role } from "./principal.ts";
 import { createReadiness } from "./readiness.ts";
 
@@ -46,8 +47,9 @@ export interface TestAnswer {
 
 export interface TestApp {
   deps: Deps;
-  app: App["app"];
-  operations: App["operations"];
+  app: ReturnType<typeof createApp>;
+  /** Every operation that the application answers. */
+  operations: readonly Operation[];
   request(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
   /** A new organization that `as` (default alice) owns; returns its id. */
   createOrganization(as?: UserName): Promise<string>;
@@ -85,7 +87,8 @@ export async function startTestApp(
     bindUser: (user) => bindUser(deps, user),
     apiTokens: createApiTokenVerifier(deps),
   });
-  const { app, operations } = createApp(deps, { authenticator, readiness: createReadiness() });
+  const operations: Operation[] = [];
+  const app = createApp(deps, { authenticator, readiness: createReadiness(), operations });
   const request = (method: string, path: string, options: TestRequest = {}) =>
     send(app, stack.tokens, method, path, options);
   return {

@@ -139,18 +139,19 @@ describe("an invitation", () => {
     expect(rows.filter(({ action }) => action === "member.accept")).toHaveLength(1);
   });
 
-  test("is not accepted by an address that is not verified", async () => {
+  test.each([
+    ["an address that is not verified", () => issuer.createPerson({ claims: { email_verified: false } })],
+    ["the word of an issuer whose addresses are not trusted", () => distrusted.createPerson()],
+    ["another address", () => issuer.createPerson({ claims: { email: "other@example.com" } })],
+  ])("is not accepted on %s", async (_what, createPerson) => {
     const org = await makeOrganization();
-    const person = await issuer.createPerson({ claims: { email_verified: false } });
+    const person = await createPerson();
     await invite(org, person.email);
     expect((await api.request("GET", org.path, { token: person.token })).status).toBe(404);
-  });
-
-  test("is not accepted on the word of an issuer whose addresses are not trusted", async () => {
-    const org = await makeOrganization();
-    const person = await distrusted.createPerson();
-    await invite(org, person.email);
-    expect((await api.request("GET", org.path, { token: person.token })).status).toBe(404);
+    const me = await api.request("GET", "/api/v1/me", { token: person.token });
+    expect(me.body.organizations).toEqual([]);
+    const list = await api.request("GET", ORGANIZATIONS, { token: person.token });
+    expect(list.body.items).toEqual([]);
   });
 
   test("ends after 14 days, and runs again when it is sent again", async () => {
@@ -229,7 +230,7 @@ describe("changing a member", () => {
         headers: { "if-match": '"1"' },
       });
     const answers = await Promise.all([change("member"), change("admin"), change("billing")]);
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 412, 412]);
   });
 
   test("an admin neither makes, changes nor removes an owner", async () => {
@@ -358,6 +359,13 @@ describe("GET /me", () => {
     expect(body.roles).toHaveLength(5);
     expect(body.scopes).toContain("clusters:write");
   });
+});
+
+test("a subject belongs to the issuer that presented it first; from another it is 401", async () => {
+  const person = await issuer.createPerson();
+  expect((await api.request("GET", "/api/v1/me", { token: person.token })).status).toBe(200);
+  const impostor = await distrusted.sign(person);
+  expect((await api.request("GET", "/api/v1/me", { token: impostor })).status).toBe(401);
 });
 
 test("every change of a member leaves one audit row with what was before and after", async () => {

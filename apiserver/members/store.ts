@@ -45,8 +45,7 @@ export async function findOrAcceptMembership(
   origin: Origin | undefined,
 ): Promise<Membership | undefined> {
   const membership = await findMembership(deps, userId, orgId);
-  if (membership !== undefined || origin?.principal.kind !== "user" || !origin.principal.emailTrusted)
-    return membership;
+  if (membership !== undefined || origin === undefined) return membership;
   await acceptInvitations(deps, origin, orgId);
   // Asked again in any case: a request beside this one may have been the one that accepted.
   return findMembership(deps, userId, orgId);

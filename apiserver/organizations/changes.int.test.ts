@@ -144,7 +144,7 @@ describe("PUT organization (section 4.8)", () => {
     const answers = await Promise.all(
       ["A", "B", "C", "D"].map((name) => put(org, { name }, { "if-match": '"1"' })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 412, 412, 412]);
     expect(answers.find(({ status }) => status === 412)?.headers.get("etag")).toBe('"2"');
   });
 
@@ -247,10 +247,22 @@ describe("DELETE organization", () => {
       body: { email: "late@example.com", role: "viewer" },
     });
     expect([invitation.status, invitation.body.error.code]).toEqual([409, "conflict"]);
+    const cluster = await createCluster(org);
+    expect([cluster.status, cluster.body.error.code]).toEqual([409, "conflict"]);
     await expect(api.deps.db.transaction((tx) => lockOrganization(tx, org.id))).rejects.toMatchObject({
       code: "conflict",
       retryAfterSeconds: 5,
     });
+  });
+
+  test("and a cluster being created at once never both succeed", async () => {
+    for (let round = 0; round < 6; round++) {
+      const org = await makeOrganization();
+      const [created, removed] = await Promise.all([createCluster(org), remove(org)]);
+      const left = await api.deps.kube.list(clusterKind, { namespace: organizationNamespace(org.id) });
+      expect([created.status, removed.status].filter((status) => status < 300)).toHaveLength(1);
+      expect(left.items).toHaveLength(created.status === 202 ? 1 : 0);
+    }
   });
 
   test("that died while looking holds it shut for a minute only", async () => {
@@ -298,6 +310,13 @@ describe("DELETE organization", () => {
     expect((await api.request("GET", org.path, { token: minted.body.token })).status).toBe(401);
   });
 });
+
+function createCluster(org: Organization) {
+  return api.request("POST", `${org.path}/clusters`, {
+    token: org.owner.token,
+    body: { name: "racer", k8s_version: "1.34.2" },
+  });
+}
 
 /** A Cluster as a platform engineer would make one: no projection knows of it. */
 async function makeCluster(orgId: string): Promise<string> {

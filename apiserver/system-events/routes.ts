@@ -1,3 +1,4 @@
+import { describeDatabaseError } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import type { OrganizationCall } from "../http/call.ts";
 import type { Router } from "../http/env.ts";
@@ -119,7 +120,7 @@ function openStream(
   const body = toResponseBody((signal) => streamEvents(source, signal), {
     onFailure: (error) =>
       deps.log.warn(
-        { clusterId, message: error instanceof Error ? error.message : String(error) },
+        { clusterId, message: describeDatabaseError(error)?.message ?? String(error) },
         "a stream broke",
       ),
     cutOff,

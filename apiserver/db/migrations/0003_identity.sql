@@ -24,7 +24,8 @@ CREATE INDEX "api_tokens_org" ON "api_tokens" USING btree ("org_id","id");--> st
 CREATE INDEX "audit_log_unplaced" ON "audit_log" USING btree ("id") WHERE "audit_log"."position" is null;--> statement-breakpoint
 CREATE INDEX "members_invited_email" ON "members" USING btree (lower("email")) WHERE "members"."user_id" is null;--> statement-breakpoint
 CREATE INDEX "audit_log_org" ON "audit_log" USING btree ("org_id","position");--> statement-breakpoint
-ALTER TABLE "audit_log" ADD CONSTRAINT "audit_log_position" UNIQUE("position");--> statement-breakpoint
+ALTER TABLE "audit_log" ADD CONSTRAINT "audit_log_position" UNIQUE("position");
+--> statement-breakpoint
 CREATE FUNCTION "audit_log_keep"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'UPDATE' AND OLD.position IS NULL AND NEW.position IS NOT NULL
