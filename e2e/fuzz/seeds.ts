@@ -8,9 +8,11 @@ export interface Seeds {
   spareOrgId: string;
   clusterId: string;
   poolId: string;
+  memberId: string;
+  tokenId: string;
 }
 
-/** Makes an organization with a cluster and a pool, and an empty one. */
+/** Makes an organization with one record of each kind, and an empty one. */
 export async function seedTenant({ apiUrl, tokens }: StackInfo): Promise<Seeds> {
   const alice = createTenant(apiUrl, tokens.alice);
   const create = async (path: string, body: unknown): Promise<string> => {
@@ -24,5 +26,9 @@ export async function seedTenant({ apiUrl, tokens }: StackInfo): Promise<Seeds> 
   const clusters = `/organizations/${orgId}/clusters`;
   const clusterId = await create(clusters, { name: "fuzzed", k8s_version: "1.34" });
   const poolId = await create(`${clusters}/${clusterId}/nodepools`, pool);
-  return { orgId, spareOrgId, clusterId, poolId };
+  const organization = `/organizations/${orgId}`;
+  const memberId = await create(`${organization}/members`, { email: "fuzzed@example.com", role: "viewer" });
+  const token = { name: "fuzzed", role: "viewer", scopes: ["clusters:read"] };
+  const tokenId = await create(`${organization}/api-tokens`, token);
+  return { orgId, spareOrgId, clusterId, poolId, memberId, tokenId };
 }
