@@ -2,6 +2,9 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { HttpEnv } from "./env.ts";
 import { registerParts } from "./openapi-parts.ts";
 
+/** `identifier` is new in 3.1, and unknown to the types. */
+const LICENSE = { name: "Apache-2.0", identifier: "Apache-2.0" };
+
 /** What the groups of operations are about; every tag of an operation stands here. */
 const TAGS = [
   { name: "Organizations", description: "Tenants: all else belongs to one." },
@@ -42,13 +45,19 @@ export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
   const document = app.getOpenAPI31Document(
     {
       openapi: "3.1.0",
-      info: { title: "Marina", version: "1.0.0", description: DESCRIPTION, license: { name: "Apache-2.0" } },
+      info: {
+        title: "Marina",
+        version: "1.0.0",
+        description: DESCRIPTION,
+        license: LICENSE,
+      },
       servers: [{ url: "/" }],
       tags: TAGS,
     },
     { sortComponents: "alphabetically" },
   );
   addPageExamples(document);
+  completeSchemas(document);
   return document;
 }
 
@@ -62,5 +71,21 @@ function addPageExamples(document: OpenApiDocument): void {
     const item = "$ref" in items.items ? schemas[items.items.$ref.split("/").at(-1) ?? ""] : items.items;
     if (item === undefined || "$ref" in item || item.example === undefined) continue;
     schema.example = { items: [item.example], next_cursor: null };
+  }
+}
+
+const INT32_MAX = 2_147_483_647;
+const UUID_LENGTH = 36;
+
+/** Says for gateways and generators what follows from each schema anyway: the width of numbers, the length of ids. */
+function completeSchemas(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  const schema = value as Record<string, unknown>;
+  if ([schema.type].flat().includes("integer") && schema.format === undefined) {
+    schema.format = Number(schema.maximum) > INT32_MAX ? "int64" : "int32";
+  }
+  if (schema.type === "string" && schema.format === "uuid") schema.maxLength = UUID_LENGTH;
+  for (const [key, entry] of Object.entries(schema)) {
+    if (key !== "example" && key !== "examples") completeSchemas(entry);
   }
 }

@@ -83,10 +83,13 @@ export const errorSchema = z
 
 /** Headers and examples that many answers share, as components of the document. */
 export function registerParts(registry: OpenAPIHono["openAPIRegistry"]): void {
+  const used = ERROR_CODES.filter((code) =>
+    JSON.stringify(registry.definitions).includes(`/examples/${code}"`),
+  );
   for (const [name, header] of Object.entries(ANSWER_HEADERS)) {
     registry.registerComponent("headers", name, header);
   }
-  for (const code of ERROR_CODES) {
+  for (const code of used) {
     registry.registerComponent("examples", code, { summary: MESSAGES[code], value: exampleOf(code) });
   }
 }

@@ -22,7 +22,7 @@ export function documentOperation(registry: Registry, operation: Operation): voi
     operationId: operation.operationId,
     tags: [operation.tag],
     summary: operation.summary,
-    ...(operation.description === undefined ? {} : { description: operation.description }),
+    description: operation.description ?? `${operation.summary}.`,
     security: describeSecurity(operation.access),
     request: describeRequest(operation),
     responses: { ...describeAnswers(operation), ...describeErrors(errorsOf(operation), operation.access) },
