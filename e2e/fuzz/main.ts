@@ -25,8 +25,8 @@ async function main(): Promise<number> {
       include: { type: "string" },
     },
   });
-  const schemathesis = await ensureSchemathesis();
   mkdirSync(DIR, { recursive: true });
+  const schemathesis = await ensureSchemathesis();
   let stack: Stack | undefined;
   try {
     if (values.stack === undefined) {
@@ -104,7 +104,7 @@ expected-statuses = ["2xx", "3xx", 401, 403, 404, 409, 412, 422, 429, 503]
 }
 
 async function run(command: string, args: string[]): Promise<number> {
-  const child = spawn(command, args, { stdio: "inherit" });
+  const child = spawn(command, args, { stdio: "inherit", cwd: DIR });
   const [code] = (await once(child, "exit")) as [number | null];
   return code ?? 1;
 }
