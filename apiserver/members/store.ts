@@ -91,25 +91,33 @@ export async function listMembershipsOf(deps: Deps, userId: string): Promise<Mem
     .orderBy(organizations.id);
 }
 
-/** The organizations that the user is a member of, in the order of their id; one row more than `limit`. */
-export async function listOrganizationsOf(
-  deps: Deps,
-  userId: string,
-  page: PageRequest,
-): Promise<OrganizationRow[]> {
-  const rows = await deps.db
+const listOrganizationsQuery = prepareOnce((db) =>
+  db
     .select({ organization: organizations })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .where(
       and(
-        eq(members.userId, userId),
+        eq(members.userId, sql.placeholder("userId")),
         isNull(organizations.deletedAt),
-        page.cursor === undefined ? undefined : gt(organizations.id, page.cursor),
+        gt(organizations.id, sql.placeholder("after")),
       ),
     )
     .orderBy(asc(organizations.id))
-    .limit(page.limit + 1);
+    .limit(sql.placeholder("limit"))
+    .prepare("list_organizations"),
+);
+
+/** Before every id. */
+const NIL_ID = "00000000-0000-0000-0000-000000000000";
+
+/** The organizations that the user is a member of, in the order of their id; one row more than `limit`. */
+export async function listOrganizationsOf(
+  deps: Deps,
+  userId: string,
+  { cursor = NIL_ID, limit }: PageRequest,
+): Promise<OrganizationRow[]> {
+  const rows = await listOrganizationsQuery(deps.db).execute({ userId, after: cursor, limit: limit + 1 });
   return rows.map((row) => row.organization);
 }
 

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { Pool } from "undici";
-import { startStack } from "../stack/stack.ts";
+import { type Stack, startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { USERS } from "../stack/users.ts";
 import { type Figure, median, report } from "./report.ts";
@@ -45,9 +45,7 @@ export async function benchApi(): Promise<void> {
   try {
     stack.part("operator").kill("SIGTERM");
     await seedOrganizations(stack.info);
-    floor = spawn(process.execPath, [join(import.meta.dirname, "floor.ts"), stack.info.databaseUrl], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    floor = startFloor(stack);
     const pools = {
       floor: new Pool(`http://127.0.0.1:${await readPort(floor)}`, { connections: CONNECTIONS }),
       api: new Pool(stack.info.apiUrl, { connections: CONNECTIONS }),
@@ -197,6 +195,18 @@ async function measureVerification(): Promise<{ cached: number; first: number }>
   const entry = join(import.meta.dirname, "..", "..", "apiserver", "http", "auth.bench.ts");
   const { stdout } = await promisify(execFile)(process.execPath, [entry]);
   return JSON.parse(stdout);
+}
+
+/** The floor, with the flags of Node that the API server runs with. */
+function startFloor(stack: Stack): ChildProcess {
+  const { pid } = stack.part("apiserver");
+  const flags = readFileSync(`/proc/${pid}/cmdline`, "utf8")
+    .split("\0")
+    .filter((argument) => argument.startsWith("--"));
+  const entry = join(import.meta.dirname, "floor.ts");
+  return spawn(process.execPath, [...flags, entry, stack.info.databaseUrl], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 }
 
 async function readPort(child: ChildProcess): Promise<number> {
