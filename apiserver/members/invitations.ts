@@ -1,5 +1,6 @@
 import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import { recordAudit } from "../audit/store.ts";
+import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/principal.ts";
 import { organizations } from "../organizations/store.ts";
@@ -11,15 +12,15 @@ export const INVITATION_DAYS = 14;
 
 /**
  * Binds the invitations that wait for this person's address to this person: all of them, or that of one organization.
- * Only a verified address counts, and only from an issuer whose word on addresses is trusted. Returns how many.
+ * Only a verified address counts, and only from an issuer whose word on addresses is trusted.
  */
 export async function acceptInvitations(
   deps: Pick<Deps, "db">,
   origin: Origin,
   orgId?: string,
-): Promise<number> {
+): Promise<void> {
   const { principal } = origin;
-  if (principal.kind !== "user" || !principal.emailTrusted || principal.email === undefined) return 0;
+  if (principal.kind !== "user" || !principal.emailTrusted || principal.email === undefined) return;
   const { userId, email } = principal;
   const waiting = await deps.db
     .select({ id: members.id })
@@ -33,8 +34,14 @@ export async function acceptInvitations(
           where other.org_id = ${members.orgId} and other.user_id = ${userId})`,
       ),
     );
-  for (const { id } of waiting) await accept(deps, origin, { id, userId, email });
-  return waiting.length;
+  for (const { id } of waiting) {
+    try {
+      await accept(deps, origin, { id, userId, email });
+    } catch (error) {
+      // A request beside this one made the same person a member by another address.
+      if (uniqueViolationOf(error) !== "members_org_user") throw error;
+    }
+  }
 }
 
 async function accept(
