@@ -14,7 +14,9 @@ import { addHealthRoutes } from "./http/health.ts";
 import { createIdempotencyStore } from "./http/idempotency.ts";
 import { observe } from "./http/observe.ts";
 import type { Operation } from "./http/operation.ts";
+import { createRateLimiter } from "./http/rate-limit.ts";
 import type { Readiness } from "./http/readiness.ts";
+import { locate } from "./http/source-address.ts";
 import { addMeRoute } from "./members/me.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { findOrAcceptMembership } from "./members/store.ts";
@@ -23,7 +25,7 @@ import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
 
 export interface AppParts {
-  authenticator: Pick<Authenticator, "authenticate">;
+  authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;
   readiness: Readiness;
   /** Filled with every operation that the application answers. */
   operations?: Operation[];
@@ -33,6 +35,7 @@ export interface AppParts {
 export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   const app = new OpenAPIHono<HttpEnv>();
   app.use(observe(deps.log, deps.metrics));
+  app.use(locate(deps.config.limits.trustedProxies));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod }));
   app.onError(handleError);
   app.notFound(handleUnknownPath);
@@ -41,12 +44,15 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
     app,
     access: {
       authenticate: parts.authenticator.authenticate,
+      isKnown: parts.authenticator.isKnown ?? (() => false),
       findMembership: (principal, orgId, origin) =>
         principal.kind === "token"
           ? findTokenMembership(deps, principal, orgId)
           : findOrAcceptMembership(deps, principal, orgId, origin),
     },
     idempotency: createIdempotencyStore(deps.db),
+    limiter: createRateLimiter(deps.config.limits.rates),
+    limits: deps.config.limits,
     operations: parts.operations ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };

@@ -56,7 +56,11 @@ async function run(config: Config): Promise<void> {
 
   const keysLoaded = authenticator.loadKeys(stopping);
   const app = createApp(deps, { authenticator, readiness });
-  const server = await listen(app.fetch, { address: config.listenAddress, port: config.port });
+  const server = await listen(app.fetch, {
+    address: config.listenAddress,
+    port: config.port,
+    limits: config.limits,
+  });
   log.info({ address: server.address }, "listening");
   const background = Promise.all([keysLoaded, startBackground(deps, draining.signal)]);
 
@@ -91,6 +95,8 @@ function untilAborted(signal: AbortSignal): Promise<void> {
 
 try {
   await run(readConfig());
+  // Seen: sockets that postgres.js opened while Postgres restarted outlive end() and would hold a drained process.
+  process.exit();
 } catch (error) {
   const text =
     error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error);

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { idField, textField, timestampField } from "../http/fields.ts";
 import { pageSchema } from "../http/page.ts";
 import { SCOPES } from "../http/permissions.ts";
 import { ROLES } from "../http/principal.ts";
@@ -7,6 +8,7 @@ import type { ApiTokenRow } from "./table.ts";
 
 export const DEFAULT_LIFETIME_DAYS = 90;
 export const MAX_LIFETIME_DAYS = 365;
+const MAX_NAME_LENGTH = 63;
 const DAY_MS = 86_400_000;
 
 const EXAMPLE = {
@@ -23,16 +25,16 @@ const EXAMPLE = {
 };
 
 const apiTokenFields = z.object({
-  id: z.guid(),
-  org_id: z.guid(),
-  name: z.string(),
-  token_prefix: z.string().openapi({ description: "What the token begins with; it opens nothing." }),
-  role: z.enum(ROLES),
-  scopes: z.array(z.enum(SCOPES)),
-  created_by: z.guid().openapi({ description: "The user who made it; it ends with that user's membership." }),
-  created_at: z.iso.datetime(),
-  expires_at: z.iso.datetime(),
-  last_used_at: z.iso.datetime().nullable().openapi({ description: "Exact to a minute." }),
+  id: idField("The API token."),
+  org_id: idField("The organization that it acts in."),
+  name: textField(MAX_NAME_LENGTH, "Name shown to people."),
+  token_prefix: textField(75, "What the token begins with; it opens nothing."),
+  role: z.enum(ROLES).openapi({ description: "The role that bounds its rights." }),
+  scopes: z.array(z.enum(SCOPES)).max(SCOPES.length).openapi({ description: "What it is for." }),
+  created_by: idField("The user who made it; it ends with that user's membership."),
+  created_at: timestampField("When it was made."),
+  expires_at: timestampField("When it ends."),
+  last_used_at: timestampField("When it was used last, exact to a minute.").nullable(),
 });
 
 export const apiTokenSchema = apiTokenFields.openapi("ApiToken", { example: EXAMPLE });
@@ -42,14 +44,17 @@ export const mintedApiTokenSchema = apiTokenFields
   .extend({
     token: z
       .string()
+      .max(75)
       .regex(/^mar_[0-9A-Za-z]{71}$/)
       .openapi({ description: "The secret. It is shown here and never again." }),
   })
-  .openapi("MintedApiToken");
+  .openapi("MintedApiToken", {
+    example: { ...EXAMPLE, token: `${EXAMPLE.token_prefix}${"0".repeat(75 - EXAMPLE.token_prefix.length)}` },
+  });
 
 export const createApiTokenSchema = z
   .strictObject({
-    name: z.string().min(1).max(63),
+    name: z.string().min(1).max(MAX_NAME_LENGTH).openapi({ description: "Name shown to people." }),
     role: z.enum(ROLES).openapi({ description: "Not above the caller's own role." }),
     scopes: z
       .array(z.enum(SCOPES))

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { idField, textField, timestampField } from "../http/fields.ts";
 import { pageQuery, pageSchema } from "../http/page.ts";
 import { idSchema } from "../http/validate.ts";
 import type { AuditActor, AuditRow } from "./table.ts";
@@ -12,25 +13,37 @@ const auditActorSchema = z.object({
       "A user, an API token, a field manager of the Kubernetes API, the service itself, or the platform's staff (`provider` to tenants, `staff` to staff).",
   }),
   id: z.guid().nullable().openapi({ description: "Of the user, or of the API token." }),
-  email: z.string().nullable(),
-  name: z.string().nullable().openapi({ description: "The field manager, or the part of the service." }),
+  email: textField(254, "The user's address, as it was then.").nullable(),
+  name: textField(MAX_TEXT_LENGTH, "The field manager, or the part of the service.").nullable(),
 });
 
+const MAX_FIELDS = 64;
 const fieldsSchema = z.record(z.string(), z.unknown()).nullable();
 
 export const auditEntrySchema = z
   .object({
-    id: z.guid(),
-    at: z.iso.datetime(),
-    actor: auditActorSchema,
-    action: z.string().openapi({ description: "`<resource>.<verb>`." }),
-    org_id: z.guid().nullable(),
-    target: z.object({ kind: z.string(), id: z.string() }),
-    before: fieldsSchema.openapi({ description: "Fields before the change; never a secret." }),
-    after: fieldsSchema.openapi({ description: "Fields after the change; never a secret." }),
-    request_id: z.string().nullable(),
-    source_address: z.string().nullable(),
-    result: z.enum(["done", "failed"]),
+    id: idField("The entry."),
+    at: timestampField("When it happened."),
+    actor: auditActorSchema.openapi({ description: "Who did it." }),
+    action: textField(MAX_TEXT_LENGTH, "What was done: `<resource>.<verb>`."),
+    org_id: idField("The organization that it is about.").nullable(),
+    target: z
+      .object({
+        kind: textField(64, "Kind of the record."),
+        id: textField(512, "Id of the record."),
+      })
+      .openapi({ description: "What it was done to." }),
+    before: fieldsSchema.openapi({
+      description: "Fields before the change; never a secret.",
+      maxProperties: MAX_FIELDS,
+    }),
+    after: fieldsSchema.openapi({
+      description: "Fields after the change; never a secret.",
+      maxProperties: MAX_FIELDS,
+    }),
+    request_id: textField(128, "The request that did it.").nullable(),
+    source_address: textField(64, "Where the request came from.").nullable(),
+    result: z.enum(["done", "failed"]).openapi({ description: "What became of it." }),
   })
   .openapi("AuditEntry", {
     example: {
@@ -67,13 +80,20 @@ export const auditQuery = pageQuery.extend({
     .max(MAX_TEXT_LENGTH)
     .optional()
     .openapi({ description: "Id of a user or an API token, or a field manager." }),
-  action: z.string().min(1).max(MAX_TEXT_LENGTH).optional().openapi({ example: "organization.update" }),
+  action: z
+    .string()
+    .min(1)
+    .max(MAX_TEXT_LENGTH)
+    .optional()
+    .openapi({ description: "What was done.", example: "organization.update" }),
   target: z.string().min(1).max(512).optional().openapi({ description: "Id of the target." }),
   from: timeSchema.optional().openapi({ type: "string", format: "date-time", description: "Not before." }),
   to: timeSchema.optional().openapi({ type: "string", format: "date-time", description: "Before." }),
 });
 
-export const adminAuditQuery = auditQuery.extend({ org_id: idSchema.optional() });
+export const adminAuditQuery = auditQuery.extend({
+  org_id: idSchema.optional().openapi({ description: "Only entries about this organization." }),
+});
 
 /** The wire form of an entry. A tenant sees that the provider acted, not who of its people nor from where. */
 export function presentAuditEntry(

@@ -15,6 +15,8 @@ const CACHE_SIZE = 10_000;
 export interface Authenticator {
   /** Verifies the bearer token of an Authorization header. Throws 401; 503 when the issuer's keys cannot be had. */
   authenticate(authorization: string | undefined): Promise<Principal>;
+  /** Whether this very credential was verified a moment ago. */
+  isKnown(authorization: string): boolean;
   /** The keys of at least one issuer have been read. */
   isReady(): boolean;
   /** Reads the issuers' keys, again and again until each has answered once. */
@@ -55,7 +57,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     async authenticate(authorization) {
       const token = parseBearer(authorization);
       if (options.apiTokens.isApiToken(token)) return verifyApiToken(options.apiTokens, token);
-      const hash = createHash("sha256").update(token).digest("base64");
+      const hash = hashOf(token);
       const known = verified.get(hash);
       if (known !== undefined && known.untilMs > nowMs()) return known.principal;
       const principal = await verify(token);
@@ -63,6 +65,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       verified.delete(hash);
       verified.set(hash, { principal, untilMs: Math.min(principal.expiresAtMs, nowMs() + CACHE_MS) });
       return principal;
+    },
+    isKnown(authorization) {
+      const token = BEARER.exec(authorization)?.[1];
+      return token !== undefined && (verified.get(hashOf(token))?.untilMs ?? 0) > nowMs();
     },
     isReady: () => issuers.some((issuer) => issuer.keys.isLoaded()),
     async loadKeys(signal) {
@@ -82,13 +88,19 @@ interface Issuer {
   keys: IssuerKeys;
 }
 
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i;
+
+function hashOf(token: string): string {
+  return createHash("sha256").update(token).digest("base64");
+}
+
 function parseBearer(authorization: string | undefined): string {
   if (authorization === undefined) {
     throw new ApiError("unauthorized", "This operation needs an Authorization header with a bearer token.", {
       headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
     });
   }
-  const token = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(authorization)?.[1];
+  const token = BEARER.exec(authorization)?.[1];
   if (token === undefined) throw invalidToken("the Authorization header is not of the form Bearer <token>");
   return token;
 }

@@ -2,8 +2,10 @@ import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Logger } from "../../shared/log.ts";
 import type { Queryable } from "../db/client.ts";
+import type { RequestLimits } from "./limits.ts";
 import type { Operation } from "./operation.ts";
 import type { Membership, Origin, Principal, Visitor } from "./principal.ts";
+import type { RateLimiter } from "./rate-limit.ts";
 
 /** What every request carries through the middleware. */
 export interface HttpEnv {
@@ -14,6 +16,8 @@ export interface HttpEnv {
     /** The pattern of the path, as in the OpenAPI document; absent until an operation matched. */
     route: string | undefined;
     visitor: Visitor;
+    /** Where the request came from, as far as it can be believed. */
+    sourceAddress: string | undefined;
   };
 }
 
@@ -21,6 +25,8 @@ export interface HttpEnv {
 export interface AccessControl {
   /** Turns an Authorization header into a principal. Throws 401 unauthorized, or 503 when it cannot tell. */
   authenticate(authorization: string | undefined): Promise<Principal>;
+  /** Whether this very credential was accepted a moment ago, told without any work. */
+  isKnown(authorization: string): boolean;
   /**
    * The principal's membership of an organization that is not deleted; undefined when there is none. With an origin,
    * an invitation that waits for this person is accepted on the way.
@@ -42,6 +48,8 @@ export interface Router {
   app: OpenAPIHono<HttpEnv>;
   access: AccessControl;
   idempotency: IdempotencyStore;
+  limiter: RateLimiter;
+  limits: RequestLimits;
   /** Every operation that was added, in that order. */
   operations: Operation[];
   /** Keeps a trace of a staff request that changed nothing: a read, or one that was refused. */

@@ -7,7 +7,7 @@ import type { HttpEnv, Router } from "./env.ts";
 import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
-import { documentOperation } from "./openapi.ts";
+import { documentOperation, MAX_CONDITION_LENGTH } from "./openapi.ts";
 import type { AnswerOf, Operation, PathParams } from "./operation.ts";
 import type { Permission } from "./permissions.ts";
 import { type Origin, type Principal, principalKey } from "./principal.ts";
@@ -78,9 +78,11 @@ function validate(target: "param" | "query", schema: z.ZodType): MiddlewareHandl
 function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     c.set("route", operation.path);
+    requireShortUrl(c.req.url, router.limits.maxUrlBytes);
+    requireShortConditions(c);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
     const visitor = await admit(
-      router.access,
+      router.limiter.limit(router.access, operation, c),
       operation.access,
       {
         authorization: c.req.header("authorization"),
@@ -124,6 +126,19 @@ function toOrigin(operation: Operation, c: Context<HttpEnv>, principal: Principa
   };
 }
 
+function requireShortUrl(url: string, maxBytes: number): void {
+  if (url.length <= maxBytes) return;
+  throw new ApiError("bad_request", `The address must not be longer than ${maxBytes} bytes.`);
+}
+
+/** What the document says of If-Match and If-None-Match: longer lists of tags are nobody's. */
+function requireShortConditions(c: Context<HttpEnv>): void {
+  for (const name of ["if-match", "if-none-match"]) {
+    if ((c.req.header(name)?.length ?? 0) <= MAX_CONDITION_LENGTH) continue;
+    throw new ApiError("bad_request", `The header ${name} must not be longer than ${MAX_CONDITION_LENGTH}.`);
+  }
+}
+
 function paramsSchema(operation: Operation): z.ZodType {
   const names = [...operation.path.matchAll(/\{(.+?)\}/g)].map((match) => match[1] ?? "");
   return z.strictObject(
@@ -147,7 +162,7 @@ function createCall(
   let ranOnce = false;
   const readBody = async () => {
     if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
-    const { value, text } = await readJsonBody(c, operation.body);
+    const { value, text } = await readJsonBody(c, operation.body, router.limits.maxBodyBytes);
     bodyText = text;
     return value;
   };

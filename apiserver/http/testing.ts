@@ -13,9 +13,15 @@ import { bindUser } from "../members/store.ts";
 import { members, users } from "../members/table.ts";
 import { createAuthenticator } from "./auth.ts";
 import { createId } from "./id.ts";
+import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "./limits.ts";
 import type { Operation } from "./operation.ts";
 import type { Role } from "./principal.ts";
 import { createReadiness } from "./readiness.ts";
+
+/** One user runs all tests: more than a person ever sends. */
+const UNLIMITED = Object.fromEntries(
+  RATE_CLASSES.map((name) => [name, { burst: 1_000_000, perMinute: 1_000_000 }]),
+) as RateLimits;
 
 type UserName = "alice" | "bob" | "staff";
 
@@ -134,6 +140,7 @@ function testConfig(
     platformNamespace: "marina-system",
     roles: ["api"],
     logLevel: "silent",
+    limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { idField, textField, timestampField } from "../http/fields.ts";
 import { observedField } from "../http/fixed-field.ts";
 import { pageSchema } from "../http/page.ts";
 import { PERMISSIONS, permissionsOf, SCOPES } from "../http/permissions.ts";
@@ -9,17 +10,23 @@ import type { MemberRow } from "./table.ts";
 
 const MAX_EMAIL_LENGTH = 254;
 
+const FIXED = "Fixed: only the present value is accepted.";
+
+const roleField = (description: string) => z.enum(ROLES).openapi({ description });
+const permissionsField = (description: string) =>
+  z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length).openapi({ description });
+
 export const memberSchema = z
   .object({
-    id: z.guid(),
-    org_id: z.guid(),
-    user_id: z.guid().nullable().openapi({ description: "Null until the invitation is accepted." }),
-    email: z.string(),
-    role: z.enum(ROLES),
-    invited_by: z.guid().nullable(),
-    accepted_at: z.iso.datetime().nullable(),
-    expires_at: z.iso.datetime().nullable().openapi({ description: "When an open invitation ends." }),
-    created_at: z.iso.datetime(),
+    id: idField("The membership."),
+    org_id: idField("The organization."),
+    user_id: idField("The user; null until the invitation is accepted.").nullable(),
+    email: textField(MAX_EMAIL_LENGTH, "The address that was invited."),
+    role: roleField("The role held in the organization."),
+    invited_by: idField("The user who invited.").nullable(),
+    accepted_at: timestampField("When the invitation was accepted.").nullable(),
+    expires_at: timestampField("When an open invitation ends.").nullable(),
+    created_at: timestampField("When the member was invited."),
   })
   .openapi("Member", {
     example: {
@@ -38,15 +45,18 @@ export const memberSchema = z
 export const memberPageSchema = pageSchema(memberSchema, "MemberPage");
 
 export const inviteMemberSchema = z
-  .strictObject({ email: z.email().max(MAX_EMAIL_LENGTH), role: z.enum(ROLES) })
+  .strictObject({
+    email: z.email().max(MAX_EMAIL_LENGTH).openapi({ description: "The address to invite." }),
+    role: roleField("The role to give. Only owners make owners."),
+  })
   .openapi("InviteMember", { example: { email: "bob@example.com", role: "owner" } });
 
 export const updateMemberSchema = z
   .strictObject({
-    role: z.enum(ROLES).optional(),
-    id: idSchema.optional(),
-    org_id: idSchema.optional(),
-    email: z.string().max(MAX_EMAIL_LENGTH).optional(),
+    role: roleField("The new role. Only owners make owners.").optional(),
+    id: idSchema.optional().openapi({ description: FIXED }),
+    org_id: idSchema.optional().openapi({ description: FIXED }),
+    email: z.string().max(MAX_EMAIL_LENGTH).optional().openapi({ description: FIXED }),
     user_id: observedField,
     invited_by: observedField,
     accepted_at: observedField,
@@ -78,28 +88,66 @@ export function presentAudit(row: MemberRow) {
 
 export const meSchema = z
   .object({
-    principal: z.object({
-      kind: z.enum(["user", "token"]),
-      id: z.guid().openapi({ description: "Of the user, or of the API token." }),
-      email: z.string().nullable(),
-      email_verified: z.boolean(),
-      realm_roles: z.array(z.string()),
-    }),
-    organizations: z.array(
-      z.object({
-        id: z.guid(),
-        name: z.string(),
-        slug: z.string(),
-        role: z.enum(ROLES),
-        permissions: z.array(z.enum(PERMISSIONS)),
-      }),
-    ),
+    principal: z
+      .object({
+        kind: z.enum(["user", "token"]).openapi({ description: "What presented the credential." }),
+        id: idField("Of the user (`sub`), or of the API token."),
+        email: textField(MAX_EMAIL_LENGTH, "The address in the token.").nullable(),
+        email_verified: z.boolean().openapi({ description: "Whether the token says it is verified." }),
+        realm_roles: z
+          .array(z.string().max(256))
+          .max(1000)
+          .openapi({ description: "Roles that the issuer grants on the platform." }),
+      })
+      .openapi({ description: "The caller." }),
+    organizations: z
+      .array(
+        z.object({
+          id: idField("The organization."),
+          name: textField(100, "Name shown to people."),
+          slug: textField(40, "Unique name for addresses and commands."),
+          role: roleField("The role held there."),
+          permissions: permissionsField("What the caller may do there."),
+        }),
+      )
+      .max(10_000)
+      .openapi({ description: "The caller's organizations, in the order of their ids." }),
     roles: z
-      .array(z.object({ role: z.enum(ROLES), permissions: z.array(z.enum(PERMISSIONS)) }))
+      .array(
+        z.object({
+          role: roleField("The role."),
+          permissions: permissionsField("What it may do."),
+        }),
+      )
+      .max(ROLES.length)
       .openapi({ description: "What each role may do." }),
-    scopes: z.array(z.enum(SCOPES)).openapi({ description: "The scopes that an API token can be given." }),
+    scopes: z
+      .array(z.enum(SCOPES))
+      .max(SCOPES.length)
+      .openapi({ description: "The scopes that an API token can be given." }),
   })
-  .openapi("Me");
+  .openapi("Me", {
+    example: {
+      principal: {
+        kind: "user",
+        id: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+        email: "alice@example.com",
+        email_verified: true,
+        realm_roles: [],
+      },
+      organizations: [
+        {
+          id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+          name: "Example Ltd",
+          slug: "example-ltd",
+          role: "viewer",
+          permissions: ["organization:read", "members:read", "clusters:read"],
+        },
+      ],
+      roles: [{ role: "viewer", permissions: ["organization:read", "members:read", "clusters:read"] }],
+      scopes: ["organization:read", "clusters:read"],
+    },
+  });
 
 /** The wire form of the caller and the caller's rights. */
 export function presentMe(

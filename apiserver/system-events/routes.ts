@@ -14,6 +14,8 @@ import { parseLastEventId } from "./sse.ts";
 import { type EventRow, findEventRange, listEventsAfter } from "./store.ts";
 import { streamEvents } from "./stream.ts";
 
+const STREAM_EXAMPLE = 'id: 4711\nevent: status\ndata: {"id":4711,"status":"running"}\n\n';
+
 /** The live feed of a cluster, and its history. */
 export function addSystemEventRoutes(router: Router, deps: Deps): void {
   const feed = createFeed(deps);
@@ -31,7 +33,16 @@ export function addSystemEventRoutes(router: Router, deps: Deps): void {
       access: "system_events:read",
       query: eventQuery,
       answers: {
-        200: { description: "The stream, or a page of the history.", body: eventPage },
+        200: {
+          description: "The stream, or a page of the history.",
+          body: eventPage,
+          stream: {
+            mediaType: "text/event-stream",
+            description:
+              "Server-Sent Events; `data` is the JSON of one event, and comments keep the line open.",
+            example: STREAM_EXAMPLE,
+          },
+        },
       },
       errors: ["event_harvester_disabled"],
     },
