@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { renderOpenApi } from "./openapi.ts";
 import { lintOpenApi } from "./openapi-lint.ts";
 
-const document = () => JSON.parse(renderOpenApi());
+const rendered = renderOpenApi();
+const document = () => JSON.parse(rendered);
 
 test("the document describes, bounds and exemplifies everything, and names every answer", () => {
   expect(lintOpenApi(document())).toEqual([]);

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createApiToken } from "./api-tokens/store.ts";
+import { makeInvalidCredentials, mintFor, tamper } from "./api-tokens/testing.ts";
 import { createId } from "./http/id.ts";
 import type { Operation } from "./http/operation.ts";
 import { SCOPES, type Scope } from "./http/permissions.ts";
 import { ROLES, type Role } from "./http/principal.ts";
 import { startTestApp, type TestAnswer, type TestApp } from "./http/testing.ts";
 import { SECURITY_ROWS, type SecurityRow } from "./security-rows.ts";
-import { addPerson, type Person, startTestIssuer, type TestIssuer } from "./testing.ts";
+import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "./testing.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
@@ -26,8 +26,11 @@ beforeAll(async () => {
   api = await startTestApp({ issuers: [issuer.config] });
   [stranger, demoted] = [await issuer.createPerson(), await issuer.createPerson()];
   staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
-  const owner = await issuer.createPerson();
-  [own, foreign, deleted] = [await makeOrg(owner), await makeOrg(stranger), await makeOrg(owner)];
+  const { owner, id } = await makeOrganization(api, issuer);
+  own = id;
+  const create = async (token: string) =>
+    (await api.request("POST", "/api/v1/organizations", { token, body: { name: "Table" } })).body.id;
+  [foreign, deleted] = [await create(stranger.token), await create(owner.token)];
   for (const role of ROLES) {
     const person = role === "owner" ? owner : await issuer.createPerson();
     people.set(role, person);
@@ -36,51 +39,39 @@ beforeAll(async () => {
     await addPerson(api.deps, deleted, person, role);
   }
   await addPerson(api.deps, own, demoted, "viewer");
-  foreignChildren = {
-    memberID: await addPerson(api.deps, foreign, await issuer.createPerson(), "member"),
-    tokenID: (await mint(stranger, foreign, { role: "viewer", scopes: ["clusters:read"] })).id,
-  };
+  foreignChildren = await makeForeignChildren();
   const removal = await api.request("DELETE", `/api/v1/organizations/${deleted}`, { token: owner.token });
   if (removal.status !== 204) throw new Error(`not deleted: ${removal.status}`);
 });
 
+/** One record of every kind in the foreign organization, by the name of its path parameter. */
+async function makeForeignChildren(): Promise<Record<string, string>> {
+  const path = `/api/v1/organizations/${foreign}/clusters`;
+  const { token } = stranger;
+  const pool = { name: "foreign", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 0 };
+  const cluster = await api.request("POST", path, {
+    token,
+    body: { name: "foreign", k8s_version: "1.34", node_pools: [pool] },
+  });
+  const pools = await api.request("GET", `${path}/${cluster.body.id}/nodepools`, { token });
+  return {
+    memberID: await addPerson(api.deps, foreign, await issuer.createPerson(), "member"),
+    tokenID: (await mint(stranger, foreign, { role: "viewer", scopes: ["clusters:read"] })).id,
+    clusterID: cluster.body.id,
+    poolID: pools.body.items[0].id,
+  };
+}
+
 afterAll(async () => {
+  await api.request("DELETE", `/api/v1/organizations/${foreign}/clusters/${foreignChildren.clusterID}`, {
+    token: stranger.token,
+  });
   await api.close();
   issuer.close();
 });
 
-async function makeOrg(person: Person): Promise<string> {
-  const answer = await api.request("POST", "/api/v1/organizations", {
-    token: person.token,
-    body: { name: "Table" },
-  });
-  return answer.body.id;
-}
-
-async function mint(person: Person, orgId: string, token: { role: Role; scopes: Scope[] }) {
-  const origin = {
-    principal: {
-      kind: "user",
-      userId: person.userId,
-      issuer: issuer.config.issuer,
-      emailVerified: true,
-      emailTrusted: true,
-      roles: [],
-      expiresAtMs: 0,
-    },
-    requestId: "table",
-    sourceAddress: undefined,
-  } as const;
-  const input = {
-    id: createId(),
-    orgId,
-    name: "table",
-    createdBy: person.userId,
-    lifetimeDays: 1,
-    ...token,
-  };
-  return createApiToken(api.deps, origin, input, async (_, { row, text }) => ({ id: row.id, text }));
-}
+const mint = (person: Person, orgId: string, token: { role: Role; scopes: Scope[] }) =>
+  mintFor(api.deps, person, orgId, token);
 
 function personWith(role: Role): Person {
   const person = people.get(role);
@@ -194,7 +185,9 @@ describe("the security table (section 5)", () => {
 
   test("a child of another organization is the same answer as a missing one", async () => {
     for (const { operation } of rows()) {
-      if (!Object.keys(foreignChildren).some((name) => operation.path.includes(`{${name}}`))) continue;
+      const params = [...operation.path.matchAll(/\{(.+?)\}/g)].map(([, name = ""]) => name);
+      if (params.every((name) => name === "orgID")) continue;
+      expect(params.filter((name) => name !== "orgID" && foreignChildren[name] === undefined)).toEqual([]);
       const { token } = personWith("owner");
       const [there, missing] = [
         await call(operation, own, token, foreignChildren),
@@ -276,7 +269,7 @@ describe("the security table (section 5)", () => {
 
   test("a credential that is none is 401 everywhere, before anything else", async () => {
     const owner = personWith("owner");
-    const bad = await invalidCredentials(owner);
+    const bad = await makeInvalidCredentials(api, issuer, { orgId: own, owner, stranger });
     const wrong = await findWrongCells(({ operation, row }) =>
       Object.entries(bad).flatMap(([cell, token]) =>
         [own, "not-a-uuid"].map((orgId) => ({
@@ -292,46 +285,9 @@ describe("the security table (section 5)", () => {
   test("a 401 says how to authenticate (section 7)", async () => {
     const answer = await api.request("GET", "/api/v1/me", { as: null });
     expect(answer.headers.get("www-authenticate")).toBe('Bearer realm="marina"');
-    const tampered = await api.request("GET", "/api/v1/me", { token: tamper(personWith("owner").token) });
+    const tampered = await api.request("GET", "/api/v1/me", {
+      token: tamper(personWith("owner").token, stranger.userId),
+    });
     expect(tampered.headers.get("www-authenticate")).toContain('error="invalid_token"');
   });
 });
-
-async function invalidCredentials(owner: Person): Promise<Record<string, string | null>> {
-  const past = Math.floor(Date.now() / 1000) - 60;
-  const revoked = await mint(owner, own, { role: "owner", scopes: [...SCOPES] });
-  await api.request("DELETE", `/api/v1/organizations/${own}/api-tokens/${revoked.id}`, {
-    token: owner.token,
-  });
-  const rotated = await mint(owner, own, { role: "owner", scopes: [...SCOPES] });
-  await api.request("POST", `/api/v1/organizations/${own}/api-tokens/${rotated.id}/rotate`, {
-    token: owner.token,
-  });
-  const stopped = await mint(owner, own, { role: "owner", scopes: [...SCOPES] });
-  await api.deps.sql`update api_tokens set expires_at = now() where id = ${stopped.id}`;
-  const orphan = await mint(stranger, own, { role: "owner", scopes: [...SCOPES] });
-  return {
-    none: null,
-    expired: await issuer.sign(owner, { claims: { exp: past } }),
-    "wrong audience": await issuer.sign(owner, { claims: { aud: "another" } }),
-    "wrong issuer": await issuer.sign(owner, { claims: { iss: "https://issuer.example" } }),
-    "not yet valid": await issuer.sign(owner, { claims: { nbf: Math.floor(Date.now() / 1000) + 600 } }),
-    "subject is no UUID": await issuer.sign(owner, { claims: { sub: "alice" } }),
-    "wrong type": await issuer.sign(owner, { header: { typ: "logout+jwt" } }),
-    "alg none": issuer.signNot(owner),
-    tampered: tamper(owner.token),
-    "token revoked": revoked.text,
-    "token rotated": rotated.text,
-    "token expired": stopped.text,
-    "token with a typo": `${revoked.text.slice(0, 60)}x${revoked.text.slice(61)}`,
-    "token whose creator is no member": orphan.text,
-  };
-}
-
-/** Another subject under the old signature. */
-function tamper(token: string): string {
-  const [header = "", payload = "", signature = ""] = token.split(".");
-  const claims = JSON.parse(Buffer.from(payload, "base64url").toString());
-  const forged = Buffer.from(JSON.stringify({ ...claims, sub: stranger.userId })).toString("base64url");
-  return [header, forged, signature].join(".");
-}

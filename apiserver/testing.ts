@@ -5,6 +5,7 @@ import type { IssuerConfig } from "./config.ts";
 import type { Deps } from "./deps.ts";
 import { createId } from "./http/id.ts";
 import type { Role } from "./http/principal.ts";
+import type { TestApp } from "./http/testing.ts";
 import { members, users } from "./members/table.ts";
 
 const LIFETIME_SECONDS = 3600;
@@ -103,6 +104,31 @@ async function createKey() {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
   const kid = createId();
   return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg: "ES256" } };
+}
+
+/** An organization of one test, owned by somebody new. */
+export interface TestOrganization {
+  id: string;
+  slug: string;
+  owner: Person;
+  /** `/api/v1/organizations/<id>` */
+  path: string;
+}
+
+/** Makes an organization by REST; `fields` go into the body. */
+export async function makeOrganization(
+  api: Pick<TestApp, "request">,
+  issuer: TestIssuer,
+  fields: object = {},
+): Promise<TestOrganization> {
+  const owner = await issuer.createPerson();
+  const answer = await api.request("POST", "/api/v1/organizations", {
+    token: owner.token,
+    body: { name: "Test", ...fields },
+  });
+  if (answer.status !== 201) throw new Error(`no organization: ${JSON.stringify(answer.body)}`);
+  const { id, slug } = answer.body;
+  return { id, slug, owner, path: `/api/v1/organizations/${id}` };
 }
 
 /** Makes somebody a member, as if an invitation had been accepted. Returns the member's id. */

@@ -29,7 +29,9 @@ interface Answer {
   body: any;
 }
 
-async function send(method: string, path: string, init: RequestInit = {}): Promise<Answer> {
+type SentInit = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
+
+async function send(method: string, path: string, init: SentInit = {}): Promise<Answer> {
   const headers = { authorization: `Bearer ${readStack().tokens.alice}`, ...init.headers };
   const response = await fetch(`${readStack().apiUrl}${path}`, { ...init, method, headers });
   const type = response.headers.get("content-type") ?? "";
@@ -77,7 +79,8 @@ describe("bodies", () => {
   ])("%s is refused with what is wrong", async (_, body, status, code, field) => {
     const answer = await post(body);
     expectRefusal(answer, status, code);
-    if (field !== undefined) expect(answer.body.error.details[0].field).toBe(field);
+    const named: string | undefined = answer.body.error.details?.[0].field;
+    expect([undefined, named]).toContain(field);
   });
 
   test("a huge list of faults is answered with a bounded one", async () => {

@@ -1,6 +1,7 @@
 import { and, eq, gt, isNull, type Placeholder, sql } from "drizzle-orm";
 import { recordAudit } from "../audit/store.ts";
 import { prepareOnce } from "../db/client.ts";
+import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/principal.ts";
 import { organizations } from "../organizations/store.ts";
@@ -28,19 +29,25 @@ const findWaiting = prepareOnce((db) =>
 
 /**
  * Binds the invitations that wait for this person's address to this person: all of them, or that of one organization.
- * Only a verified address counts, and only from an issuer whose word on addresses is trusted. Returns how many.
+ * Only a verified address counts, and only from an issuer whose word on addresses is trusted.
  */
 export async function acceptInvitations(
   deps: Pick<Deps, "db">,
   origin: Origin,
   orgId?: string,
-): Promise<number> {
+): Promise<void> {
   const { principal } = origin;
-  if (principal.kind !== "user" || !principal.emailTrusted || principal.email === undefined) return 0;
+  if (principal.kind !== "user" || !principal.emailTrusted || principal.email === undefined) return;
   const { userId, email } = principal;
   const waiting = await findWaiting(deps.db).execute({ userId, email, orgId: orgId ?? null });
-  for (const { id } of waiting) await accept(deps, origin, { id, userId, email });
-  return waiting.length;
+  for (const { id } of waiting) {
+    try {
+      await accept(deps, origin, { id, userId, email });
+    } catch (error) {
+      // A request beside this one made the same person a member by another address.
+      if (uniqueViolationOf(error) !== "members_org_user") throw error;
+    }
+  }
 }
 
 async function accept(

@@ -1,9 +1,16 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
 import { createId } from "../http/id.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
-import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
+import {
+  addPerson,
+  makeOrganization,
+  type Person,
+  startTestIssuer,
+  type TestIssuer,
+  type TestOrganization,
+} from "../testing.ts";
 import { members } from "./table.ts";
 
 let issuer: TestIssuer;
@@ -20,182 +27,23 @@ afterAll(async () => {
   distrusted.close();
 });
 
-const ORGANIZATIONS = "/api/v1/organizations";
-const DAY_MS = 86_400_000;
+const membersOf = (org: TestOrganization) => `${org.path}/members`;
 
-interface Organization {
-  id: string;
-  owner: Person;
-  path: string;
-}
+const invite = (org: TestOrganization, email: string, role = "member", token = org.owner.token) =>
+  api.request("POST", membersOf(org), { token, body: { email, role } });
 
-async function makeOrganization(): Promise<Organization> {
-  const owner = await issuer.createPerson();
-  const { body } = await api.request("POST", ORGANIZATIONS, {
-    token: owner.token,
-    body: { name: "Members" },
-  });
-  return { id: body.id, owner, path: `${ORGANIZATIONS}/${body.id}/members` };
-}
-
-const invite = (org: Organization, email: string, role = "member", token = org.owner.token) =>
-  api.request("POST", org.path, { token, body: { email, role } });
-
-async function ownRecord(org: Organization, person: Person) {
-  const { body } = await api.request("GET", org.path, { token: person.token });
+async function ownRecord(org: TestOrganization, person: Person) {
+  const { body } = await api.request("GET", membersOf(org), { token: person.token });
   return body.items.find((item: { user_id: string }) => item.user_id === person.userId);
 }
 
-describe("inviting a member (section 4.11)", () => {
-  test("answers 201 with the member, where it is and its version", async () => {
-    const org = await makeOrganization();
-    const answer = await invite(org, "new@example.com", "billing");
-    expect(answer.status).toBe(201);
-    expect(answer.body).toMatchObject({
-      org_id: org.id,
-      user_id: null,
-      email: "new@example.com",
-      role: "billing",
-      invited_by: org.owner.userId,
-      accepted_at: null,
-    });
-    const days = (Date.parse(answer.body.expires_at) - Date.now()) / DAY_MS;
-    expect(days).toBeGreaterThan(13.9);
-    expect(days).toBeLessThanOrEqual(14);
-    expect(answer.headers.get("location")).toBe(`${org.path}/${answer.body.id}`);
-    expect(answer.headers.get("etag")).toBe('"1"');
-  });
-
-  test("twice is 409 already_exists, however the address is written", async () => {
-    const org = await makeOrganization();
-    await invite(org, "Twice@example.com");
-    const again = await invite(org, "twice@EXAMPLE.com");
-    expect(again.status).toBe(409);
-    expect(again.body.error).toMatchObject({
-      code: "already_exists",
-      details: [{ field: "email", code: "duplicate" }],
-    });
-  });
-
-  test("twenty times at once makes one invitation", async () => {
-    const org = await makeOrganization();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => invite(org, "crowd@example.com")));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === 409)).toHaveLength(19);
-  });
-
-  test("an owner is for owners alone", async () => {
-    const org = await makeOrganization();
-    const admin = await issuer.createPerson();
-    await addPerson(api.deps, org.id, admin, "admin");
-    const refused = await invite(org, "boss@example.com", "owner", admin.token);
-    expect(refused.status).toBe(403);
-    expect(refused.body.error.message).toContain("members:grant_owner");
-    expect((await invite(org, "boss@example.com", "owner")).status).toBe(201);
-  });
-
-  test.each([
-    [{ role: "member" }, "email/required"],
-    [{ email: "nobody", role: "member" }, "email/invalid_format"],
-    [{ email: "a@example.com", role: "king" }, "role/invalid_enum"],
-    [{ email: "a@example.com", role: "member", extra: 1 }, "extra/unknown_field"],
-  ])("with %j is 422 %s", async (body, fault) => {
-    const org = await makeOrganization();
-    const answer = await api.request("POST", org.path, { token: org.owner.token, body });
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.message.startsWith(fault)).toBe(true);
-  });
-});
-
-describe("an invitation", () => {
-  test.each([
-    ["a request to the organization", (org: Organization) => `${ORGANIZATIONS}/${org.id}`],
-    ["GET /me", () => "/api/v1/me"],
-    ["GET /organizations", () => ORGANIZATIONS],
-  ])("is accepted by %s of a person with that verified address", async (_what, path) => {
-    const org = await makeOrganization();
-    const person = await issuer.createPerson();
-    const { body } = await invite(org, person.email.toUpperCase());
-    expect((await api.request("GET", path(org), { token: person.token })).status).toBe(200);
-    const member = await ownRecord(org, person);
-    expect(member).toMatchObject({ id: body.id, user_id: person.userId, expires_at: null });
-    expect(Date.parse(member.accepted_at)).toBeLessThanOrEqual(Date.now() + 1000);
-    const rows = await api.deps.db
-      .select({ action: auditLog.action })
-      .from(auditLog)
-      .where(and(eq(auditLog.targetId, body.id), eq(auditLog.action, "member.accept")));
-    expect(rows).toHaveLength(1);
-  });
-
-  test("is accepted once by ten requests at the same time, and all of them get in", async () => {
-    const org = await makeOrganization();
-    const person = await issuer.createPerson();
-    const { body } = await invite(org, person.email);
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => api.request("GET", org.path, { token: person.token })),
-    );
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, body.id));
-    expect(rows.filter(({ action }) => action === "member.accept")).toHaveLength(1);
-  });
-
-  test.each([
-    ["an address that is not verified", () => issuer.createPerson({ claims: { email_verified: false } })],
-    ["the word of an issuer whose addresses are not trusted", () => distrusted.createPerson()],
-    ["another address", () => issuer.createPerson({ claims: { email: "other@example.com" } })],
-  ])("is not accepted on %s", async (_what, createPerson) => {
-    const org = await makeOrganization();
-    const person = await createPerson();
-    await invite(org, person.email);
-    expect((await api.request("GET", org.path, { token: person.token })).status).toBe(404);
-    const me = await api.request("GET", "/api/v1/me", { token: person.token });
-    expect(me.body.organizations).toEqual([]);
-    const list = await api.request("GET", ORGANIZATIONS, { token: person.token });
-    expect(list.body.items).toEqual([]);
-  });
-
-  test("ends after 14 days, and runs again when it is sent again", async () => {
-    const org = await makeOrganization();
-    const person = await issuer.createPerson();
-    const { body } = await invite(org, person.email);
-    await api.deps.db
-      .update(members)
-      .set({ expiresAt: sql`now() - interval '1 second'` })
-      .where(eq(members.id, body.id));
-    expect((await api.request("GET", org.path, { token: person.token })).status).toBe(404);
-    expect((await invite(org, person.email)).status).toBe(409);
-
-    const renewed = await api.request("POST", `${org.path}/${body.id}/resend`, { token: org.owner.token });
-    expect(renewed.status).toBe(200);
-    expect(Date.parse(renewed.body.expires_at)).toBeGreaterThan(Date.now() + 13 * DAY_MS);
-    expect(renewed.headers.get("etag")).toBe('"2"');
-    expect((await api.request("GET", org.path, { token: person.token })).status).toBe(200);
-  });
-
-  test("that was accepted cannot be sent again", async () => {
-    const org = await makeOrganization();
-    const { id } = await ownRecord(org, org.owner);
-    const answer = await api.request("POST", `${org.path}/${id}/resend`, { token: org.owner.token });
-    expect(answer.body.error.code).toBe("conflict");
-  });
-
-  test("that was taken back opens nothing", async () => {
-    const org = await makeOrganization();
-    const person = await issuer.createPerson();
-    const { body } = await invite(org, person.email);
-    const removal = await api.request("DELETE", `${org.path}/${body.id}`, { token: org.owner.token });
-    expect(removal.status).toBe(204);
-    expect((await api.request("GET", org.path, { token: person.token })).status).toBe(404);
-  });
-});
-
 describe("changing a member", () => {
   test("changes the role at the next request, and nothing else", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const person = await issuer.createPerson();
     const id = await addPerson(api.deps, org.id, person, "admin");
-    const read = await api.request("GET", `${org.path}/${id}`, { token: org.owner.token });
-    const answer = await api.request("PUT", `${org.path}/${id}`, {
+    const read = await api.request("GET", `${membersOf(org)}/${id}`, { token: org.owner.token });
+    const answer = await api.request("PUT", `${membersOf(org)}/${id}`, {
       token: org.owner.token,
       body: { ...read.body, role: "viewer" },
     });
@@ -206,9 +54,9 @@ describe("changing a member", () => {
   });
 
   test("with another e-mail address is 422 email/immutable", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const id = await addPerson(api.deps, org.id, await issuer.createPerson(), "viewer");
-    const answer = await api.request("PUT", `${org.path}/${id}`, {
+    const answer = await api.request("PUT", `${membersOf(org)}/${id}`, {
       token: org.owner.token,
       body: { email: "other@example.com", org_id: createId() },
     });
@@ -221,10 +69,10 @@ describe("changing a member", () => {
   });
 
   test("with an old version is 412, and two changes of one version never both succeed", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const id = await addPerson(api.deps, org.id, await issuer.createPerson(), "viewer");
     const change = (role: string) =>
-      api.request("PUT", `${org.path}/${id}`, {
+      api.request("PUT", `${membersOf(org)}/${id}`, {
         token: org.owner.token,
         body: { role },
         headers: { "if-match": '"1"' },
@@ -234,24 +82,24 @@ describe("changing a member", () => {
   });
 
   test("an admin neither makes, changes nor removes an owner", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const admin = await issuer.createPerson();
     const adminId = await addPerson(api.deps, org.id, admin, "admin");
     const { id: ownerId } = await ownRecord(org, org.owner);
     const as = { token: admin.token };
     const change = (id: string, role: string) =>
-      api.request("PUT", `${org.path}/${id}`, { ...as, body: { role } });
+      api.request("PUT", `${membersOf(org)}/${id}`, { ...as, body: { role } });
     expect((await change(adminId, "owner")).status).toBe(403);
     expect((await change(ownerId, "viewer")).status).toBe(403);
-    expect((await api.request("DELETE", `${org.path}/${ownerId}`, as)).status).toBe(403);
+    expect((await api.request("DELETE", `${membersOf(org)}/${ownerId}`, as)).status).toBe(403);
     expect((await change(adminId, "member")).status).toBe(200);
   });
 
   test("answers 304 for the version at hand", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const { id } = await ownRecord(org, org.owner);
-    const read = await api.request("GET", `${org.path}/${id}`, { token: org.owner.token });
-    const again = await api.request("GET", `${org.path}/${id}`, {
+    const read = await api.request("GET", `${membersOf(org)}/${id}`, { token: org.owner.token });
+    const again = await api.request("GET", `${membersOf(org)}/${id}`, {
       token: org.owner.token,
       headers: { "if-none-match": read.headers.get("etag") ?? "" },
     });
@@ -261,31 +109,31 @@ describe("changing a member", () => {
 
 describe("the last owner", () => {
   test("can neither leave nor be demoted: 409 last_owner", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     await invite(org, "not-yet@example.com", "owner");
     const { id } = await ownRecord(org, org.owner);
-    const demotion = await api.request("PUT", `${org.path}/${id}`, {
+    const demotion = await api.request("PUT", `${membersOf(org)}/${id}`, {
       token: org.owner.token,
       body: { role: "admin" },
     });
     expect([demotion.status, demotion.body.error.code]).toEqual([409, "last_owner"]);
-    const leaving = await api.request("DELETE", `${org.path}/${id}`, { token: org.owner.token });
+    const leaving = await api.request("DELETE", `${membersOf(org)}/${id}`, { token: org.owner.token });
     expect([leaving.status, leaving.body.error.code]).toEqual([409, "last_owner"]);
   });
 
   test.each(Array.from({ length: 5 }, (_, round) => [round]))(
     "stays when all owners step down and leave at once (round %i)",
     async () => {
-      const org = await makeOrganization();
+      const org = await makeOrganization(api, issuer);
       const owners = [org.owner, ...(await Promise.all([1, 2, 3].map(() => issuer.createPerson())))];
       for (const person of owners.slice(1)) await addPerson(api.deps, org.id, person, "owner");
-      const { body } = await api.request("GET", org.path, { token: org.owner.token });
+      const { body } = await api.request("GET", membersOf(org), { token: org.owner.token });
       const answers = await Promise.all(
         owners.map(({ userId, token }, index) => {
           const own = body.items.find((item: { user_id: string }) => item.user_id === userId);
           return index % 2 === 0
-            ? api.request("PUT", `${org.path}/${own.id}`, { token, body: { role: "viewer" } })
-            : api.request("DELETE", `${org.path}/${own.id}`, { token });
+            ? api.request("PUT", `${membersOf(org)}/${own.id}`, { token, body: { role: "viewer" } })
+            : api.request("DELETE", `${membersOf(org)}/${own.id}`, { token });
         }),
       );
       const left = await api.deps.db
@@ -301,13 +149,16 @@ describe("the last owner", () => {
 
 test("two owners who demote each other at once leave one of them", async () => {
   for (let round = 0; round < 5; round++) {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const other = await issuer.createPerson();
     const otherId = await addPerson(api.deps, org.id, other, "owner");
     const { id } = await ownRecord(org, org.owner);
     await Promise.all([
-      api.request("PUT", `${org.path}/${otherId}`, { token: org.owner.token, body: { role: "viewer" } }),
-      api.request("PUT", `${org.path}/${id}`, { token: other.token, body: { role: "viewer" } }),
+      api.request("PUT", `${membersOf(org)}/${otherId}`, {
+        token: org.owner.token,
+        body: { role: "viewer" },
+      }),
+      api.request("PUT", `${membersOf(org)}/${id}`, { token: other.token, body: { role: "viewer" } }),
     ]);
     const left = await api.deps.db
       .select()
@@ -319,25 +170,29 @@ test("two owners who demote each other at once leave one of them", async () => {
 
 describe("leaving", () => {
   test("is everybody's right, and ends every right", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const viewer = await issuer.createPerson();
     const id = await addPerson(api.deps, org.id, viewer, "viewer");
-    expect((await api.request("DELETE", `${org.path}/${id}`, { token: viewer.token })).status).toBe(204);
-    expect((await api.request("GET", org.path, { token: viewer.token })).status).toBe(404);
+    expect((await api.request("DELETE", `${membersOf(org)}/${id}`, { token: viewer.token })).status).toBe(
+      204,
+    );
+    expect((await api.request("GET", membersOf(org), { token: viewer.token })).status).toBe(404);
   });
 
   test("for others is not", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const [viewer, other] = [await issuer.createPerson(), await issuer.createPerson()];
     await addPerson(api.deps, org.id, viewer, "viewer");
     const id = await addPerson(api.deps, org.id, other, "viewer");
-    expect((await api.request("DELETE", `${org.path}/${id}`, { token: viewer.token })).status).toBe(403);
+    expect((await api.request("DELETE", `${membersOf(org)}/${id}`, { token: viewer.token })).status).toBe(
+      403,
+    );
   });
 });
 
 describe("GET /me", () => {
   test("tells a person the organizations, the roles and their permissions", async () => {
-    const org = await makeOrganization();
+    const org = await makeOrganization(api, issuer);
     const viewer = await issuer.createPerson();
     await addPerson(api.deps, org.id, viewer, "viewer");
     const { body } = await api.request("GET", "/api/v1/me", { token: viewer.token });
@@ -369,9 +224,9 @@ test("a subject belongs to the issuer that presented it first; from another it i
 });
 
 test("every change of a member leaves one audit row with what was before and after", async () => {
-  const org = await makeOrganization();
+  const org = await makeOrganization(api, issuer);
   const { body } = await invite(org, "audited@example.com", "viewer");
-  const path = `${org.path}/${body.id}`;
+  const path = `${membersOf(org)}/${body.id}`;
   const as = { token: org.owner.token };
   await api.request("POST", `${path}/resend`, as);
   await api.request("PUT", path, { ...as, body: { role: "member" } });
@@ -392,19 +247,21 @@ test("every change of a member leaves one audit row with what was before and aft
 });
 
 test("a page of members stays whole while members come and go (section 2.0)", async () => {
-  const org = await makeOrganization();
+  const org = await makeOrganization(api, issuer);
   const emails = Array.from({ length: 9 }, (_, index) => `page-${index}@example.com`);
   for (const email of emails) await invite(org, email);
   const seen: string[] = [];
   let cursor = "";
   for (let page = 0; page < 20; page++) {
-    const { body } = await api.request("GET", `${org.path}?limit=3${cursor}`, { token: org.owner.token });
+    const { body } = await api.request("GET", `${membersOf(org)}?limit=3${cursor}`, {
+      token: org.owner.token,
+    });
     seen.push(...body.items.map((item: { email: string }) => item.email));
     if (body.next_cursor === null) break;
     cursor = `&cursor=${body.next_cursor}`;
     const last = body.items.at(-1).id;
     // The row that the cursor names goes, and a new one comes.
-    await api.request("DELETE", `${org.path}/${last}`, { token: org.owner.token });
+    await api.request("DELETE", `${membersOf(org)}/${last}`, { token: org.owner.token });
     await invite(org, `late-${page}@example.com`);
   }
   expect(new Set(seen).size).toBe(seen.length);

@@ -43,7 +43,7 @@ export async function benchApi(): Promise<void> {
   const stack = await startStack({ dir: DIR, fresh: true, onCrash: "stop" });
   let floor: ChildProcess | undefined;
   try {
-    stack.part("operator").kill("SIGTERM");
+    await stack.part("operator").kill("SIGTERM");
     await seedOrganizations(stack.info);
     floor = startFloor(stack);
     const pools = {

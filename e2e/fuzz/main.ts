@@ -40,16 +40,29 @@ async function main(): Promise<number> {
     const info: StackInfo = stack?.info ?? JSON.parse(readFileSync(values.stack ?? "", "utf8"));
     const seeds = await seedTenant(info);
     // Clusters that are only accepted cost nothing; hundreds that really come up would be a load test.
-    stack?.part("operator").kill("SIGTERM");
+    await stack?.part("operator").kill("SIGTERM");
     const configFile = join(DIR, "schemathesis.toml");
     writeFileSync(configFile, renderConfig(seeds, info.tokens.staff));
     return await run(schemathesis, [
-      ...["--config-file", configFile, "run", `${info.apiUrl}/openapi.json`],
-      ...["-H", `Authorization: Bearer ${info.tokens.alice}`],
+      "--config-file",
+      configFile,
+      "run",
+      `${info.apiUrl}/openapi.json`,
+      "-H",
+      `Authorization: Bearer ${info.tokens.alice}`,
       // Of the live feed, the history: a stream has no end to wait for.
-      ...["-H", "Accept: application/json"],
-      ...["--checks", "all", "--max-examples", values.cases, "--request-timeout", "20"],
-      ...["--report", "ndjson", "--report-dir", join(DIR, "report")],
+      "-H",
+      "Accept: application/json",
+      "--checks",
+      "all",
+      "--max-examples",
+      values.cases,
+      "--request-timeout",
+      "20",
+      "--report",
+      "ndjson",
+      "--report-dir",
+      join(DIR, "report"),
       ...(values.include === undefined ? [] : ["--include-operation-id-regex", values.include]),
     ]);
   } finally {
