@@ -1,59 +1,80 @@
-import type { Cluster, ClusterSpec } from "../shared/crd/cluster.ts";
-import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
+import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.ts";
+import { API_VERSION, FINALIZER, LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
-import type { ObservedCluster, ObservedClusterPool } from "./cluster/observe.ts";
-import type { ClassCapabilities } from "./engine/cluster-class.ts";
+import type { ConfigMap } from "../shared/kube/core-kinds.ts";
+import type { ObjectMeta } from "../shared/kube/kind.ts";
+import type { ClusterSettings, ObservedCluster } from "./cluster/observe.ts";
+import { reconcileCluster } from "./cluster/reconcile.ts";
+import { readClusterClass } from "./engine/cluster-class.ts";
 import { readEngineCluster } from "./engine/cluster-state.ts";
-import type { EngineCluster, EngineCondition } from "./engine/kinds.ts";
-import type { EngineMachine, EnginePoolState } from "./engine/pool-state.ts";
-import type { ObservedPool } from "./node-pool/observe.ts";
+import { type EngineCluster, type EngineCondition, engineClusterKind, type Machine } from "./engine/kinds.ts";
+import { type EnginePoolState, readMachine, readPool } from "./engine/pool-state.ts";
+import type { Plan, Step } from "./runtime/plan.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
+import { readLock } from "./subnets/lock.ts";
 
-/** The time at which every table looks at its objects. */
-export const NOW = new Date("2026-03-01T12:00:00Z");
-export const CLUSTER_ID = "0195a000-0000-7000-8000-000000000001";
-export const POOL_ID = "0195a000-0000-7000-8000-000000000002";
-const ORGANIZATION_ID = "0195a000-0000-4000-8000-000000000003";
-export const NAMESPACE = `org-${ORGANIZATION_ID}`;
+export const START = new Date("2026-01-01T00:00:00Z");
+export const ORG = "0193a0f0-0000-7000-8000-0000000000aa";
+export const NAMESPACE = `org-${ORG}`;
+export const CLUSTER_ID = "0193a0f0-0000-7000-8000-0000000000c1";
+export const POOL_ID = "0193a0f0-0000-7000-8000-0000000000b1";
 
-/** RFC 3339, so many seconds before NOW. */
-export function secondsAgo(seconds: number): string {
-  return new Date(NOW.getTime() - seconds * 1000).toISOString().replace(".000Z", "Z");
-}
+const ALL_VARIABLES = [
+  "plan",
+  "publicEndpoint",
+  "authorizedCIDRs",
+  "apiServerRateLimit",
+  "workerSubnet",
+  "machine",
+];
 
-export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<Cluster> = {}): Cluster {
-  return {
-    apiVersion: "cloud.marina.dev/v1",
-    kind: "Cluster",
-    metadata: {
-      name: "blue",
-      namespace: NAMESPACE,
-      uid: "cluster-uid",
-      generation: 1,
-      creationTimestamp: secondsAgo(3600),
-      labels: { [LABEL_ID]: CLUSTER_ID, [LABEL_ORG_ID]: ORGANIZATION_ID },
-      finalizers: [FINALIZER],
+export const settings: ClusterSettings = {
+  platformNamespace: "marina-system",
+  plans: {
+    default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 },
+    production: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 3 },
+  },
+  subnetRange: parseSubnetRange("10.64.0.0/10"),
+  platformCIDRs: ["192.0.2.0/24"],
+  poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
+  degradedAfterSeconds: 60,
+  nodeDegradedAfterSeconds: 300,
+};
+
+export function makeClass(variables: string[] = ALL_VARIABLES, kubernetesVersions: string[] = []) {
+  return readClusterClass({
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "ClusterClass",
+    metadata: { name: "standard-v1", namespace: "marina-system" },
+    spec: {
+      variables: variables.map((name) => ({ name })),
+      workers: { machineDeployments: [{ class: "default" }] },
+      kubernetesVersions,
     },
-    spec: { version: "1.34", publicEndpoint: true, ...spec },
-    ...rest,
-  };
+  });
 }
 
-export function aPool(spec: Partial<NodePoolSpec> = {}, rest: Partial<NodePool> = {}): NodePool {
+export function makePool(
+  name: string,
+  spec: Partial<NodePoolSpec> = {},
+  metadata: Partial<ObjectMeta> = {},
+): NodePool {
   return {
-    apiVersion: "cloud.marina.dev/v1",
+    apiVersion: API_VERSION,
     kind: "NodePool",
     metadata: {
-      name: "general",
+      name,
       namespace: NAMESPACE,
-      uid: "pool-uid",
+      uid: `uid-${name}`,
       generation: 1,
-      creationTimestamp: secondsAgo(3600),
-      labels: { [LABEL_ID]: POOL_ID, [LABEL_ORG_ID]: ORGANIZATION_ID },
+      resourceVersion: "1",
+      creationTimestamp: START.toISOString(),
       finalizers: [FINALIZER],
+      labels: { [LABEL_ID]: POOL_ID, [LABEL_ORG_ID]: ORG },
+      ...metadata,
     },
     spec: {
-      clusterName: "blue",
+      clusterName: "demo",
       vcpus: 2,
       memoryGB: 4,
       diskGB: 20,
@@ -62,195 +83,221 @@ export function aPool(spec: Partial<NodePoolSpec> = {}, rest: Partial<NodePool> 
       desiredNodes: 2,
       ...spec,
     },
-    ...rest,
   };
 }
 
-export function aMachine(name: string, rest: Partial<EngineMachine> = {}): EngineMachine {
-  return {
-    name,
-    uid: `${name}-uid`,
-    node: `${name}-node`,
-    phase: "Running",
-    ready: true,
-    version: "1.34.2",
-    createdAt: secondsAgo(3000),
-    deleting: false,
-    remediation: undefined,
-    waitsFor: undefined,
-    unhealthy: undefined,
-    ...rest,
-  };
-}
-
-/** What the engine says of a pool whose two nodes are as wanted. */
-export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState {
-  return {
-    observed: true,
-    desired: 2,
-    nodes: 2,
-    readyNodes: 2,
-    upToDateNodes: 2,
-    rollingOut: false,
-    version: "1.34.2",
-    selector: "pool=general",
-    available: undefined,
-    ...rest,
-  };
-}
-
-export function aCondition(
+export function makeCondition(
   type: string,
   status: EngineCondition["status"],
-  reason = type,
-  message = "",
-): EngineCondition {
-  return { type, status, reason, message, lastTransitionTime: secondsAgo(600), observedGeneration: 1 };
+  more: Partial<EngineCondition> = {},
+) {
+  return { type, status, reason: "Seen", lastTransitionTime: START.toISOString(), ...more };
 }
 
-const SETTLED = [
-  aCondition("Available", "True"),
-  aCondition("TopologyReconciled", "True"),
-  aCondition("InfrastructureReady", "True"),
-  aCondition("ControlPlaneInitialized", "True"),
-  aCondition("ControlPlaneAvailable", "True"),
-  aCondition("RemoteConnectionProbe", "True"),
-  aCondition("RollingOut", "False"),
-];
-
-export interface EngineFacts {
+/** What the engine says of a pool whose nodes are all there. */
+export function enginePoolWith(counts: {
+  desired: number;
+  nodes?: number;
+  ready?: number;
+  rollingOut?: boolean;
   version?: string;
-  /** Replace the conditions of the same type; the rest is all well. */
-  conditions?: EngineCondition[];
-  controlPlane?: string[];
-  workers?: string[];
-  metadata?: Partial<EngineCluster["metadata"]>;
-  variables?: { name: string; value: unknown }[];
-  observedGeneration?: number;
+}): EnginePoolState {
+  const { desired, nodes = desired, ready = nodes, rollingOut = false, version = "1.34.2" } = counts;
+  return readPool({
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "MachineDeployment",
+    metadata: { name: "demo-web-x", namespace: NAMESPACE, generation: 3 },
+    spec: { replicas: desired },
+    status: {
+      observedGeneration: 3,
+      replicas: nodes,
+      readyReplicas: ready,
+      upToDateReplicas: nodes,
+      versions: [{ version: `v${version}` }],
+      conditions: [makeCondition("RollingOut", rollingOut ? "True" : "False")],
+    },
+  });
 }
 
-/** The engine's Cluster of `aCluster`, running and settled where nothing else is said. Versions without `v`. */
-export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
-  const version = facts.version ?? "1.34.2";
-  const versions = (list: string[]) => list.map((entry) => ({ version: `v${entry}`, replicas: 1 }));
-  const named = new Map((facts.conditions ?? []).map((condition) => [condition.type, condition]));
-  const others = SETTLED.filter(({ type }) => !named.has(type));
-  return {
+export function makeMachine(name: string, status: Machine["status"] = {}) {
+  return readMachine({
     apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Machine",
+    metadata: { name, namespace: NAMESPACE, uid: `uid-${name}`, creationTimestamp: START.toISOString() },
+    spec: { version: "v1.34.2" },
+    status: { phase: "Running", nodeRef: { name: `node-${name}` }, ...status },
+  });
+}
+
+/** A cluster as somebody asked for it, of which the operator has done nothing yet. Each verb returns another fixture. */
+export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
+  const cluster: Cluster = {
+    apiVersion: API_VERSION,
     kind: "Cluster",
     metadata: {
-      name: "blue",
+      name: "demo",
       namespace: NAMESPACE,
-      uid: "engine-uid",
+      uid: "uid-demo",
       generation: 1,
-      labels: { [LABEL_ID]: CLUSTER_ID },
-      ownerReferences: [
-        { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "blue", uid: "cluster-uid" },
-      ],
-      ...facts.metadata,
+      resourceVersion: "1",
+      creationTimestamp: START.toISOString(),
     },
-    spec: {
-      controlPlaneEndpoint: { host: "203.0.113.7", port: 6443 },
-      topology: {
-        classRef: { name: "standard-v1", namespace: "marina-system" },
-        version: `v${version}`,
-        variables: facts.variables ?? [],
-      },
-    },
-    status: {
-      observedGeneration: facts.observedGeneration ?? 1,
-      conditions: [...others, ...named.values()],
-      controlPlane: { versions: versions(facts.controlPlane ?? [version]) },
-      workers: { versions: versions(facts.workers ?? [version]) },
-    },
+    spec: { version: "1.34", publicEndpoint: true, ...spec },
   };
-}
-
-export const CAPABLE: ClassCapabilities = {
-  variables: new Set([
-    "machine",
-    "plan",
-    "publicEndpoint",
-    "authorizedCIDRs",
-    "apiServerRateLimit",
-    "workerSubnet",
-  ]),
-  workerClass: "default",
-  kubernetesVersions: [],
-};
-
-const ORGANIZATION = { kind: "known", id: ORGANIZATION_ID } as const;
-
-/** A settled cluster without pools, running since long ago, where nothing else is said. */
-export function observeBlue(
-  rest: Partial<ObservedCluster> & { engineFacts?: EngineFacts } = {},
-): ObservedCluster {
-  const { engineFacts, ...given } = rest;
-  const object = anEngineCluster(engineFacts);
-  const lock = {
-    subnet: "10.64.3.0/24",
-    clusterId: CLUSTER_ID,
-    name: "subnet-10-64-3-0",
-    uid: "lock-uid",
-    createdAt: secondsAgo(3600),
-  };
-  return {
-    cluster: aCluster(),
-    organization: ORGANIZATION,
+  const observed: ObservedCluster = {
+    cluster,
+    organization: { kind: "known", id: ORG },
     olderTwin: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
-    engine: { object, state: readEngineCluster(object) },
-    classes: new Map([["marina-system/standard-v1", CAPABLE]]),
+    engine: undefined,
+    classes: new Map([["marina-system/standard-v1", makeClass()]]),
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
-    locks: { own: lock, taken: new Set([lock.subnet]) },
-    probe: { ok: true, message: "" },
+    locks: { own: undefined, taken: new Set() },
+    probe: undefined,
     applyFailure: undefined,
     upgradeRefusal: undefined,
-    settings: {
-      platformNamespace: "marina-system",
-      plans: { default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 } },
-      subnetRange: parseSubnetRange("10.64.0.0/22"),
-      platformCIDRs: ["192.0.2.0/24"],
-      poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
-      degradedAfterSeconds: 60,
-      nodeDegradedAfterSeconds: 300,
-    },
-    ...given,
+    settings,
   };
+  return new ClusterFixture(observed, START);
 }
 
-/** A pool of a cluster with two ready nodes, where nothing else is said. */
-export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedClusterPool {
-  return {
-    pool: aPool(),
-    engine: aPoolState(),
-    leaving: false,
-    olderTwin: undefined,
-    machines: [aMachine("one"), aMachine("two")],
-    ...rest,
-  };
+export class ClusterFixture {
+  readonly observed: ObservedCluster;
+  readonly now: Date;
+
+  constructor(observed: ObservedCluster, now: Date) {
+    this.observed = observed;
+    this.now = now;
+  }
+
+  with(change: Partial<ObservedCluster>): ClusterFixture {
+    return new ClusterFixture({ ...this.observed, ...change }, this.now);
+  }
+
+  /** The owner changes the specification. */
+  asking(spec: Partial<ClusterSpec>): ClusterFixture {
+    const { cluster } = this.observed;
+    const metadata = { ...cluster.metadata, generation: (cluster.metadata.generation ?? 0) + 1 };
+    return this.with({ cluster: { ...cluster, metadata, spec: { ...cluster.spec, ...spec } } });
+  }
+
+  withPools(...pools: NodePool[]): ClusterFixture {
+    return this.with({
+      pools: pools.map((pool) => ({
+        pool,
+        engine: undefined,
+        leaving: false,
+        olderTwin: undefined,
+        machines: [],
+      })),
+    });
+  }
+
+  deleting(): ClusterFixture {
+    const { cluster } = this.observed;
+    const metadata = { ...cluster.metadata, deletionTimestamp: this.now.toISOString() };
+    return this.with({ cluster: { ...cluster, metadata } });
+  }
+
+  after(seconds: number): ClusterFixture {
+    return new ClusterFixture(this.observed, new Date(this.now.getTime() + seconds * 1000));
+  }
+
+  plan(): Plan<ClusterStatus> {
+    return reconcileCluster(this.observed, this.now);
+  }
+
+  /** The plan was carried out, and the caches show it. */
+  reconciled(): ClusterFixture {
+    const plan = this.plan();
+    const { cluster } = this.observed;
+    const { labels, finalizer } = plan.metadata ?? {};
+    const metadata = {
+      ...cluster.metadata,
+      labels: { ...cluster.metadata.labels, ...labels },
+      finalizers: [...(cluster.metadata.finalizers ?? []), ...(finalizer === undefined ? [] : [finalizer])],
+    };
+    const status = plan.status ?? cluster.status;
+    const changed = this.with({ cluster: { ...cluster, metadata, ...(status && { status }) } });
+    return [...plan.apply, ...plan.remove].reduce((fixture, step) => fixture.afterStep(step), changed);
+  }
+
+  private afterStep(step: Step): ClusterFixture {
+    if (step.verb === "create") {
+      const own = readLock(step.object as ConfigMap);
+      return this.with({ locks: { own, taken: new Set(own === undefined ? [] : [own.subnet]) } });
+    }
+    if (step.verb === "apply" && step.kind === engineClusterKind) {
+      return this.withEngine({ ...this.observed.engine?.object, ...(step.object as EngineCluster) });
+    }
+    return this;
+  }
+
+  withEngine(object: EngineCluster): ClusterFixture {
+    return this.with({ engine: { object, state: readEngineCluster(object) } });
+  }
+
+  /** The engine changes what it says; the specification stays. */
+  engineSaying(conditions: EngineCondition[], status: EngineCluster["status"] = {}): ClusterFixture {
+    const object = this.engineObject();
+    const said = conditions.map((condition) => condition.type);
+    const kept = (object.status?.conditions ?? []).filter((condition) => !said.includes(condition.type));
+    return this.withEngine({
+      ...object,
+      status: { ...object.status, ...status, conditions: [...kept, ...conditions] },
+    });
+  }
+
+  /** The engine has done all it was asked for, and the endpoint answers. */
+  engineDone(): ClusterFixture {
+    const object = this.engineObject();
+    const version = object.spec?.topology?.version ?? "";
+    const up = this.withEngine({
+      ...object,
+      metadata: { ...object.metadata, generation: 2 },
+      spec: { ...object.spec, controlPlaneEndpoint: { host: "api.demo.test", port: 6443 } },
+    });
+    const settled = up.engineSaying(
+      [
+        makeCondition("ControlPlaneInitialized", "True"),
+        makeCondition("ControlPlaneAvailable", "True"),
+        makeCondition("RemoteConnectionProbe", "True"),
+        makeCondition("Available", "True"),
+        makeCondition("TopologyReconciled", "True", { observedGeneration: 2 }),
+        makeCondition("RollingOut", "False"),
+      ],
+      { observedGeneration: 2, controlPlane: { versions: [{ version }] } },
+    );
+    return settled.with({
+      probe: { ok: true, message: "" },
+      pools: settled.observed.pools.map(({ pool }) => ({
+        pool,
+        engine: enginePoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
+        leaving: false,
+        olderTwin: undefined,
+        machines: [],
+      })),
+    });
+  }
+
+  /** Made, done, and seen so by the operator. */
+  ready(): ClusterFixture {
+    return this.reconciled().engineDone().reconciled();
+  }
+
+  engineObject(): EngineCluster {
+    const object = this.observed.engine?.object;
+    if (object === undefined) throw new Error("the engine has no such cluster in this fixture");
+    return object;
+  }
 }
 
-/** The same pool, as its own reconcile sees it. */
-export function observeGeneral(rest: Partial<ObservedPool> = {}): ObservedPool {
+export function lockOf(subnet: string, clusterId: string): ConfigMap {
   return {
-    pool: aPool(),
-    organization: ORGANIZATION,
-    olderTwin: undefined,
-    candidateId: POOL_ID,
-    cluster: {
-      reference: { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "blue", uid: "cluster-uid" },
-      id: CLUSTER_ID,
-      deleting: false,
-      controlPlaneInitialized: true,
-      version: "1.34.2",
-      upgrading: false,
-    },
-    engine: aPoolState(),
-    machines: [aMachine("one"), aMachine("two")],
-    leftTopology: false,
-    nodeDegradedAfterSeconds: 300,
-    ...rest,
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "lock", labels: { [LABEL_CLUSTER_ID]: clusterId } },
+    data: { subnet },
   };
 }

@@ -50,6 +50,16 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
 }
 
 /**
+ * A connection of its own to the same database, for a lock or a session: it is never shared and never renewed for its
+ * age. A broken one is replaced at the next query, by another backend. The caller ends it.
+ */
+export function openOwnConnection(sql: Sql): Sql {
+  // postgres.js takes its own parsed options again (as its listen() does); the types know only the written form.
+  const options = { ...sql.options, max: 1, idle_timeout: null, max_lifetime: null };
+  return postgres(options as unknown as postgres.Options<Record<string, never>>);
+}
+
+/**
  * A query that is built and prepared once per database: `const find = prepareOnce((db) => db.select()….prepare("find"))`,
  * then `find(db).execute({...})`. Building a query anew costs about four times the query itself.
  */

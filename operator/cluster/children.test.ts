@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, observeBlue } from "../testing.ts";
 import { authorizeCIDRs, decideChildren } from "./children.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, observeBlue } from "./testing.ts";
 
 function topologyOf(observed: ObservedCluster) {
   const decision = decideChildren(observed, CLUSTER_ID);

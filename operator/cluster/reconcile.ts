@@ -42,7 +42,8 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       fault: refusal.fault ?? decision.fault,
       target: decision.target,
       subnet: decision.ok ? decision.subnet : undefined,
-      taken: decision.ok && steps.apply.length === 0 && isTaken(observed),
+      clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
+      taken: decision.ok && isTaken(observed, steps) && refusal.fault === undefined,
     },
     now,
   );
@@ -65,11 +66,11 @@ interface Steps {
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
 const NO_REFUSAL: Refusal = { fault: undefined, requeueAfterMs: undefined };
-const NOTHING_DECIDED = { target: undefined, subnet: undefined, taken: false };
+const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: undefined, taken: false };
 
-/** Whether the engine has acted on its object as it stands, and not refused it. */
-function isTaken({ engine }: ObservedCluster): boolean {
-  return engine?.state.observed === true && engine.state.lateRefusal === undefined;
+/** Whether the engine has acted on its object as it stands, and that is what is wanted. */
+function isTaken({ engine }: ObservedCluster, steps: Steps): boolean {
+  return steps.apply.length === 0 && engine?.state.observed === true;
 }
 
 /** The lock of the subnet first: no engine object may exist before its network is certain. */

@@ -3,6 +3,8 @@ import type { Cluster, ClusterStatus } from "../../shared/crd/cluster.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { findCondition } from "../runtime/conditions.ts";
+import type { ObservedCluster } from "./observe.ts";
+import { reconcileCluster } from "./reconcile.ts";
 import {
   aCluster,
   aClusterPool,
@@ -14,9 +16,7 @@ import {
   NOW,
   observeBlue,
   secondsAgo,
-} from "../testing.ts";
-import type { ObservedCluster } from "./observe.ts";
-import { reconcileCluster } from "./reconcile.ts";
+} from "./testing.ts";
 
 /** The status after one reconcile; where it did not change, the last one. */
 function statusAfter(observed: ObservedCluster): ClusterStatus {
@@ -76,7 +76,7 @@ describe("a settled cluster", () => {
 describe("before the first Ready", () => {
   const pools = [aClusterPool()];
   test.each<[string, Partial<ObservedCluster> & { engineFacts?: EngineFacts }, string]>([
-    ["no engine object", { engine: undefined }, "False Provisioning"],
+    ["no engine object", { engine: undefined }, "False WaitingForControlPlane"],
     [
       "a control plane that is not up",
       { engineFacts: { conditions: [aCondition("ControlPlaneInitialized", "False")] } },

@@ -51,10 +51,9 @@ function findFirstWait(
     return { reason: "EngineUnavailable", message: describeSilence(observed) };
   }
   const state = engine?.state;
-  if (state === undefined) return { reason: "Provisioning", message: "The cluster was accepted." };
-  if (state.paused) return { reason: "EnginePaused", message: describePause(cluster) };
-  if (!state.controlPlaneInitialized) {
-    const cause = state.holdUp === undefined ? "" : `: ${explain(state.holdUp)}`;
+  if (state?.paused) return { reason: "EnginePaused", message: describePause(cluster) };
+  if (!state?.controlPlaneInitialized) {
+    const cause = state?.holdUp === undefined ? "" : `: ${explain(state.holdUp)}`;
     const message = `The control plane of ${name} is being made${cause}. ${advice}`;
     return { reason: "WaitingForControlPlane", message };
   }
