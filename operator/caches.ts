@@ -1,4 +1,5 @@
 import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
+import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import {
   LABEL_CLUSTER_ID,
   VERSION_CATALOGUE_CONFIG_MAP,
@@ -62,6 +63,7 @@ import { LOCK_SELECTOR } from "./subnets/lock.ts";
 interface Cached {
   clusters: Cluster;
   nodePools: NodePool;
+  accesses: ClusterAccess;
   namespaces: Namespace;
   engineClusters: EngineCluster;
   machineDeployments: MachineDeployment;
@@ -141,6 +143,11 @@ export function createCaches(options: CacheOptions): CacheSet {
       [INDEX_NAMESPACE]: indexByNamespace,
       [INDEX_CLUSTER]: (pool) => [`${pool.metadata.namespace}/${pool.spec.clusterName}`],
     }),
+    accesses: cache("accesses", clusterAccessKind, {
+      [INDEX_ID]: indexById,
+      [INDEX_NAMESPACE]: indexByNamespace,
+      [INDEX_CLUSTER]: (access) => [`${access.metadata.namespace}/${access.spec.clusterName}`],
+    }),
     namespaces: cache("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
     engineClusters: cache("engineClusters", engineClusterKind),
     machineDeployments: cache("machineDeployments", machineDeploymentKind, byPool),
@@ -171,6 +178,7 @@ export function createCaches(options: CacheOptions): CacheSet {
   const written = new Map<Kind<unknown>, Seeable>([
     [clusterKind, stores.clusters],
     [nodePoolKind, stores.nodePools],
+    [clusterAccessKind, stores.accesses],
     [engineClusterKind, stores.engineClusters],
     [configMapKind, stores.subnetLocks],
     [secretKind, stores.credentials],

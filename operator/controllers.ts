@@ -2,8 +2,9 @@ import { FINALIZER, MANAGER_OPERATOR, MANAGER_OPERATOR_STATUS } from "../shared/
 import type { KubeClient } from "../shared/kube/client.ts";
 import type { Kind } from "../shared/kube/kind.ts";
 import type { Logger } from "../shared/log.ts";
+import { runGrant } from "./access/grant.ts";
 import { runAccess } from "./access/run.ts";
-import { watchAccess } from "./access/watch.ts";
+import { watchAccess, watchGrants } from "./access/watch.ts";
 import type { CacheSet } from "./caches.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
 import { runCluster } from "./cluster/run.ts";
@@ -91,6 +92,11 @@ export function createControllers(deps: ControllersDeps): Controllers {
     },
     resyncKeys: () => caches.clusters.keys(),
   });
+  const grants: Controller = make("cluster-access", {
+    reconcile: (key, signal) =>
+      runGrant({ client, caches, now, planContext: planContext(() => grants) }, key, signal),
+    resyncKeys: () => caches.accesses.keys(),
+  });
   const events = make("event", {
     reconcile: (key) => runEvent({ caches, recorder, reportingController: deps.reportingController }, key),
   });
@@ -102,9 +108,10 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchClusters(set, clusters);
   watchNodePools(set, nodePools);
   watchAccess(set, access);
+  watchGrants(set, grants);
   watchEvents(set, events);
 
-  const all = [clusters, nodePools, access, events, subnets];
+  const all = [clusters, nodePools, access, grants, events, subnets];
   return {
     start: () => {
       for (const controller of all) controller.start();
