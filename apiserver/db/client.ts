@@ -1,5 +1,6 @@
 import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
+import { createPool } from "./pool.ts";
 
 export type Sql = postgres.Sql;
 export type Database = PostgresJsDatabase;
@@ -30,21 +31,21 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
     keep_alive: 30,
     onnotice: () => undefined,
   };
-  const queries = postgres(databaseUrl, {
+  const pool = createPool(databaseUrl, {
     ...shared,
     max: options.poolSize ?? 10,
     connection: { application_name: "marina-apiserver", statement_timeout: STATEMENT_TIMEOUT_MS },
   });
   const sql = postgres(databaseUrl, {
     ...shared,
-    max: 4,
+    max: 2,
     connection: { application_name: "marina-apiserver-jobs", statement_timeout: 0 },
   });
   return {
-    db: drizzle(queries),
+    db: drizzle(pool.client),
     sql,
     async close() {
-      await Promise.all([queries.end({ timeout: 5 }), sql.end({ timeout: 5 })]);
+      await Promise.all([pool.close(), sql.end({ timeout: 5 })]);
     },
   };
 }

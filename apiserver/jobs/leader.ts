@@ -25,20 +25,25 @@ export async function runAsLeader(
   lead: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const { log, name, signal } = options;
-  const connection = openOwnConnection(options.sql);
-  try {
-    while (!signal.aborted) {
-      try {
+  while (!signal.aborted) {
+    const connection = openOwnConnection(options.sql);
+    try {
+      while (!signal.aborted) {
         await seekOnce(options, connection, lead);
-      } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
-        log.warn({ leader: name, message }, "leading ended");
+        await pause(signal);
       }
-      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      log.warn({ leader: name, message }, "leading ended");
+      await pause(signal);
+    } finally {
+      await connection.end({ timeout: 1 });
     }
-  } finally {
-    await connection.end({ timeout: 1 });
   }
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
 }
 
 async function seekOnce(

@@ -1,5 +1,9 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import {
+  type ClusterAccess,
+  type ClusterAccessStatus,
+  clusterAccessKind,
+} from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -7,7 +11,7 @@ import type { Caches } from "../caches.ts";
 import { findMissingMetadata, findOlderTwin, findOrganization, newId } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import type { ReconcileResult } from "../runtime/controller.ts";
-import { applyPlan, type PlanContext } from "../runtime/plan.ts";
+import { applyPlan, type Plan, type PlanContext } from "../runtime/plan.ts";
 import { type AccessDecision, type ObservedAccess, reconcileAccess } from "./reconcile.ts";
 import { RequestError, signRequest } from "./sign.ts";
 import { type AccessOutcome, composeAccessStatus } from "./status.ts";
@@ -18,9 +22,10 @@ export interface GrantDeps {
   client: Pick<KubeClient, "get" | "delete">;
   caches: Caches;
   now(): Date;
-  /** The context in which the plan of this key is carried out. */
-  planContext(key: string, signal: AbortSignal): Omit<PlanContext<never>, "kind">;
 }
+
+/** What a plan of this key is carried out with. */
+type Context = Omit<PlanContext<never>, "kind">;
 
 /** Clocks of the tenant's machines may be behind. */
 const CLOCK_SKEW_MS = 5 * 60_000;
@@ -29,7 +34,7 @@ const CLOCK_SKEW_MS = 5 * 60_000;
  * One round for one access. The object is the right: it is given before the certificate is shown, and taken away before
  * the object goes. Rejects with the KubeError of whoever refused; running it again is safe.
  */
-export async function runGrant(deps: GrantDeps, key: string, signal: AbortSignal): Promise<ReconcileResult> {
+export async function runGrant(deps: GrantDeps, key: string, context: Context): Promise<ReconcileResult> {
   const now = deps.now();
   const observed = observeAccess(deps.caches, key);
   if (observed === undefined) return undefined;
@@ -40,21 +45,21 @@ export async function runGrant(deps: GrantDeps, key: string, signal: AbortSignal
       return undefined;
     case "delete": {
       const { namespace, name, uid } = access.metadata;
-      await deps.client.delete(clusterAccessKind, namespace, name, { uid, signal });
+      await deps.client.delete(clusterAccessKind, namespace, name, { uid, signal: context.signal });
       return undefined;
     }
     case "revoke":
-      await revoke(deps, observed, signal);
-      await finish(deps, observed, { releaseFinalizer: true }, signal);
+      await revoke(deps, observed, context.signal);
+      await finish(context, observed, { releaseFinalizer: true });
       return undefined;
     case "refuse":
-      await report(deps, observed, { ...decision.fault, kind: "refused" }, signal);
+      await report(deps, context, observed, { ...decision.fault, kind: "refused" });
       return undefined;
     case "wait":
-      await report(deps, observed, { ...decision, kind: "waiting" }, signal);
+      await report(deps, context, observed, { ...decision, kind: "waiting" });
       return { requeueAfterMs: decision.expiresAt.getTime() - now.getTime() };
     default:
-      await grant(deps, observed, decision, signal);
+      await grant(deps, context, observed, decision);
       return { requeueAfterMs: decision.expiresAt.getTime() - now.getTime() };
   }
 }
@@ -81,10 +86,11 @@ function observeAccess(caches: Caches, key: string): ObservedAccess | undefined 
 /** Identity and finalizer first: a right without an object that stands for it could never be taken away. */
 async function grant(
   deps: GrantDeps,
+  context: Context,
   observed: ObservedAccess,
   decision: AccessDecision & { kind: "grant" },
-  signal: AbortSignal,
 ): Promise<void> {
+  const { signal } = context;
   const { access, cluster, organization } = observed;
   const id = access.metadata.labels?.[LABEL_ID];
   const missing =
@@ -92,7 +98,7 @@ async function grant(
       ? findMissingMetadata(access.metadata, organization.id, newId(deps.now()))
       : undefined;
   if (missing !== undefined || id === undefined || cluster === undefined) {
-    await finish(deps, observed, { metadata: missing }, signal);
+    await finish(context, observed, { metadata: missing });
     return;
   }
   const { expiresAt } = decision;
@@ -100,10 +106,10 @@ async function grant(
     const certificate =
       access.status?.certificate ?? (await sign(deps, access, cluster, id, expiresAt, signal));
     await inTenant(deps, cluster, signal, (tenant) => ensureBinding(tenant, composeAccessBinding(id)));
-    await report(deps, observed, { kind: "granted", certificate, expiresAt }, signal);
+    await report(deps, context, observed, { kind: "granted", certificate, expiresAt });
   } catch (error) {
     const outcome = describeFailure(access, error);
-    if (outcome !== undefined) await report(deps, observed, outcome, signal);
+    if (outcome !== undefined) await report(deps, context, observed, outcome);
     if (outcome?.kind !== "refused") throw error;
   }
 }
@@ -165,25 +171,19 @@ async function inTenant(
 
 async function report(
   deps: GrantDeps,
+  context: Context,
   observed: ObservedAccess,
   outcome: AccessOutcome,
-  signal: AbortSignal,
 ): Promise<void> {
-  const status = composeAccessStatus(observed.access, outcome, deps.now());
-  await finish(deps, observed, { status }, signal);
+  await finish(context, observed, { status: composeAccessStatus(observed.access, outcome, deps.now()) });
 }
 
 async function finish(
-  deps: GrantDeps,
+  context: Context,
   { access }: ObservedAccess,
-  change: Partial<Parameters<typeof applyPlan<ClusterAccess, NonNullable<ClusterAccess["status"]>>>[2]>,
-  signal: AbortSignal,
+  change: Partial<Plan<ClusterAccessStatus>>,
 ): Promise<void> {
-  const context = {
-    ...deps.planContext(`${access.metadata.namespace}/${access.metadata.name}`, signal),
-    kind: clusterAccessKind,
-  };
-  await applyPlan(context, access, {
+  await applyPlan({ ...context, kind: clusterAccessKind }, access, {
     metadata: undefined,
     apply: [],
     remove: [],

@@ -5,6 +5,7 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { roleBindingKind, roleKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import type { Caches } from "../caches.ts";
+import { hasFinalizer } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import { isApplied, withAppliedHash } from "../runtime/applied.ts";
 import type { ReconcileResult } from "../runtime/controller.ts";
@@ -54,9 +55,7 @@ export async function runAccess(
   const { caches } = deps;
   const cluster = caches.clusters.get(key);
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
-  if (cluster === undefined || clusterId === undefined || cluster.metadata.deletionTimestamp !== undefined) {
-    return undefined;
-  }
+  if (cluster === undefined || clusterId === undefined || !isTakenIn(cluster)) return undefined;
   await applyRole(deps, cluster, clusterId, signal);
   const found = findTenant(caches, key);
   if (found === undefined) return undefined;
@@ -83,6 +82,11 @@ function decideBindings(caches: Caches, key: string, basis: KubeconfigBasis, now
     ],
     spared: new Set(live.map((access) => bindingOf(access).metadata.name)),
   };
+}
+
+/** Only what carries our finalizer is served; what is being deleted is served no more. */
+function isTakenIn({ metadata }: Cluster): boolean {
+  return hasFinalizer(metadata) && metadata.deletionTimestamp === undefined;
 }
 
 async function applyRole(

@@ -8,7 +8,7 @@ import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts"
 import type { EngineCluster } from "../engine/kinds.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
-import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
+import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL, INDEX_LOCK_OWNER } from "../indexes.ts";
 import type { PoolDefaults } from "../node-pool/children.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
@@ -64,7 +64,7 @@ export interface ObservedCluster {
   engine: { object: EngineCluster; state: EngineState } | undefined;
   classes: ClassLookup;
   catalogue: VersionCatalogue;
-  /** The subnets in use, and this cluster's own. */
+  /** This cluster's subnet; while it has none, those in use. */
   locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
   /** The last word of the endpoint; undefined = not asked yet. */
   probe: ProbeResult | undefined;
@@ -131,17 +131,18 @@ function readClasses(caches: Caches): ClassLookup {
 
 /**
  * Two operators that met on one cluster may have taken two subnets for it. Then its status decides, and before there is
- * one the older lock; the other is swept away later.
+ * one the older lock; the other is swept away later. The subnets of others matter only to a cluster that has none.
  */
 function observeLocks(
   caches: Caches,
   clusterId: string | undefined,
   known: string | undefined,
 ): ObservedCluster["locks"] {
-  const locks = caches.subnetLocks.list().flatMap((configMap) => readLock(configMap) ?? []);
-  const own = clusterId === undefined ? [] : locks.filter((lock) => lock.clusterId === clusterId);
-  return {
-    own: own.find((lock) => lock.subnet === known) ?? own.sort(compareLocks)[0],
-    taken: new Set(locks.map((lock) => lock.subnet)),
-  };
+  const { subnetLocks } = caches;
+  const objects = clusterId === undefined ? [] : subnetLocks.byIndex(INDEX_LOCK_OWNER, clusterId);
+  const held = objects.flatMap((configMap) => readLock(configMap) ?? []).sort(compareLocks);
+  const own = held.find((lock) => lock.subnet === known) ?? held[0];
+  if (own !== undefined) return { own, taken: new Set([own.subnet]) };
+  const locks = subnetLocks.list().flatMap((other) => readLock(other) ?? []);
+  return { own: undefined, taken: new Set(locks.map((lock) => lock.subnet)) };
 }

@@ -146,10 +146,9 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
   }
   const gone = (engine === undefined || !isOurs(observed)) && observed.pools.length === 0;
-  // The lock goes by the id, and a copy has the id of another.
-  const isCopy = observed.olderTwin !== undefined;
-  if (gone && !isCopy && locks.own !== undefined)
-    remove.push(releaseSubnet(settings.platformNamespace, locks.own));
+  // The subnet of a cluster with an older twin is the twin's.
+  const release = gone && observed.olderTwin === undefined;
+  if (release && locks.own !== undefined) remove.push(releaseSubnet(settings.platformNamespace, locks.own));
   if (gone) return { ...finish(observed, { apply: [], remove }, undefined, now), releaseFinalizer: true };
   const input: StatusInput = { observed, fault: undefined, ...NOTHING_DECIDED };
   return finish(observed, { apply: [], remove: observed.applyFailure ? [] : remove }, input, now);

@@ -14,8 +14,6 @@ export interface ClusterDeps {
   settings: ClusterSettings;
   prober: Prober;
   now(): Date;
-  /** The context in which the plan of this key is carried out. */
-  planContext(key: string, signal: AbortSignal): Omit<PlanContext<never>, "kind">;
 }
 
 /**
@@ -26,12 +24,12 @@ export interface ClusterDeps {
 export async function runCluster(
   deps: ClusterDeps,
   key: string,
-  signal: AbortSignal,
+  planContext: Omit<PlanContext<never>, "kind">,
 ): Promise<ReconcileResult> {
   const now = deps.now();
   const observed = observeCluster(deps.caches, deps.settings, lookAtEndpoint(deps, key), key, now);
   if (observed === undefined) return undefined;
-  const context = { ...deps.planContext(key, signal), kind: clusterKind };
+  const context = { ...planContext, kind: clusterKind };
   let facts = observed;
   for (;;) {
     const plan = reconcileCluster(facts, now);

@@ -5,7 +5,6 @@ import type { ClassCapabilities } from "../engine/cluster-class.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster, EngineCondition } from "../engine/kinds.ts";
 import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
-import type { ObservedPool } from "../node-pool/observe.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
@@ -228,29 +227,6 @@ export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedC
     leaving: false,
     olderTwin: undefined,
     machines: [aMachine("one"), aMachine("two")],
-    ...rest,
-  };
-}
-
-/** The same pool, as its own reconcile sees it. */
-export function observeGeneral(rest: Partial<ObservedPool> = {}): ObservedPool {
-  return {
-    pool: aPool(),
-    organization: ORGANIZATION,
-    olderTwin: undefined,
-    candidateId: POOL_ID,
-    cluster: {
-      reference: { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "blue", uid: "cluster-uid" },
-      id: CLUSTER_ID,
-      deleting: false,
-      controlPlaneInitialized: true,
-      version: "1.34.2",
-      upgrading: false,
-    },
-    engine: aPoolState(),
-    machines: [aMachine("one"), aMachine("two")],
-    leftTopology: false,
-    nodeDegradedAfterSeconds: 300,
     ...rest,
   };
 }

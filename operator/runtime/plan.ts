@@ -49,6 +49,8 @@ export interface Plan<Status> {
 /** Labels are merged; finalizer and owner are added to those that are there. */
 export interface MetadataChange {
   labels?: Record<string, string>;
+  /** Annotations to take away. */
+  dropAnnotations?: readonly string[];
   finalizer?: string;
   owner?: OwnerReference;
 }
@@ -67,25 +69,34 @@ export interface PlanContext<T extends KubeObject> {
 
 /**
  * Carries a plan out: metadata, apply, remove, status, events, finalizer. Stops at the first failure: a StepError for a
- * step, a KubeError for the object itself. Running the same plan again is safe. The status is written against the object that was read: a conflict means that
- * it was decided on old facts.
+ * step, a KubeError for the object itself; a plan for an object that is gone is void. Running the same plan again is
+ * safe. The status is written against the object that was read: a conflict means that it was decided on old facts.
  */
 export async function applyPlan<T extends KubeObject, Status>(
   context: PlanContext<T>,
   object: T,
   plan: Plan<Status>,
 ): Promise<void> {
-  const current = await applyMetadata(context, object, plan.metadata);
-  for (const step of [...plan.apply, ...plan.remove]) {
+  try {
+    const current = await applyMetadata(context, object, plan.metadata);
+    await applySteps(context, [...plan.apply, ...plan.remove]);
+    await applyStatus(context, current, plan.status);
+    for (const event of plan.events) context.recorder.record(event);
+    if (plan.releaseFinalizer) await releaseFinalizer(context, current);
+  } catch (error) {
+    // The cache may show an object a moment longer than it lives.
+    if (!(error instanceof KubeError && error.isNotFound)) throw error;
+  }
+}
+
+async function applySteps<T extends KubeObject>(context: PlanContext<T>, steps: Step[]): Promise<void> {
+  for (const step of steps) {
     try {
       await applyStep(context, step);
     } catch (error) {
       throw new StepError(step, error);
     }
   }
-  await applyStatus(context, current, plan.status);
-  for (const event of plan.events) context.recorder.record(event);
-  if (plan.releaseFinalizer) await releaseFinalizer(context, current);
 }
 
 async function applyMetadata<T extends KubeObject>(
@@ -95,11 +106,14 @@ async function applyMetadata<T extends KubeObject>(
 ): Promise<T> {
   if (change === undefined) return object;
   const { metadata } = object;
-  const { labels, finalizer, owner } = change;
+  const { labels, dropAnnotations, finalizer, owner } = change;
   const patch = {
     metadata: {
       resourceVersion: metadata.resourceVersion,
       ...(labels && { labels }),
+      ...(dropAnnotations && {
+        annotations: Object.fromEntries(dropAnnotations.map((name) => [name, null])),
+      }),
       ...(finalizer && { finalizers: [...(metadata.finalizers ?? []), finalizer] }),
       ...(owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),
     },
@@ -123,12 +137,7 @@ async function releaseFinalizer<T extends KubeObject>(context: PlanContext<T>, o
     { op: "remove", path },
   ];
   const { fieldManager, signal } = context;
-  try {
-    await context.client.jsonPatch(context.kind, namespace, name, operations, { fieldManager, signal });
-  } catch (error) {
-    // The cache may show an object a moment longer than it lives.
-    if (!(error instanceof KubeError && error.isNotFound)) throw error;
-  }
+  await context.client.jsonPatch(context.kind, namespace, name, operations, { fieldManager, signal });
 }
 
 async function applyStep<T extends KubeObject>(context: PlanContext<T>, step: Step): Promise<void> {
