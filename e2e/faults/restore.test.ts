@@ -33,8 +33,7 @@ test("objects restored from a backup keep their ids and adopt what runs, without
   const running = await lookAtEngine();
 
   const operator = stack.part("operator");
-  operator.kill("SIGKILL");
-  await operator.exited;
+  await operator.kill("SIGKILL");
   const backup = await run(["get", "clusters.cloud.marina.dev,nodepools.cloud.marina.dev", "-o", "yaml"]);
   for (const object of ["nodepools.cloud.marina.dev/workers", "clusters.cloud.marina.dev/saved"]) {
     await run(["patch", object, "--type=merge", "-p", '{"metadata":{"finalizers":null}}']);
@@ -89,7 +88,13 @@ async function lookAtEngine() {
   const machines = await client.listAll(machineKind, { namespace });
   const deployments = await client.listAll(machineDeploymentKind, { namespace });
   return {
-    machines: machines.map(({ metadata }) => metadata.uid).sort(),
-    deployments: deployments.map(({ metadata }) => `${metadata.name} ${metadata.generation}`).sort(),
+    machines: machines.map(({ metadata }) => metadata.uid ?? "").toSorted(compare),
+    deployments: deployments
+      .map(({ metadata }) => `${metadata.name} ${metadata.generation}`)
+      .toSorted(compare),
   };
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : 1;
 }

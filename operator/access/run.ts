@@ -118,7 +118,9 @@ async function issueWhenDue(
   const now = deps.now();
   const { namespace, name } = cluster.metadata;
   const existing = deps.caches.credentials.get(`${namespace}/${nameAdminSecret(name)}`);
-  const decision = decideIssue(existing, basis, now);
+  // One that belongs to the Cluster of before a restore would outlive this one.
+  const isOwned = existing?.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid);
+  const decision = decideIssue(isOwned ? existing : undefined, basis, now);
   if (!decision.issue) return decision.renewInMs;
   const ca = await readAuthority(deps, cluster, basis, signal);
   const credential = await issueClientCertificate({ ca, ...composeRequest(basis, now) });

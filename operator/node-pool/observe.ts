@@ -1,8 +1,6 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
@@ -43,7 +41,6 @@ export interface ObservedAutoscaler {
 
 /** The cluster of a pool, as far as the pool is concerned. */
 export interface ObservedOwner {
-  reference: OwnerReference;
   id: string | undefined;
   deleting: boolean;
   controlPlaneInitialized: boolean;
@@ -128,17 +125,9 @@ function observeOwner(
   cluster: Cluster | undefined,
   engine: EngineState | undefined,
 ): ObservedOwner | undefined {
-  const uid = cluster?.metadata.uid;
-  if (cluster === undefined || uid === undefined) return undefined;
+  if (cluster === undefined) return undefined;
   const stalled = findCondition(cluster.status?.conditions, "Stalled");
   return {
-    reference: {
-      apiVersion: apiVersionOf(clusterKind),
-      kind: clusterKind.kind,
-      name: cluster.metadata.name,
-      uid,
-      controller: true,
-    },
     id: cluster.metadata.labels?.[LABEL_ID],
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     controlPlaneInitialized: engine?.controlPlaneInitialized ?? false,

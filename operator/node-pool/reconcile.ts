@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import type { OwnerReference } from "../../shared/kube/kind.ts";
 import { machineKind } from "../engine/kinds.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
 import type { MetadataChange, Plan, Step } from "../runtime/plan.ts";
@@ -55,22 +54,19 @@ function release(held: boolean): Plan<NodePoolStatus> {
   };
 }
 
+/**
+ * A pool has no owner reference: one that names the Cluster of before a restore would have the garbage collector delete the
+ * restored pool, and with it all its nodes. The deletion of a cluster deletes its pools by itself.
+ */
 function findMetadataChange(
   observed: ObservedPool,
   dropAnnotations: readonly string[],
 ): MetadataChange | undefined {
-  const { pool, organization, cluster } = observed;
+  const { pool, organization } = observed;
   if (organization.kind !== "known") return undefined;
   const missing = findMissingMetadata(pool.metadata, organization.id, observed.candidateId);
-  const owner = cluster && findMissingOwner(pool, cluster.reference);
   const drops = dropAnnotations.length > 0;
-  if (missing === undefined && owner === undefined && !drops) return undefined;
-  return { ...missing, ...(owner && { owner }), ...(drops && { dropAnnotations }) };
-}
-
-function findMissingOwner(pool: NodePool, cluster: OwnerReference): OwnerReference | undefined {
-  const owners = pool.metadata.ownerReferences ?? [];
-  return owners.some((owner) => owner.uid === cluster.uid) ? undefined : cluster;
+  return missing === undefined && !drops ? undefined : { ...missing, ...(drops && { dropAnnotations }) };
 }
 
 const NO_REQUESTS: RequestPlan = { answered: [], remove: [], events: [] };
