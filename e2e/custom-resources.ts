@@ -26,7 +26,13 @@ export interface Engineer {
 
 const BY_HAND = { fieldManager: "engineer" };
 
-export const machineKind = engineKind<KubeObject & { spec: { version?: string } }>("Machine", "machines");
+export const machineKind = engineKind<
+  KubeObject & {
+    spec: { version?: string };
+    status?: { nodeRef?: { name: string }; conditions?: { type: string }[] };
+  }
+>("Machine", "machines");
+export const clusterClassKind = engineKind<KubeObject & { spec: unknown }>("ClusterClass", "clusterclasses");
 export const machineDeploymentKind = engineKind<
   KubeObject & { spec: { replicas?: number }; status?: { readyReplicas?: number } }
 >("MachineDeployment", "machinedeployments");
