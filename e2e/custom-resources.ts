@@ -34,7 +34,13 @@ export const machineKind = engineKind<
 >("Machine", "machines");
 export const clusterClassKind = engineKind<KubeObject & { spec: unknown }>("ClusterClass", "clusterclasses");
 export const machineDeploymentKind = engineKind<
-  KubeObject & { spec: { replicas?: number }; status?: { readyReplicas?: number } }
+  KubeObject & {
+    spec: {
+      replicas?: number;
+      template?: { spec?: { deletion?: { nodeDrainTimeoutSeconds?: number } } };
+    };
+    status?: { readyReplicas?: number };
+  }
 >("MachineDeployment", "machinedeployments");
 // biome-ignore lint/suspicious/noExplicitAny: a story reads and plays whatever field of the engine it needs
 export const engineClusterKind = engineKind<any>("Cluster", "clusters");

@@ -90,6 +90,10 @@ test("another class for a plan rolls nobody; another default reaches every pool 
     expect((await engineer.getPool("workers")).metadata.generation).toBe(generation);
     expect((await lookAtEngine()).machines).toEqual(running.machines);
   });
+  await waitFor("the old default to be back", async () => {
+    const [workers] = await client.listAll(machineDeploymentKind, { namespace, labelSelector: OF_POOL });
+    return workers?.spec.template?.spec?.deletion?.nodeDrainTimeoutSeconds === 600;
+  });
 });
 
 test("objects restored from a backup keep their ids and adopt what runs, without a rollout; a copy is refused", async () => {

@@ -52,17 +52,27 @@ export interface WantedBindings {
  * of the tenant's API server.
  */
 export async function ensureBindings(tenant: TenantClient, decide: () => WantedBindings): Promise<void> {
-  const bindings = await tenant.listAll(clusterRoleBindingKind);
-  const { wanted, spared } = decide();
-  const ours = bindings.filter((binding) => binding.metadata.name.startsWith(PREFIX));
-  for (const binding of wanted) {
-    const standing = ours.find((other) => other.metadata.name === binding.metadata.name);
-    await replaceBinding(tenant, standing, binding);
-  }
+  const standing = await tenant.listAll(clusterRoleBindingKind);
+  const { replace, drop } = planBindings(standing, decide());
+  for (const { before, wanted } of replace) await replaceBinding(tenant, before, wanted);
+  for (const name of drop) await removeBinding(tenant, name);
+}
+
+/** What is missing or not as wanted, and the names of what is ours and stands for nothing. */
+export function planBindings(
+  standing: readonly TenantBinding[],
+  { wanted, spared }: WantedBindings,
+): { replace: { before: TenantBinding | undefined; wanted: TenantBinding }[]; drop: string[] } {
+  const find = (name: string) => standing.find((binding) => binding.metadata.name === name);
   const kept = new Set([...spared, ...wanted.map((binding) => binding.metadata.name)]);
-  for (const { metadata } of ours) {
-    if (!kept.has(metadata.name)) await removeBinding(tenant, metadata.name);
-  }
+  return {
+    replace: wanted
+      .map((binding) => ({ before: find(binding.metadata.name), wanted: binding }))
+      .filter(({ before, wanted: binding }) => before === undefined || !isSame(before, binding)),
+    drop: standing
+      .map((binding) => binding.metadata.name)
+      .filter((name) => name.startsWith(PREFIX) && !kept.has(name)),
+  };
 }
 
 /** Makes one binding. Rejects with the KubeError of the tenant's API server. */
