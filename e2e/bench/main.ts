@@ -1,7 +1,12 @@
+import { benchApi } from "./api.ts";
 import { benchCreate } from "./create.ts";
 import { benchStart } from "./start.ts";
 
-const benchmarks: Record<string, () => Promise<void>> = { start: benchStart, create: benchCreate };
+const benchmarks: Record<string, () => Promise<void>> = {
+  start: benchStart,
+  create: benchCreate,
+  api: benchApi,
+};
 
 /** `npm run bench [name ...]`: the named benchmarks, or all of them, one after another. */
 async function main(names: string[]): Promise<void> {
