@@ -60,7 +60,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
     operator: {
       ...shared,
       MARINA_METRICS_PORT: String(input.operatorPort),
-      MARINA_PLANS: JSON.stringify(plansFor(input.clusterClass)),
+      MARINA_PLANS: JSON.stringify(plansFor(input)),
       MARINA_PLATFORM_CIDRS: "127.0.0.1/32",
       // There is no kubelet to run it: the Deployment is made and stays as it is.
       MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
