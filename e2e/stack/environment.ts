@@ -19,6 +19,8 @@ export interface EnvironmentInput {
   databaseUrls: { owner: string; apiserver: string };
   clusterClass: { namespace: string; name: string };
   platformNamespace: string;
+  /** Plans that the operator is not told of. */
+  withoutPlans: readonly string[];
 }
 
 /** All tests and benchmarks of a stack send as the same three users, much faster than people do. */
@@ -31,9 +33,10 @@ const GENEROUS_RATES = {
   failed_login: PLENTY,
 };
 
-function plansFor({ namespace, name }: EnvironmentInput["clusterClass"]): object {
+function plansFor({ clusterClass: { namespace, name }, withoutPlans }: EnvironmentInput): object {
   const plan = (controlPlaneReplicas: number): object => ({ class: name, namespace, controlPlaneReplicas });
-  return { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
+  const plans = { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
+  return Object.fromEntries(Object.entries(plans).filter(([slug]) => !withoutPlans.includes(slug)));
 }
 
 /** The environment of both deployables. */
