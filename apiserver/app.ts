@@ -12,6 +12,7 @@ import { observe } from "./http/observe.ts";
 import type { Readiness } from "./http/readiness.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { findMembership } from "./members/store.ts";
+import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
@@ -42,6 +43,7 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   addMemberRoutes(router, deps);
   addOrganizationRoutes(router, deps);
   addClusterRoutes(router, deps);
+  addNetworkPolicyRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
   return app;

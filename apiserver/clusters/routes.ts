@@ -1,21 +1,21 @@
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
-import { notFound, validationFailed } from "../http/errors.ts";
+import { validationFailed } from "../http/errors.ts";
 import { isNotModified, objectTag } from "../http/etag.ts";
 import { createId } from "../http/id.ts";
 import { toPage } from "../http/page.ts";
 import { addRoute } from "../http/routes.ts";
 import { organizationNamespace } from "../organizations/store.ts";
-import { createObjectName, findCluster, listClusters, type ProjectedCluster } from "../projection/store.ts";
+import { createObjectName, listClusters, type ProjectedCluster } from "../projection/store.ts";
 import { createCluster } from "./create.ts";
+import { requireCluster } from "./live.ts";
 import { checkCreate, planCreate } from "./plan-create.ts";
-import { presentCluster, presentNetworkPolicy } from "./present-cluster.ts";
+import { presentCluster } from "./present-cluster.ts";
 import {
   clusterListQuery,
   clusterPage,
   clusterRecord,
   createClusterBody,
-  networkPolicyRecord,
   updateClusterBody,
 } from "./schema.ts";
 import { deleteCluster, readAdminKubeconfig } from "./store.ts";
@@ -35,7 +35,6 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addUpdate(router, deps, catalogue);
   addDelete(router, deps, catalogue);
   addKubeconfig(router, deps);
-  addNetworkPolicy(router, deps);
 }
 
 type Catalogue = ReturnType<typeof createCatalogueReader>;
@@ -241,40 +240,6 @@ function addKubeconfig(router: Router, deps: Deps): void {
       });
     },
   );
-}
-
-function addNetworkPolicy(router: Router, deps: Deps): void {
-  addRoute(
-    router,
-    {
-      method: "get",
-      path: `${RECORD}/network`,
-      operationId: "getNetworkPolicy",
-      tag,
-      summary: "Get the network policy of a cluster",
-      access: "network:read",
-      answers: {
-        200: {
-          description: "The policy of the public endpoint.",
-          body: networkPolicyRecord,
-          headers: ["ETag"],
-        },
-        304: { description: "Unchanged since the version in If-None-Match." },
-      },
-    },
-    async (c, { orgId, params }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
-      const etag = objectTag(cluster.object.metadata);
-      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentNetworkPolicy(cluster), 200, { ETag: etag });
-    },
-  );
-}
-
-async function requireCluster(deps: Deps, orgId: string, clusterId: string): Promise<ProjectedCluster> {
-  const cluster = await findCluster(deps.db, orgId, clusterId);
-  if (cluster === undefined) throw notFound("cluster");
-  return cluster;
 }
 
 function locationOf({ orgId, id }: ProjectedCluster): string {

@@ -1,10 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import { authorizedCIDRsSchema } from "../../shared/crd/cidr.ts";
 import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
 import { KUBERNETES_VERSION_PATTERN } from "../../shared/kubernetes-version.ts";
 import { pageQuery, pageSchema } from "../http/page.ts";
 import { createNodePoolBody } from "../node-pools/store.ts";
 import { CLUSTER_STATUSES } from "../projection/store.ts";
+import { authorizedCidrs } from "./authorized-cidrs.ts";
 
 /** The packages that are sold now; a retired one can still stand on a cluster. */
 const PLANS = ["dev", "starter", "growth", "scale"] as const;
@@ -68,7 +68,7 @@ export const createClusterBody = z
       description: "The package that the cluster is billed as; without one it is billed per resource.",
     }),
     public_endpoint: z.boolean().default(true),
-    authorized_cidrs: authorizedCIDRsSchema.optional(),
+    authorized_cidrs: authorizedCidrs.optional(),
     node_pools: z.array(createNodePoolBody).max(MAX_NODE_POOLS).optional(),
   })
   .openapi("CreateCluster", {
@@ -115,19 +115,6 @@ export const updateClusterBody = z
 
 export type UpdateClusterBody = z.output<typeof updateClusterBody>;
 
-export const networkPolicyRecord = z
-  .object({
-    cluster_id: z.guid(),
-    authorized_cidrs: z
-      .array(z.string())
-      .openapi({ description: "Empty: connections are accepted from any source." }),
-    api_server_rate_limit: z
-      .object({ max_connections_per_second: z.int().min(1), burst: z.int().min(1) })
-      .optional(),
-    updated_at: timestamp,
-  })
-  .openapi("NetworkPolicy");
-
 /** The wire names of a Cluster's settings, by their path inside `spec`. */
 export const CLUSTER_WIRE_NAMES = {
   displayName: "name",
@@ -136,4 +123,5 @@ export const CLUSTER_WIRE_NAMES = {
   publicEndpoint: "public_endpoint",
   network: "authorized_cidrs",
   "network.authorizedCIDRs": "authorized_cidrs",
+  "network.apiServerRateLimit": "api_server_rate_limit",
 } as const;

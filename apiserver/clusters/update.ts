@@ -1,19 +1,17 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import { recordAudit } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
-import { findApplyOwner, isCertainlyNotWritten, patchOnce } from "../node-pools/store.ts";
+import { isCertainlyNotWritten, patchOnce, requireUnmanaged, retryOvertaken } from "../node-pools/store.ts";
 import { type ProjectedCluster, projectSights, releaseName, reserveName } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
-import { nameTaken, projectLive, readLive } from "./live.ts";
+import { nameTaken, projectLive, readLive, requireNotDeleting } from "./live.ts";
 import { mergeUpdate } from "./merge-update.ts";
 import { CLUSTER_WIRE_NAMES, type UpdateClusterBody } from "./schema.ts";
 
-const MAX_ATTEMPTS = 5;
 const NOT_RUNNING_RETRY_SECONDS = 30;
 
 export interface ClusterUpdate {
@@ -35,22 +33,19 @@ export async function updateCluster(
   cluster: ProjectedCluster,
   update: ClusterUpdate,
 ): Promise<ProjectedCluster> {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+  return retryOvertaken("The cluster", async () => {
     const live = await readLive(deps, cluster);
     requireMatch(update.ifMatch, objectTag(live.metadata));
     const current = projectLive(live, cluster.orgId);
     const patch = requirePatch(current, update);
     update.requirePermissions(patch);
-    if (Object.keys(patch).length === 0) return current;
-    if (current.status === "deleting")
-      throw new ApiError("conflict", "The cluster is being deleted; it cannot be changed any more.");
-    requireUnmanaged(live, patch);
+    const changed = Object.keys(patch) as (keyof Patch)[];
+    if (changed.length === 0) return current;
+    requireNotDeleting(current);
+    requireUnmanaged(live.metadata.managedFields, changed, CLUSTER_WIRE_NAMES);
 
     const written = await patchReserved(deps, origin, current, live, patch);
-    if (written !== undefined) return commit(deps, origin, live, written, cluster.orgId);
-  }
-  throw new ApiError("conflict", "The cluster is being changed by others at this moment; try again.", {
-    retryAfterSeconds: 1,
+    return written === undefined ? undefined : commit(deps, origin, live, written, cluster.orgId);
   });
 }
 
@@ -69,17 +64,6 @@ function requirePatch(current: ProjectedCluster, { body, catalogue }: ClusterUpd
   );
 }
 
-function requireUnmanaged(live: Cluster, patch: Patch): void {
-  for (const field of Object.keys(patch) as (keyof Patch)[]) {
-    const owner = findApplyOwner(live.metadata.managedFields, field, MANAGER_APISERVER);
-    if (owner !== undefined)
-      throw new ApiError(
-        "managed_elsewhere",
-        `${CLUSTER_WIRE_NAMES[field]} is managed by ${owner}; change it there, or it would be set back.`,
-      );
-  }
-}
-
 async function patchReserved(
   deps: Deps,
   { requestId }: Origin,
@@ -87,7 +71,12 @@ async function patchReserved(
   live: Cluster,
   patch: Patch,
 ): Promise<Cluster | undefined> {
-  const write = () => patchOnce(deps.kube, clusterKind, live, { ...patch }, requestId, CLUSTER_WIRE_NAMES);
+  const write = () =>
+    patchOnce(deps.kube, clusterKind, live, {
+      spec: { ...patch },
+      requestId,
+      wireNames: CLUSTER_WIRE_NAMES,
+    });
   const name = patch.displayName;
   if (name === undefined) return write();
   if (!(await reserveName(deps.db, orgId, name, id))) throw await nameTaken(deps, orgId, name);

@@ -20,6 +20,7 @@ const VALID_BODIES: Record<string, Record<string, unknown>> = {
   createCluster: { name: "example", k8s_version: "1.34" },
   createNodePool: { name: "example", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 0 },
   updateCluster: { name: "example" },
+  setNetworkPolicy: { authorized_cidrs: [] },
   updateNodePool: { drain_timeout_seconds: 60 },
 };
 
