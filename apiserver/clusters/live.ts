@@ -9,6 +9,9 @@ import {
   toProjectedCluster,
 } from "../projection/store.ts";
 
+/** When a client may ask again about what it was promised with 202. */
+export const RETRY_AFTER = { "Retry-After": "10" };
+
 /** The cluster of a path, as it is projected. Throws 404. */
 export async function requireCluster(
   deps: Deps,

@@ -36,6 +36,11 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
   };
 }
 
+/** Where a cluster is in the interface. */
+export function locationOf({ orgId, id }: ProjectedCluster): string {
+  return `/api/v1/organizations/${orgId}/clusters/${id}`;
+}
+
 type Conditions = NonNullable<ProjectedCluster["object"]["status"]>["conditions"];
 
 function presentConditions(conditions: Conditions): ClusterRecord["conditions"] {

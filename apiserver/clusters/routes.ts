@@ -6,11 +6,13 @@ import { createId } from "../http/id.ts";
 import { toPage } from "../http/page.ts";
 import { addRoute } from "../http/routes.ts";
 import { organizationNamespace } from "../organizations/store.ts";
-import { createObjectName, listClusters, type ProjectedCluster } from "../projection/store.ts";
+import { createObjectName, listClusters } from "../projection/store.ts";
+import { addCatalogueRoutes } from "./catalogue-routes.ts";
 import { createCluster } from "./create.ts";
-import { requireCluster } from "./live.ts";
+import { RETRY_AFTER, requireCluster } from "./live.ts";
+import { mergeUpdate } from "./merge-update.ts";
 import { checkCreate, planCreate } from "./plan-create.ts";
-import { presentCluster } from "./present-cluster.ts";
+import { locationOf, presentCluster } from "./present-cluster.ts";
 import {
   clusterListQuery,
   clusterPage,
@@ -19,13 +21,13 @@ import {
   updateClusterBody,
 } from "./schema.ts";
 import { deleteCluster, readAdminKubeconfig } from "./store.ts";
-import { updateCluster } from "./update.ts";
-import { createCatalogueReader } from "./version-catalogue.ts";
+import { changeCluster } from "./update.ts";
+import { addUpgradeRoutes } from "./upgrade-routes.ts";
+import { type CatalogueReader, createCatalogueReader } from "./version-catalogue.ts";
 
 const tag = "Clusters";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters";
 const RECORD = `${COLLECTION}/{clusterID}`;
-const RETRY_AFTER = { "Retry-After": "10" };
 
 /** Operations on clusters. */
 export function addClusterRoutes(router: Router, deps: Deps): void {
@@ -34,12 +36,12 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addReads(router, deps, catalogue);
   addUpdate(router, deps, catalogue);
   addDelete(router, deps, catalogue);
+  addUpgradeRoutes(router, deps, catalogue);
   addKubeconfig(router, deps);
+  addCatalogueRoutes(router, deps, catalogue);
 }
 
-type Catalogue = ReturnType<typeof createCatalogueReader>;
-
-function addCreate(router: Router, deps: Deps, catalogue: Catalogue): void {
+function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -92,7 +94,7 @@ function addCreate(router: Router, deps: Deps, catalogue: Catalogue): void {
   );
 }
 
-function addReads(router: Router, deps: Deps, catalogue: Catalogue): void {
+function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -138,7 +140,7 @@ function addReads(router: Router, deps: Deps, catalogue: Catalogue): void {
   );
 }
 
-function addUpdate(router: Router, deps: Deps, catalogue: Catalogue): void {
+function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -167,10 +169,10 @@ function addUpdate(router: Router, deps: Deps, catalogue: Catalogue): void {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
-      const updated = await updateCluster(deps, origin, cluster, {
-        body,
-        catalogue: versions,
+      const updated = await changeCluster(deps, origin, cluster, {
+        action: "cluster.update",
         ifMatch: c.req.header("if-match"),
+        decide: (current) => mergeUpdate(current, body, versions),
         requirePermissions(patch) {
           if (patch.displayName !== undefined) requirePermission("clusters:update");
           if (patch.version !== undefined) requirePermission("clusters:upgrade");
@@ -181,7 +183,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: Catalogue): void {
   );
 }
 
-function addDelete(router: Router, deps: Deps, catalogue: Catalogue): void {
+function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -240,8 +242,4 @@ function addKubeconfig(router: Router, deps: Deps): void {
       });
     },
   );
-}
-
-function locationOf({ orgId, id }: ProjectedCluster): string {
-  return `/api/v1/organizations/${orgId}/clusters/${id}`;
 }

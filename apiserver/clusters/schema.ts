@@ -7,7 +7,7 @@ import { CLUSTER_STATUSES } from "../projection/store.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 
 /** The packages that are sold now; a retired one can still stand on a cluster. */
-const PLANS = ["dev", "starter", "growth", "scale"] as const;
+export const PLANS = ["dev", "starter", "growth", "scale"] as const;
 const MAX_NODE_POOLS = 50;
 const timestamp = z.iso.datetime();
 const counters = z.object({ total: z.int(), ready: z.int() });
@@ -114,6 +114,26 @@ export const updateClusterBody = z
   .openapi("UpdateCluster");
 
 export type UpdateClusterBody = z.output<typeof updateClusterBody>;
+
+export const upgradeBody = z
+  .strictObject({
+    target_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).openapi({
+      description: "MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.",
+    }),
+  })
+  .openapi("UpgradeCluster", { example: { target_version: "1.35" } });
+
+export const upgradeAccepted = z
+  .object({
+    cluster: clusterRecord,
+    workers_total: z.int().openapi({ description: "Node pools of the cluster." }),
+    workers_patched: z.int().openapi({ description: "Node pools that follow." }),
+    workers_pending: z.int().optional().openapi({
+      description: "Node pools that cannot take the version now; they follow as soon as they can.",
+    }),
+    workers_error: z.string().optional().openapi({ description: "Why, in words, by node pool." }),
+  })
+  .openapi("UpgradeAccepted");
 
 /** The wire names of a Cluster's settings, by their path inside `spec`. */
 export const CLUSTER_WIRE_NAMES = {
