@@ -20,6 +20,7 @@ const VALID_BODIES: Record<string, Record<string, unknown>> = {
   createCluster: { name: "example", k8s_version: "1.34" },
   createNodePool: { name: "example", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 0 },
   updateCluster: { name: "example" },
+  upgradeCluster: { target_version: "1.35" },
   setNetworkPolicy: { authorized_cidrs: [] },
   updateNodePool: { drain_timeout_seconds: 60 },
 };
@@ -109,7 +110,7 @@ describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { met
 
 describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
   test("a malformed id is 400", async () => {
-    const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
+    const last = /.*\{(.+?ID)\}/.exec(path)?.[1] ?? "";
     expect(await api.request(method, fill(path, { [last]: "nope" }))).toMatchObject(
       errorAnswer(400, "bad_request"),
     );

@@ -1,21 +1,19 @@
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { type AuditEntry, recordAudit } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
-import { ApiError, notFound, validationFailed } from "../http/errors.ts";
+import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
 import {
   isNameInFlight,
   type ProjectedCluster,
   type ProjectedNodePool,
-  projectSights,
   releaseName,
   reserveName,
-  toProjectedNodePool,
 } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { requireUnmanaged } from "./field-owner.ts";
 import { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
+import { commit, project, readLive } from "./live.ts";
 import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
 import { WIRE_NAMES } from "./wire-names.ts";
@@ -117,13 +115,6 @@ export function asDeleting<T extends { metadata: object }>(object: T, now: Date)
   return { ...object, metadata: { ...object.metadata, deletionTimestamp: now.toISOString() } };
 }
 
-async function readLive(deps: Deps, pool: ProjectedNodePool): Promise<NodePool> {
-  const live = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
-  if (live?.metadata.uid === pool.uid) return live;
-  await deps.db.transaction((tx) => projectSights(tx, [{ object: pool, gone: true }]));
-  throw notFound("node pool");
-}
-
 function toCurrent(pool: ProjectedNodePool, live: NodePool) {
   return {
     name: live.spec.displayName ?? live.metadata.name,
@@ -157,34 +148,6 @@ async function patchReserved(
       await releaseName(deps.db, pool.clusterId, name, pool.id);
     throw error;
   }
-}
-
-/** Audit row and projection in one transaction: what the answer says, every replica says from then on. */
-async function commit(
-  deps: Deps,
-  origin: Origin,
-  cluster: ProjectedCluster,
-  object: NodePool,
-  audit: Pick<AuditEntry, "action" | "before" | "after">,
-  gone = false,
-): Promise<ProjectedNodePool> {
-  const projected = project(object, cluster);
-  await deps.db.transaction(async (tx) => {
-    await recordAudit(tx, origin, {
-      ...audit,
-      orgId: cluster.orgId,
-      target: { kind: "node_pool", id: projected.id },
-      result: "done",
-    });
-    await projectSights(tx, [{ object: projected, gone }]);
-  });
-  return projected;
-}
-
-function project(object: NodePool, cluster: ProjectedCluster): ProjectedNodePool {
-  const projected = toProjectedNodePool(object, cluster.orgId, cluster.id);
-  if (projected === undefined) throw new Error(`node pool ${object.metadata.name} has lost its id`);
-  return projected;
 }
 
 async function nameTaken(deps: Deps, clusterId: string, name: string): Promise<ApiError> {
