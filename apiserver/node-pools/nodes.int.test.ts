@@ -83,7 +83,7 @@ describe("replacing a node", () => {
     const answer = await waitFor("the request to be taken", async () => {
       await reportMachines();
       const taken = await api.request("POST", `${nodes}/node-1/replace`);
-      return taken.status === 202 && taken;
+      return taken.status === 202 ? taken : undefined;
     });
     expect(answer.headers.get("location")).toBe(nodes);
     expect(answer.body).toMatchObject({ node_pool_id: poolId, name: "node-1", replacing: true });
