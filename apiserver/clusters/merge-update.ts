@@ -6,9 +6,16 @@ import { wantedVersionOf, withoutPrefix } from "./present-cluster.ts";
 import type { UpdateClusterBody } from "./schema.ts";
 import { findClusterStep } from "./upgrade-step.ts";
 
+/** The settings of a cluster that REST may change, apart from its network policy. */
+export interface ClusterPatch {
+  displayName?: string;
+  version?: string;
+  credentialsGeneration?: number;
+}
+
 export type ClusterMerge =
   /** `patch` is the merge patch of `spec`; empty when the body asks for what is there. */
-  | { outcome: "patch"; patch: { displayName?: string; version?: string } }
+  | { outcome: "patch"; patch: ClusterPatch }
   | { outcome: "invalid"; details: [ErrorDetail, ...ErrorDetail[]] }
   /** A new version was asked for, and the cluster does not run. */
   | { outcome: "not_running" };

@@ -9,6 +9,7 @@ import { organizationNamespace } from "../organizations/store.ts";
 import { createObjectName, listClusters } from "../projection/store.ts";
 import { addCatalogueRoutes } from "./catalogue-routes.ts";
 import { createCluster } from "./create.ts";
+import { addCredentialsRoutes } from "./credentials-routes.ts";
 import { RETRY_AFTER, requireCluster } from "./live.ts";
 import { mergeUpdate } from "./merge-update.ts";
 import { checkCreate, planCreate } from "./plan-create.ts";
@@ -38,6 +39,7 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addDelete(router, deps, catalogue);
   addUpgradeRoutes(router, deps, catalogue);
   addKubeconfig(router, deps);
+  addCredentialsRoutes(router, deps, catalogue);
   addCatalogueRoutes(router, deps, catalogue);
 }
 

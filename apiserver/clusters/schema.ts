@@ -141,6 +141,7 @@ export const CLUSTER_WIRE_NAMES = {
   version: "k8s_version",
   plan: "plan",
   publicEndpoint: "public_endpoint",
+  credentialsGeneration: "credentials",
   network: "authorized_cidrs",
   "network.authorizedCIDRs": "authorized_cidrs",
   "network.apiServerRateLimit": "api_server_rate_limit",

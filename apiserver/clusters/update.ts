@@ -8,16 +8,14 @@ import { isCertainlyNotWritten, patchOnce, requireUnmanaged, retryOvertaken } fr
 import { type ProjectedCluster, projectSights, releaseName, reserveName } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { nameTaken, projectLive, readLive, requireNotDeleting } from "./live.ts";
-import type { ClusterMerge } from "./merge-update.ts";
+import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
 import { CLUSTER_WIRE_NAMES } from "./schema.ts";
 
 const NOT_RUNNING_RETRY_SECONDS = 30;
 
-export type ClusterPatch = { displayName?: string; version?: string };
-
 export interface ClusterChange {
   /** What the audit row calls it. */
-  action: "cluster.update" | "cluster.upgrade";
+  action: "cluster.update" | "cluster.upgrade" | "cluster.rotate_credentials";
   ifMatch: string | undefined;
   /** What has to change, by the rules, of the cluster as it is in this very moment. */
   decide(current: ProjectedCluster): ClusterMerge;
