@@ -37,7 +37,7 @@ beforeAll(async () => {
     body: { ...VALID_BODIES.createCluster, node_pools: [VALID_BODIES.createNodePool] },
   });
   const pools = await api.request("GET", `${clusters}/${cluster.body.id}/nodepools`);
-  ids = { orgID, clusterID: cluster.body.id, poolID: pools.body.items[0].id };
+  ids = { orgID, clusterID: cluster.body.id, poolID: pools.body.items[0].id, name: "node-1" };
 });
 
 afterAll(async () => {
