@@ -13,7 +13,7 @@ export function createRegistry(): Registry {
 
 export interface KubeMetrics extends ReflectorMetrics {
   /** For the transport's `onRequest`. */
-  onRequest(info: RequestInfo): void;
+  onRequest: (info: RequestInfo) => void;
 }
 
 /**

@@ -4,9 +4,9 @@ import type { ControllerMetrics } from "./controller.ts";
 export interface RuntimeMetrics {
   controller: ControllerMetrics;
   /** For the leader election's `onLeader`. */
-  onLeader(leads: boolean): void;
+  onLeader: (leads: boolean) => void;
   /** For the recorder's `onEvent`. */
-  onEvent(result: "written" | "failed" | "dropped"): void;
+  onEvent: (result: "written" | "failed" | "dropped") => void;
 }
 
 /**

@@ -1,11 +1,13 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterAccessDefinition } from "./definitions.ts";
 import {
+  answersTo,
+  answersToNames,
+  bothAnswer,
   boundCases,
   clusterAccessSpec,
-  expectNameRules,
-  expectSameAnswer,
   long,
+  nameAnswers,
   openTestApi,
   type SpecCase,
   type TestApi,
@@ -40,8 +42,11 @@ const clusterAccessCases: SpecCase[] = [
 ];
 
 describe("a ClusterAccess with", () => {
-  test.each(clusterAccessCases)("$title", (one) => expectSameAnswer(api, clusterAccessDefinition, one));
+  test.each(clusterAccessCases)("$title", async ({ spec, refused }) => {
+    expect(await answersTo(api, clusterAccessDefinition, spec)).toEqual(bothAnswer(refused));
+  });
 });
 
-test("the name of a ClusterAccess has at most 40 characters and no dot", () =>
-  expectNameRules(api, clusterAccessDefinition, clusterAccessSpec));
+test("the name of a ClusterAccess has at most 40 characters and no dot", async () => {
+  expect(await answersToNames(api, clusterAccessDefinition, clusterAccessSpec)).toEqual(nameAnswers);
+});

@@ -1,12 +1,14 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterDefinition } from "./definitions.ts";
 import {
+  answersTo,
+  answersToNames,
+  bothAnswer,
   boundCases,
   clusterSpec,
-  expectNameRules,
-  expectSameAnswer,
   list,
   long,
+  nameAnswers,
   openTestApi,
   type SpecCase,
   type TestApi,
@@ -158,10 +160,11 @@ const networkCases: SpecCase[] = [
 ];
 
 describe("a Cluster with", () => {
-  test.each([...clusterCases, ...networkCases])("$title", (one) =>
-    expectSameAnswer(api, clusterDefinition, one),
-  );
+  test.each([...clusterCases, ...networkCases])("$title", async ({ spec, refused }) => {
+    expect(await answersTo(api, clusterDefinition, spec)).toEqual(bothAnswer(refused));
+  });
 });
 
-test("the name of a Cluster has at most 40 characters and no dot", () =>
-  expectNameRules(api, clusterDefinition, clusterSpec));
+test("the name of a Cluster has at most 40 characters and no dot", async () => {
+  expect(await answersToNames(api, clusterDefinition, clusterSpec)).toEqual(nameAnswers);
+});

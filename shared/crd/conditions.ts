@@ -102,6 +102,6 @@ export function clipStatusMessage(message: string): string {
 }
 
 function clip(message: string, maxLength: number): string {
-  const points = [...message];
+  const points = Array.from(message);
   return points.length <= maxLength ? message : `${points.slice(0, maxLength - 1).join("")}…`;
 }

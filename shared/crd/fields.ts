@@ -13,7 +13,7 @@ export function text(minLength: number, maxLength: number, description: string) 
   return z
     .string()
     .superRefine((value, context) => {
-      const length = [...value].length;
+      const length = Array.from(value).length;
       if (length < minLength) {
         const message = `must have at least ${minLength} characters`;
         context.addIssue({ code: "custom", message, params: { code: "too_short" } });

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodePoolDefinition } from "./definitions.ts";
 import {
-  expectSameAnswer,
+  answersTo,
+  bothAnswer,
   list,
   long,
   nodePoolSpec,
@@ -118,5 +119,7 @@ const nodeMetadataCases: SpecCase[] = [
 ];
 
 describe("a NodePool with", () => {
-  test.each(nodeMetadataCases)("$title", (one) => expectSameAnswer(api, nodePoolDefinition, one));
+  test.each(nodeMetadataCases)("$title", async ({ spec, refused }) => {
+    expect(await answersTo(api, nodePoolDefinition, spec)).toEqual(bothAnswer(refused));
+  });
 });

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodePoolDefinition } from "./definitions.ts";
 import {
+  answersTo,
+  answersToNames,
+  bothAnswer,
   boundCases,
-  expectNameRules,
-  expectSameAnswer,
   long,
+  nameAnswers,
   nodePoolSpec,
   openTestApi,
   type SpecCase,
@@ -128,10 +130,11 @@ const totalCases: SpecCase[] = [
 ];
 
 describe("a NodePool with", () => {
-  test.each([...nodePoolCases, ...totalCases])("$title", (one) =>
-    expectSameAnswer(api, nodePoolDefinition, one),
-  );
+  test.each([...nodePoolCases, ...totalCases])("$title", async ({ spec, refused }) => {
+    expect(await answersTo(api, nodePoolDefinition, spec)).toEqual(bothAnswer(refused));
+  });
 });
 
-test("the name of a NodePool has at most 40 characters and no dot", () =>
-  expectNameRules(api, nodePoolDefinition, nodePoolSpec));
+test("the name of a NodePool has at most 40 characters and no dot", async () => {
+  expect(await answersToNames(api, nodePoolDefinition, nodePoolSpec)).toEqual(nameAnswers);
+});

@@ -10,7 +10,7 @@ import type {
 import { defineKind, type KubeObject } from "./kind.ts";
 
 /** A client-node model as JSON has it: timestamps are strings, the type and object metadata are present. */
-type OnWire<Model> = KubeObject & { [K in Exclude<keyof Model, keyof KubeObject>]: JsonOf<Model[K]> };
+type OnWire<Model> = KubeObject & JsonOf<Omit<Model, keyof KubeObject>>;
 type JsonOf<Value> = Value extends Date
   ? string
   : Value extends (infer Item)[]

@@ -39,7 +39,7 @@ export function objectPath(
   kind: Kind<unknown>,
   namespace: string | undefined,
   name: string,
-  subresource?: string | undefined,
+  subresource?: string,
 ): string {
   if (!name) throw new TypeError(`a ${kind.kind} needs a name`);
   const path = `${collectionPath(kind, namespace, true)}/${encodeURIComponent(name)}`;

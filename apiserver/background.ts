@@ -1,0 +1,27 @@
+import type { Deps } from "./deps.ts";
+import { purgeIdempotencyKeys } from "./http/idempotency.ts";
+import type { Readiness } from "./http/readiness.ts";
+import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
+import { namespaceJobs } from "./organizations/store.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** Starts the loops that this process has by its roles. Resolves when all have ended after `signal`. */
+export async function startBackground(deps: Deps, _readiness: Readiness, signal: AbortSignal): Promise<void> {
+  const { sql, log } = deps;
+  const loops: Promise<void>[] = [];
+  if (deps.config.roles.includes("projector")) {
+    loops.push(runPeriodically({ sql, log, signal }, [...namespaceJobs(deps), purgeJob(deps)]));
+  }
+  await Promise.all(loops);
+}
+
+function purgeJob(deps: Deps): PeriodicJob {
+  return {
+    name: "purge-idempotency-keys",
+    everyMs: HOUR_MS,
+    async run() {
+      await purgeIdempotencyKeys(deps.db);
+    },
+  };
+}

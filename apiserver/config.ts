@@ -1,0 +1,99 @@
+import { z } from "zod";
+
+const issuerSchema = z.strictObject({
+  issuer: z.url(),
+  audience: z.string().min(1),
+  /** Where the issuer publishes its keys; without it, as its discovery document says. */
+  jwksUrl: z.url().optional(),
+  /** Path of the realm roles in a token. */
+  rolePath: z.string().min(1).default("realm_access.roles"),
+  /** Realm roles count only from such an issuer. */
+  admin: z.boolean().default(false),
+  /** A verified address from such an issuer binds invitations. */
+  trustEmail: z.boolean().default(false),
+  types: z.array(z.string().min(1)).min(1).default(["JWT", "at+jwt"]),
+});
+
+export type IssuerConfig = z.output<typeof issuerSchema>;
+
+const PROCESS_ROLES = ["api", "projector", "harvester"] as const;
+export type ProcessRole = (typeof PROCESS_ROLES)[number];
+
+const environmentSchema = z.object({
+  KUBECONFIG: z.string().optional(),
+  MARINA_LISTEN_ADDRESS: z.string().min(1).default("0.0.0.0"),
+  MARINA_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+  MARINA_PUBLIC_URL: z.url(),
+  MARINA_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  MARINA_OIDC_ISSUERS: jsonText(z.array(issuerSchema).min(1)),
+  MARINA_PLATFORM_NAMESPACE: z.string().min(1).default("marina-system"),
+  MARINA_ROLES: z
+    .string()
+    .default(PROCESS_ROLES.join(","))
+    .transform((text) => text.split(",").map((role) => role.trim()))
+    .pipe(z.array(z.enum(PROCESS_ROLES)).min(1)),
+  MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
+});
+
+export interface Config {
+  listenAddress: string;
+  port: number;
+  publicUrl: string;
+  databaseUrl: string;
+  /** Absent in a Pod: then its ServiceAccount is used. */
+  kubeconfigPath: string | undefined;
+  issuers: readonly IssuerConfig[];
+  platformNamespace: string;
+  roles: readonly ProcessRole[];
+  logLevel: string;
+}
+
+/** The configuration is wrong; the message lists every fault, one per line, by variable. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** Reads the configuration from environment variables. Throws ConfigError with all faults at once. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const parsed = environmentSchema.safeParse(environment);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+    throw new ConfigError(`The configuration is wrong:\n${faults.join("\n")}`);
+  }
+  const env = parsed.data;
+  return {
+    listenAddress: env.MARINA_LISTEN_ADDRESS,
+    port: env.MARINA_PORT,
+    publicUrl: env.MARINA_PUBLIC_URL.replace(/\/$/, ""),
+    databaseUrl: env.MARINA_DATABASE_URL,
+    kubeconfigPath: env.KUBECONFIG,
+    issuers: env.MARINA_OIDC_ISSUERS,
+    platformNamespace: env.MARINA_PLATFORM_NAMESPACE,
+    roles: env.MARINA_ROLES,
+    logLevel: env.MARINA_LOG_LEVEL,
+  };
+}
+
+/** The database alone, for the migration program. Throws ConfigError when it is not set. */
+export function readDatabaseUrl(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): string {
+  const parsed = environmentSchema.pick({ MARINA_DATABASE_URL: true }).safeParse(environment);
+  if (!parsed.success)
+    throw new ConfigError("MARINA_DATABASE_URL must be the address of a Postgres database.");
+  return parsed.data.MARINA_DATABASE_URL;
+}
+
+function jsonText<T extends z.ZodType>(schema: T) {
+  return z
+    .string()
+    .transform((text, context) => {
+      try {
+        return JSON.parse(text) as unknown;
+      } catch {
+        context.addIssue({ code: "custom", message: "is not valid JSON" });
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
+}

@@ -1,0 +1,65 @@
+import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
+import postgres from "postgres";
+
+export type Sql = postgres.Sql;
+export type Database = PostgresJsDatabase;
+/** A transaction of Database, or the database itself. */
+export type Queryable = Pick<Database, "select" | "insert" | "update" | "delete" | "execute">;
+
+/** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_SECONDS = 5;
+/** Between two attempts to connect: short and constant, so that the service is back as soon as Postgres is. */
+const RECONNECT_SECONDS = 0.25;
+
+export interface DatabaseClients {
+  db: Database;
+  sql: Sql;
+  /** Lets running queries end for at most 5 s, then closes both pools. */
+  close(): Promise<void>;
+}
+
+/**
+ * Two pools, opened at the first query: one for Drizzle, one for plain SQL. They are apart because drizzle() changes
+ * the parsers of the client it is given, and because a slow query holds up the ones pipelined behind it.
+ */
+export function connectDatabase(databaseUrl: string, options: { poolSize?: number } = {}): DatabaseClients {
+  const shared = {
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    backoff: () => RECONNECT_SECONDS,
+    keep_alive: 30,
+    onnotice: () => undefined,
+  };
+  const queries = postgres(databaseUrl, {
+    ...shared,
+    max: options.poolSize ?? 10,
+    connection: { application_name: "marina-apiserver", statement_timeout: STATEMENT_TIMEOUT_MS },
+  });
+  const sql = postgres(databaseUrl, {
+    ...shared,
+    max: 4,
+    connection: { application_name: "marina-apiserver-jobs", statement_timeout: 0 },
+  });
+  return {
+    db: drizzle(queries),
+    sql,
+    async close() {
+      await Promise.all([queries.end({ timeout: 5 }), sql.end({ timeout: 5 })]);
+    },
+  };
+}
+
+/**
+ * A query that is built and prepared once per database: `const find = prepareOnce((db) => db.select()….prepare("find"))`,
+ * then `find(db).execute({...})`. Building a query anew costs about four times the query itself.
+ */
+export function prepareOnce<T>(prepare: (db: Database) => T): (db: Database) => T {
+  const prepared = new WeakMap<Database, T>();
+  return (db) => {
+    const known = prepared.get(db);
+    if (known !== undefined) return known;
+    const made = prepare(db);
+    prepared.set(db, made);
+    return made;
+  };
+}

@@ -1,0 +1,8 @@
+import { defineConfig } from "drizzle-kit";
+
+// biome-ignore lint/style/noDefaultExport: drizzle-kit reads the default export.
+export default defineConfig({
+  dialect: "postgresql",
+  schema: "./apiserver/db/schema.ts",
+  out: "./apiserver/db/migrations",
+});

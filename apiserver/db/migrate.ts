@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { drizzle } from "drizzle-orm/postgres-js";
+import { migrate as runMigrations } from "drizzle-orm/postgres-js/migrator";
+import postgres from "postgres";
+import { z } from "zod";
+import { readDatabaseUrl } from "../config.ts";
+
+const LOCK_NAME = "marina:migrate";
+const journalSchema = z.object({
+  entries: z.array(z.object({ idx: z.number(), tag: z.string(), when: z.number() })).min(1),
+});
+
+export type JournalEntry = z.output<typeof journalSchema>["entries"][number];
+
+/** Where the migrations are: beside this file, in the source tree and beside the bundle alike. */
+export function migrationsFolder(): string {
+  return join(dirname(fileURLToPath(import.meta.url)), "migrations");
+}
+
+/** The migrations in their order, as drizzle-kit wrote them down. */
+export function readJournal(folder = migrationsFolder()): JournalEntry[] {
+  return journalSchema.parse(JSON.parse(readFileSync(join(folder, "meta", "_journal.json"), "utf8"))).entries;
+}
+
+/**
+ * The first fault of a journal: the migrator compares only with the newest one applied, so a migration that is dated
+ * before another would be skipped in silence.
+ */
+export function findJournalFault(entries: readonly JournalEntry[]): string | undefined {
+  for (const [index, entry] of entries.entries()) {
+    const previous = entries[index - 1];
+    if (entry.idx !== index) return `${entry.tag} has the number ${entry.idx} instead of ${index}`;
+    if (previous !== undefined && entry.when <= previous.when) {
+      return `${entry.tag} is dated before ${previous.tag}, and would never run where that one has`;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Brings the database to the newest schema. Safe to start many times at once: one runs, the others wait for it.
+ * Throws when the journal is out of order, and when the database holds other migrations than this folder.
+ */
+export async function migrate(databaseUrl: string, folder = migrationsFolder()): Promise<void> {
+  const entries = readJournal(folder);
+  const fault = findJournalFault(entries);
+  if (fault !== undefined) throw new Error(fault);
+  const client = postgres(databaseUrl, { max: 1, onnotice: () => undefined, connect_timeout: 10 });
+  try {
+    await client`select pg_advisory_lock(hashtextextended(${LOCK_NAME}, 0))`;
+    await runMigrations(drizzle(client), { migrationsFolder: folder });
+    await requireAllApplied(client, entries, folder);
+  } finally {
+    await client.end({ timeout: 5 });
+  }
+}
+
+async function requireAllApplied(client: postgres.Sql, entries: readonly JournalEntry[], folder: string) {
+  const rows = await client<{ hash: string }[]>`select hash from drizzle.__drizzle_migrations`;
+  const applied = new Set(rows.map((row) => row.hash));
+  for (const entry of entries) {
+    const file = readFileSync(join(folder, `${entry.tag}.sql`), "utf8");
+    if (!applied.has(createHash("sha256").update(file).digest("hex"))) {
+      throw new Error(`The database does not hold migration ${entry.tag} as it is written here.`);
+    }
+  }
+}
+
+if (import.meta.main) {
+  await migrate(readDatabaseUrl());
+  process.stdout.write("The database has the newest schema.\n");
+}

@@ -1,0 +1,24 @@
+import type { KubeClient } from "../shared/kube/client.ts";
+import type { Logger } from "../shared/log.ts";
+import type { KubeMetrics, Registry } from "../shared/metrics.ts";
+import type { Config } from "./config.ts";
+import type { Database, Sql } from "./db/client.ts";
+
+/** All that a slice works with; made once in main.ts and passed in. */
+export interface Deps {
+  config: Config;
+  log: Logger;
+  /** The current time. */
+  now: () => Date;
+  /** Drizzle over its own pool, for requests. */
+  db: Database;
+  /** A second pool of plain tagged queries: advisory locks, LISTEN, slow jobs. */
+  sql: Sql;
+  kube: KubeClient;
+  /** Where every figure of /metrics is registered. */
+  metrics: Registry;
+  /** For the reflectors. */
+  kubeMetrics: KubeMetrics;
+  /** Aborts when this process begins to drain: streams end, and clients come back elsewhere. */
+  draining: AbortSignal;
+}

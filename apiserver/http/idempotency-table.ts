@@ -1,0 +1,29 @@
+import { index, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
+
+/** One row per keyed request. The first attempt fixes id and object name; every later one adopts them. */
+export const idempotencyKeys = pgTable(
+  "idempotency_keys",
+  {
+    scope: text().notNull(),
+    key: text().notNull(),
+    bodyHash: text("body_hash").notNull(),
+    id: uuid().notNull(),
+    objectName: text("object_name"),
+    leaseExpiresAt: timestamp("lease_expires_at", {
+      withTimezone: true,
+      mode: "date",
+      precision: 3,
+    }).notNull(),
+    /** Null until the request has an outcome that is kept. */
+    status: integer(),
+    headers: jsonb().$type<Record<string, string>>(),
+    body: text(),
+    createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 })
+      .notNull()
+      .defaultNow(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.scope, table.key] }),
+    index("idempotency_keys_created_at").on(table.createdAt),
+  ],
+);

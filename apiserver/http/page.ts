@@ -1,0 +1,66 @@
+import { z } from "@hono/zod-openapi";
+import { idSchema } from "./validate.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 100;
+
+/**
+ * Query of every list: `cursor` (the last id of the page before) and `limit`. Extend it by `.extend({...})`;
+ * an unknown key is refused. `limit` is digits only: a number coercion would take "" as 0 and "1e1" as 10.
+ */
+export const pageQuery = z.strictObject({
+  cursor: idSchema.optional().openapi({
+    description: "The next_cursor of the page before.",
+    example: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+  }),
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/)
+    .transform(Number)
+    .pipe(z.int().min(1).max(MAX_LIMIT))
+    .default(DEFAULT_LIMIT)
+    .openapi({
+      type: "integer",
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      default: DEFAULT_LIMIT,
+      description: "Items per page.",
+    }),
+});
+
+export interface PageRequest {
+  cursor?: string | undefined;
+  limit: number;
+}
+
+export interface Page<T> {
+  items: T[];
+  next_cursor: string | null;
+}
+
+/** The wire form of a page of `item`; `name` is its component name in the OpenAPI document. */
+export function pageSchema<T extends z.ZodType>(item: T, name: string) {
+  return z
+    .object({
+      items: z.array(item),
+      next_cursor: z.guid().nullable().openapi({ description: "Pass it as cursor; null at the end." }),
+    })
+    .openapi(name);
+}
+
+/**
+ * Cuts `rows` (read with `limit + 1`, in the order of their id) to one page and presents each.
+ * The cursor is the id of the last row, so a page stays stable under inserts and deletes.
+ */
+export function toPage<Row extends { id: string }, Item>(
+  rows: readonly Row[],
+  limit: number,
+  present: (row: Row) => Item,
+): Page<Item> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    items: shown.map(present),
+    next_cursor: rows.length > limit && last !== undefined ? last.id : null,
+  };
+}

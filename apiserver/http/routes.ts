@@ -1,0 +1,119 @@
+import { z } from "@hono/zod-openapi";
+import { zValidator } from "@hono/zod-validator";
+import type { Context, MiddlewareHandler } from "hono";
+import { readJsonBody } from "./body.ts";
+import type { CallFor, OrganizationCall } from "./call.ts";
+import type { HttpEnv, Router } from "./env.ts";
+import { ApiError } from "./errors.ts";
+import { type Access, admit, requireAnyPermission } from "./guard.ts";
+import { runOnce } from "./once.ts";
+import { documentOperation } from "./openapi.ts";
+import type { AnswerOf, Operation, PathParams } from "./operation.ts";
+import { type Origin, principalKey } from "./principal.ts";
+import { findSourceAddress } from "./source-address.ts";
+import { idSchema, invalidRequest } from "./validate.ts";
+
+/**
+ * Adds one operation: to the router and to the OpenAPI document. Before the handler runs, in this order: credential
+ * (401), organization id (400), membership (404), permission (403), other path parameters and the query (400). The
+ * handler then finds the parents in the path (404), and reads the body by `call.readBody()` (415, 413, 400, 422).
+ */
+export function addRoute<
+  const P extends string,
+  const A extends Access,
+  const R extends Operation["answers"],
+  Q extends z.ZodType = z.ZodObject<Record<never, never>>,
+  B extends z.ZodType = z.ZodUndefined,
+>(
+  router: Router,
+  operation: Operation<P, A, Q, B, R>,
+  handle: (
+    c: Context<HttpEnv>,
+    call: CallFor<A, PathParams<P>, z.output<Q>, z.output<B>>,
+  ) => Promise<AnswerOf<R>>,
+): void {
+  documentOperation(router.app.openAPIRegistry, operation);
+  // The call is made of what the very schemas in the type of the handler let through.
+  const run = async (c: Context<HttpEnv>): Promise<Response> =>
+    handle(c, createCall(router, operation, c) as never);
+  router.app.on(
+    operation.method.toUpperCase(),
+    [operation.path.replaceAll(/\{(.+?)\}/g, ":$1")],
+    enter(router, operation),
+    validate("param", paramsSchema(operation)),
+    validate("query", operation.query ?? z.strictObject({})),
+    run,
+  );
+}
+
+function validate(target: "param" | "query", schema: z.ZodType): MiddlewareHandler<HttpEnv> {
+  const where = target === "param" ? "path" : "query";
+  return zValidator(target, schema, (result) => {
+    if (!result.success) throw invalidRequest(where, result.error.issues, result.data);
+  });
+}
+
+function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    c.set("route", operation.path);
+    if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
+    const visitor = await admit(router.access, operation.access, {
+      authorization: c.req.header("authorization"),
+      orgId: c.req.param("orgID"),
+    });
+    c.set("visitor", visitor);
+    await next();
+  };
+}
+
+function paramsSchema(operation: Operation): z.ZodType {
+  const names = [...operation.path.matchAll(/\{(.+?)\}/g)].map((match) => match[1] ?? "");
+  return z.strictObject(
+    Object.fromEntries(names.map((name) => [name, operation.params?.[name] ?? idSchema])),
+  );
+}
+
+function createCall(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv, string, { in: object; out: { param: unknown; query: unknown } }>,
+) {
+  const { principal, membership } = c.var.visitor;
+  const shared = {
+    requestId: c.var.requestId,
+    params: c.req.valid("param"),
+    query: c.req.valid("query"),
+  };
+  let bodyText = "";
+  const readBody = async () => {
+    if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
+    const { value, text } = await readJsonBody(c, operation.body);
+    bodyText = text;
+    return value;
+  };
+  if (principal === undefined) return { ...shared, readBody };
+  const origin: Origin = { principal, requestId: c.var.requestId, sourceAddress: findSourceAddress(c) };
+  const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) =>
+    runOnce(
+      c,
+      router.idempotency,
+      {
+        scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}`,
+        key: c.req.header("idempotency-key"),
+        bodyText,
+      },
+      options,
+      run,
+    );
+  if (membership === undefined) return { ...shared, readBody, origin, once };
+  return {
+    ...shared,
+    readBody,
+    origin,
+    once,
+    orgId: membership.orgId,
+    membership,
+    requirePermission: (permission: Parameters<typeof requireAnyPermission>[1][number]) =>
+      requireAnyPermission(membership, [permission]),
+  };
+}

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "../../shared/log.ts";
+
+const RETRY_MS = 2_000;
+
+export interface BatchQueueOptions<Work> {
+  name: string;
+  batchSize: number;
+  /** Work with the key of waiting work replaces it. */
+  keyOf(work: Work): string;
+  /** Must bear being given the same work twice. */
+  run(batch: readonly Work[]): Promise<void>;
+  log: Logger;
+  signal: AbortSignal;
+}
+
+export interface BatchQueue<Work> {
+  add(work: Work): void;
+  /** Resolves when nothing waits and nothing runs, or the queue has stopped. */
+  idle(): Promise<void>;
+  /** Resolves when the signal has aborted and the running batch has ended. */
+  stopped: Promise<void>;
+}
+
+/**
+ * Runs work in batches, one after the other, in the order in which its keys were first added. When a batch fails,
+ * each of its works is run alone; what fails even so waits 2 s and is tried again, unless newer work took its place.
+ */
+export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQueue<Work> {
+  const waiting = new Map<string, Work>();
+  let retrying = 0;
+  let running = false;
+  let wake = () => {};
+  const idlers = new Set<() => void>();
+
+  function settleIdlers(): void {
+    if (!options.signal.aborted && (waiting.size > 0 || running || retrying > 0)) return;
+    for (const resolve of idlers) resolve();
+    idlers.clear();
+  }
+
+  function add(work: Work): void {
+    waiting.set(options.keyOf(work), work);
+    wake();
+  }
+
+  function addLater(work: Work): void {
+    retrying++;
+    void sleep(RETRY_MS, undefined, { signal: options.signal })
+      .then(
+        () => {
+          if (!waiting.has(options.keyOf(work))) add(work);
+        },
+        () => undefined,
+      )
+      .finally(() => {
+        retrying--;
+        settleIdlers();
+      });
+  }
+
+  async function runBatch(batch: readonly Work[]): Promise<void> {
+    try {
+      await options.run(batch);
+    } catch (error) {
+      if (batch.length > 1) {
+        for (const work of batch) await runBatch([work]);
+        return;
+      }
+      const message = error instanceof Error ? error.message.slice(0, 300) : String(error);
+      options.log.warn(
+        { queue: options.name, work: batch.map(options.keyOf), message },
+        "work failed; once more soon",
+      );
+      for (const work of batch) addLater(work);
+    }
+  }
+
+  async function loop(): Promise<void> {
+    while (!options.signal.aborted) {
+      if (waiting.size === 0) {
+        settleIdlers();
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          if (waiting.size > 0 || options.signal.aborted) resolve();
+        });
+        continue;
+      }
+      const batch = [...waiting].slice(0, options.batchSize);
+      for (const [key] of batch) waiting.delete(key);
+      running = true;
+      await runBatch(batch.map(([, work]) => work));
+      running = false;
+    }
+    settleIdlers();
+  }
+
+  options.signal.addEventListener("abort", () => wake(), { once: true });
+  return {
+    add,
+    idle: () =>
+      new Promise((resolve) => {
+        idlers.add(resolve);
+        settleIdlers();
+      }),
+    stopped: loop(),
+  };
+}

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "../shared/kube/client.ts";
+import { createTransport, loadConnection } from "../shared/kube/transport.ts";
+import { createLogger, type Logger } from "../shared/log.ts";
+import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
+import { createApp } from "./app.ts";
+import { startBackground } from "./background.ts";
+import { type Config, ConfigError, readConfig } from "./config.ts";
+import { connectDatabase } from "./db/client.ts";
+import { probeDatabase } from "./db/probe.ts";
+import type { Deps } from "./deps.ts";
+import { createAuthenticator } from "./http/auth.ts";
+import { createReadiness } from "./http/readiness.ts";
+import { listen } from "./http/server.ts";
+import { bindUser } from "./members/store.ts";
+
+/** How long requests under way may take to end; Kubernetes kills a Pod after 30 s. */
+const DRAIN_DEADLINE_MS = 20_000;
+/** How long new requests are still taken after readiness said no, until no balancer sends them any more. */
+const LEAVE_BALANCER_MS = 500;
+
+/** Runs the API server until SIGTERM or SIGINT, then drains it. */
+async function run(config: Config): Promise<void> {
+  const log = createLogger({ name: "apiserver", level: config.logLevel });
+  const stopping = stopOnSignals(log);
+  const draining = new AbortController();
+  const database = connectDatabase(config.databaseUrl);
+  const metrics = createRegistry();
+  const kubeMetrics = createKubeMetrics(metrics, "marina_apiserver");
+  const transport = createTransport({
+    connection: loadConnection(config.kubeconfigPath),
+    userAgent: "marina-apiserver",
+    onRequest: kubeMetrics.onRequest,
+  });
+  const deps: Deps = {
+    config,
+    log,
+    now: () => new Date(),
+    db: database.db,
+    sql: database.sql,
+    kube: createClient(transport),
+    metrics,
+    kubeMetrics,
+    draining: draining.signal,
+  };
+  const authenticator = createAuthenticator({
+    issuers: config.issuers,
+    bindUser: (user) => bindUser(deps, user),
+  });
+  const readiness = createReadiness();
+  readiness.add({ name: "draining", check: () => !stopping.aborted });
+  readiness.add({ name: "database", check: () => probeDatabase(deps.sql) });
+  readiness.add({ name: "identity provider", check: authenticator.isReady });
+
+  const app = createApp(deps, { authenticator, readiness });
+  const server = await listen(app.fetch, { address: config.listenAddress, port: config.port });
+  log.info({ address: server.address }, "listening");
+  const background = Promise.all([
+    authenticator.loadKeys(stopping),
+    startBackground(deps, readiness, draining.signal),
+  ]);
+
+  await untilAborted(stopping);
+  await sleep(LEAVE_BALANCER_MS);
+  draining.abort();
+  await server.drain(DRAIN_DEADLINE_MS);
+  await background;
+  await Promise.all([transport.close(), database.close()]);
+  log.info("stopped");
+}
+
+/** Aborts at the first signal; a second one ends the process at once. */
+function stopOnSignals(log: Logger): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(1);
+      log.info({ signal: name }, "draining");
+      controller.abort();
+    });
+  }
+  return controller.signal;
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+try {
+  await run(readConfig());
+} catch (error) {
+  const text =
+    error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error);
+  process.stderr.write(`${text}\n`);
+  process.exitCode = 1;
+}

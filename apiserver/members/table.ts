@@ -1,0 +1,41 @@
+import { sql } from "drizzle-orm";
+import { boolean, check, index, pgTable, text, timestamp, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import type { Role } from "../http/principal.ts";
+import { organizations } from "../organizations/table.ts";
+
+/** People who have ever presented a valid token. A `sub` belongs to the issuer that presented it first. */
+export const users = pgTable("users", {
+  id: uuid().primaryKey(),
+  issuer: text().notNull(),
+  email: text(),
+  emailVerified: boolean("email_verified").notNull().default(false),
+  createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 })
+    .notNull()
+    .defaultNow(),
+});
+
+export const members = pgTable(
+  "members",
+  {
+    id: uuid().primaryKey(),
+    orgId: uuid("org_id")
+      .notNull()
+      .references(() => organizations.id),
+    /** Null until the invitation is bound to a person. */
+    userId: uuid("user_id").references(() => users.id),
+    email: text().notNull(),
+    role: text().$type<Role>().notNull(),
+    invitedBy: uuid("invited_by"),
+    acceptedAt: timestamp("accepted_at", { withTimezone: true, mode: "date", precision: 3 }),
+    expiresAt: timestamp("expires_at", { withTimezone: true, mode: "date", precision: 3 }),
+    createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 })
+      .notNull()
+      .defaultNow(),
+  },
+  (table) => [
+    uniqueIndex("members_org_email").on(table.orgId, sql`lower(${table.email})`),
+    uniqueIndex("members_org_user").on(table.orgId, table.userId),
+    index("members_user").on(table.userId),
+    check("members_role", sql`${table.role} in ('owner', 'admin', 'member', 'billing', 'viewer')`),
+  ],
+);

@@ -1,0 +1,40 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createLogger } from "../shared/log.ts";
+import { createRegistry } from "../shared/metrics.ts";
+import { createApp } from "./app.ts";
+import type { Deps } from "./deps.ts";
+import { buildDocument } from "./http/document.ts";
+import { createReadiness } from "./http/readiness.ts";
+
+const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
+
+/** The OpenAPI document as text, made without a database or a cluster: operations are declared, none is called. */
+export function renderOpenApi(): string {
+  const app = createApp(describeOnlyDeps(), {
+    authenticator: {
+      authenticate: () => Promise.reject(new Error("the document is made without an issuer")),
+    },
+    readiness: createReadiness(),
+  });
+  return `${JSON.stringify(buildDocument(app), undefined, 2)}\n`;
+}
+
+/** Declaring operations touches these parts alone; everything else is used by handlers, and none is called here. */
+function describeOnlyDeps(): Deps {
+  const parts: Pick<Deps, "log" | "metrics"> = {
+    log: createLogger({ name: "openapi", level: "silent" }),
+    metrics: createRegistry(),
+  };
+  return parts as Deps;
+}
+
+if (import.meta.main) {
+  const text = renderOpenApi();
+  if (!process.argv.includes("--check")) {
+    writeFileSync(COMMITTED_COPY, text);
+  } else if (readFileSync(COMMITTED_COPY, "utf8") !== text) {
+    process.stderr.write("apiserver/openapi.json is stale: run npm run generate.\n");
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,88 @@
+import { and, eq, isNull } from "drizzle-orm";
+import { LABEL_ORG_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { Deps } from "../deps.ts";
+import { ApiError } from "../http/errors.ts";
+import type { PeriodicJob } from "../jobs/periodic.ts";
+import { organizations } from "./table.ts";
+
+const BATCH = 100;
+const MISSING_EVERY_MS = 15_000;
+const ALL_EVERY_MS = 10 * 60_000;
+
+/** The Namespace that holds an organization's objects. */
+export function organizationNamespace(orgId: string): string {
+  return `org-${orgId}`;
+}
+
+/**
+ * Makes sure that the organization's Namespace is there, and returns its name: call it before the first write into
+ * it. Throws 409 conflict while an earlier Namespace of that name is still being deleted, or a KubeError.
+ */
+export async function ensureNamespace(
+  deps: Pick<Deps, "kube" | "db">,
+  orgId: string,
+  options: { timeoutMs?: number } = {},
+): Promise<string> {
+  const name = organizationNamespace(orgId);
+  const namespace = await deps.kube.get(namespaceKind, undefined, name, options);
+  if (namespace?.metadata.deletionTimestamp !== undefined) {
+    throw new ApiError("conflict", "The organization's namespace is being deleted; try again.", {
+      retryAfterSeconds: 5,
+    });
+  }
+  if (namespace === undefined) await createNamespace(deps, orgId, options);
+  await markReady(deps, orgId);
+  return name;
+}
+
+/** The jobs that make missing Namespaces: soon for new organizations, and now and then for all of them. */
+export function namespaceJobs(deps: Deps): PeriodicJob[] {
+  return [
+    { name: "missing-namespaces", everyMs: MISSING_EVERY_MS, run: () => ensureMissing(deps) },
+    { name: "all-namespaces", everyMs: ALL_EVERY_MS, run: () => ensureAll(deps) },
+  ];
+}
+
+async function createNamespace(
+  deps: Pick<Deps, "kube">,
+  orgId: string,
+  options: { timeoutMs?: number },
+): Promise<void> {
+  const metadata = { name: organizationNamespace(orgId), labels: { [LABEL_ORG_ID]: orgId } };
+  try {
+    await deps.kube.create(namespaceKind, { metadata }, { fieldManager: MANAGER_APISERVER, ...options });
+  } catch (error) {
+    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+  }
+}
+
+/** Writes only when the row does not say so yet: an organization at rest writes nothing. */
+async function markReady(deps: Pick<Deps, "db">, orgId: string): Promise<void> {
+  await deps.db
+    .update(organizations)
+    .set({ namespaceReadyAt: new Date() })
+    .where(and(eq(organizations.id, orgId), isNull(organizations.namespaceReadyAt)));
+}
+
+async function ensureMissing(deps: Deps): Promise<void> {
+  const rows = await deps.db
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(and(isNull(organizations.namespaceReadyAt), isNull(organizations.deletedAt)))
+    .limit(BATCH);
+  for (const row of rows) await ensureNamespace(deps, row.id);
+}
+
+async function ensureAll(deps: Deps): Promise<void> {
+  const present = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID });
+  const names = new Set(present.map((namespace) => namespace.metadata.name));
+  const rows = await deps.db
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(isNull(organizations.deletedAt));
+  for (const row of rows) {
+    if (!names.has(organizationNamespace(row.id))) await ensureNamespace(deps, row.id);
+  }
+}

@@ -1,0 +1,33 @@
+import { sql } from "drizzle-orm";
+import { check, integer, pgTable, text, timestamp, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+
+export const organizations = pgTable(
+  "organizations",
+  {
+    id: uuid().primaryKey(),
+    name: text().notNull(),
+    slug: text().notNull(),
+    billingEmail: text("billing_email"),
+    vatId: text("vat_id"),
+    plan: text().notNull().default("starter"),
+    /** Rises with every change of a setting; the record's entity tag. */
+    version: integer().notNull().default(1),
+    createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 })
+      .notNull()
+      .defaultNow(),
+    updatedAt: timestamp("updated_at", { withTimezone: true, mode: "date", precision: 3 })
+      .notNull()
+      .defaultNow(),
+    /** Set under the row's lock when deletion begins; creates inside the organization are refused from then on. */
+    deletingAt: timestamp("deleting_at", { withTimezone: true, mode: "date", precision: 3 }),
+    deletedAt: timestamp("deleted_at", { withTimezone: true, mode: "date", precision: 3 }),
+    /** When the Namespace was last seen to be there; null asks the job to make it. */
+    namespaceReadyAt: timestamp("namespace_ready_at", { withTimezone: true, mode: "date", precision: 3 }),
+  },
+  (table) => [
+    uniqueIndex("organizations_slug").on(table.slug).where(sql`${table.deletedAt} is null`),
+    check("organizations_name_length", sql`char_length(${table.name}) between 1 and 100`),
+  ],
+);
+
+export type OrganizationRow = typeof organizations.$inferSelect;

@@ -1,0 +1,134 @@
+// The library needs this polyfill before it is loaded.
+import "reflect-metadata";
+import type { webcrypto } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as x509 from "@peculiar/x509";
+
+/** Files of the management cluster's own certificate authority. */
+export interface Certificates {
+  dir: string;
+  caFile: string;
+  /** Serving certificate for 127.0.0.1 and localhost, for kube-apiserver, controller manager and webhooks. */
+  serverCertFile: string;
+  serverKeyFile: string;
+  /** Client certificate of the group system:masters. */
+  adminCertFile: string;
+  adminKeyFile: string;
+  /** Signs ServiceAccount tokens. */
+  serviceAccountKeyFile: string;
+  serviceAccountPublicKeyFile: string;
+  ca: string;
+  adminCert: string;
+  adminKey: string;
+}
+
+const EC = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+const TEN_YEARS_MS = 10 * 365 * 24 * 3600 * 1000;
+const HOUR_MS = 3600 * 1000;
+
+type CryptoKeyPair = webcrypto.CryptoKeyPair;
+
+interface Issued {
+  certificate: x509.X509Certificate;
+  keys: CryptoKeyPair;
+}
+
+async function toPrivateKeyPem(keys: CryptoKeyPair): Promise<string> {
+  return x509.PemConverter.encode(await crypto.subtle.exportKey("pkcs8", keys.privateKey), "PRIVATE KEY");
+}
+
+async function toPublicKeyPem(keys: CryptoKeyPair): Promise<string> {
+  return x509.PemConverter.encode(await crypto.subtle.exportKey("spki", keys.publicKey), "PUBLIC KEY");
+}
+
+function generateKeys(): Promise<CryptoKeyPair> {
+  return crypto.subtle.generateKey(EC, true, ["sign", "verify"]);
+}
+
+// An hour back, for a clock that is a little off; every start of a fresh run makes new ones.
+const validity = () => ({
+  notBefore: new Date(Date.now() - HOUR_MS),
+  notAfter: new Date(Date.now() + TEN_YEARS_MS),
+});
+
+async function createAuthority(): Promise<Issued> {
+  const keys = await generateKeys();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: "CN=marina-local-ca",
+    keys,
+    signingAlgorithm: EC,
+    ...validity(),
+    extensions: [
+      new x509.BasicConstraintsExtension(true, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { certificate, keys };
+}
+
+async function issue(ca: Issued, subject: string, extensions: x509.Extension[]): Promise<Issued> {
+  const keys = await generateKeys();
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject,
+    issuer: ca.certificate.subject,
+    publicKey: keys.publicKey,
+    signingKey: ca.keys.privateKey,
+    signingAlgorithm: EC,
+    ...validity(),
+    extensions: [new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true), ...extensions],
+  });
+  return { certificate, keys };
+}
+
+async function writeAll(dir: string): Promise<void> {
+  const ca = await createAuthority();
+  const server = await issue(ca, "CN=127.0.0.1", [
+    new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+    new x509.SubjectAlternativeNameExtension([
+      { type: "ip", value: "127.0.0.1" },
+      { type: "ip", value: "10.0.0.1" },
+      { type: "dns", value: "localhost" },
+      { type: "dns", value: "kubernetes.default.svc" },
+    ]),
+  ]);
+  const admin = await issue(ca, "CN=marina-admin,O=system:masters", [
+    new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
+  ]);
+  const serviceAccount = await generateKeys();
+  const files = {
+    "ca.crt": ca.certificate.toString("pem"),
+    "tls.crt": server.certificate.toString("pem"),
+    "tls.key": await toPrivateKeyPem(server.keys),
+    "admin.crt": admin.certificate.toString("pem"),
+    "admin.key": await toPrivateKeyPem(admin.keys),
+    "service-account.key": await toPrivateKeyPem(serviceAccount),
+    "service-account.pub": await toPublicKeyPem(serviceAccount),
+  };
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(join(dir, name), `${text}\n`, { mode: 0o600 });
+  // Written last: a start that was cut short makes all of them anew.
+  writeFileSync(join(dir, "complete"), "");
+}
+
+/** The certificates under `<dir>/certificates`, made at the first start; the CA's own key is not kept. */
+export async function ensureCertificates(dir: string): Promise<Certificates> {
+  const folder = join(dir, "certificates");
+  mkdirSync(folder, { recursive: true });
+  if (!existsSync(join(folder, "complete"))) await writeAll(folder);
+  const read = (name: string): string => readFileSync(join(folder, name), "utf8");
+  return {
+    dir: folder,
+    caFile: join(folder, "ca.crt"),
+    serverCertFile: join(folder, "tls.crt"),
+    serverKeyFile: join(folder, "tls.key"),
+    adminCertFile: join(folder, "admin.crt"),
+    adminKeyFile: join(folder, "admin.key"),
+    serviceAccountKeyFile: join(folder, "service-account.key"),
+    serviceAccountPublicKeyFile: join(folder, "service-account.pub"),
+    ca: read("ca.crt"),
+    adminCert: read("admin.crt"),
+    adminKey: read("admin.key"),
+  };
+}

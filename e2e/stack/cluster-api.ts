@@ -1,0 +1,153 @@
+import { readFileSync } from "node:fs";
+import type { Certificates } from "./certificates.ts";
+import {
+  ENGINE_MANAGERS,
+  type EngineManager,
+  type EngineManifests,
+  readEngineManifests,
+} from "./cluster-api-manifests.ts";
+import type { KubeApi, Manifest } from "./kube-api.ts";
+import type { Ports } from "./ports.ts";
+import { requireHttpOk } from "./probes.ts";
+import type { Node, ProcessNode, StepNode } from "./supervisor.ts";
+import type { Tools } from "./tools.ts";
+
+export interface ClusterApiDeps {
+  ports: Ports;
+  tools: Tools;
+  certificates: Certificates;
+  kubeconfig: string;
+  kube: KubeApi;
+  /** Unix socket that answers like a container engine, for the in-memory manager. */
+  dockerSocket: string;
+}
+
+interface ManagerSettings {
+  /** Names of the --<name>-concurrency flags. */
+  queues: readonly string[];
+  flags: readonly string[];
+}
+
+const GATES = "--feature-gates=ClusterTopology=true,MachineTaintPropagation=true";
+// The defaults of 50 and 100 collapse two cores; 5 brought 50 clusters up in 185 s.
+const CONCURRENCY = 5;
+
+const MANAGERS: Record<EngineManager, ManagerSettings> = {
+  "capi-core": {
+    queues: [
+      "cluster",
+      "clustercache",
+      "clusterclass",
+      "clusterresourceset",
+      "clustertopology",
+      "extensionconfig",
+      "machine",
+      "machinedeployment",
+      "machinehealthcheck",
+      "machinepool",
+      "machineset",
+    ],
+    // Without it only labels of a few domains reach the nodes.
+    flags: [GATES, "--additional-sync-machine-labels=.*"],
+  },
+  // Its own gates go without these two, although it lists them.
+  "capi-kubeadm-bootstrap": { queues: ["clustercache", "kubeadmconfig"], flags: [] },
+  "capi-kubeadm-control-plane": { queues: ["clustercache", "kubeadmcontrolplane"], flags: [GATES] },
+  "capi-in-memory": {
+    queues: ["clustercache", "devcluster", "devmachine", "devmachinepool", "devmachinetemplate"],
+    flags: [GATES],
+  },
+};
+
+export const ENGINE_PORTS = ENGINE_MANAGERS.flatMap((name) => [
+  `${name}-webhooks`,
+  `${name}-health`,
+  `${name}-metrics`,
+]);
+
+function crdsStep(name: EngineManager, manifests: () => EngineManifests, kube: KubeApi): StepNode {
+  return {
+    name: `${name} CRDs`,
+    after: ["kube-apiserver"],
+    async run() {
+      const { crds } = manifests()[name];
+      await kube.apply(crds);
+      await kube.waitEstablished(
+        crds.map((crd) => crd.metadata.name),
+        30_000,
+      );
+    },
+  };
+}
+
+function managerNode(name: EngineManager, deps: ClusterApiDeps): ProcessNode {
+  const { ports, tools, certificates, kubeconfig } = deps;
+  const health = `127.0.0.1:${ports[`${name}-health`]}`;
+  return {
+    name,
+    // Every manager watches kinds of the core too.
+    after: [...new Set(["capi-core CRDs", `${name} CRDs`])],
+    process: () => ({
+      command: tools.path(name),
+      args: [
+        `--kubeconfig=${kubeconfig}`,
+        "--leader-elect=false",
+        `--diagnostics-address=127.0.0.1:${ports[`${name}-metrics`]}`,
+        "--insecure-diagnostics",
+        `--health-addr=${health}`,
+        `--webhook-port=${ports[`${name}-webhooks`]}`,
+        `--webhook-cert-dir=${certificates.dir}`,
+        "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
+        ...MANAGERS[name].queues.map((queue) => `--${queue}-concurrency=${CONCURRENCY}`),
+        ...MANAGERS[name].flags,
+      ],
+      // The in-memory provider announces its tenants' API servers under POD_IP.
+      env: { POD_IP: "127.0.0.1", DOCKER_HOST: `unix://${deps.dockerSocket}` },
+      probe: () => requireHttpOk(`http://${health}/readyz`),
+      deadlineMs: 60_000,
+      stopTimeoutMs: 2000,
+    }),
+  };
+}
+
+interface WebhookEntry {
+  clientConfig: { service: { path: string } };
+}
+
+/** Points the webhooks of a configuration at a local port instead of a Service. */
+export function pointAtPort(configuration: Manifest, port: number, ca: string): Manifest {
+  const caBundle = Buffer.from(ca).toString("base64");
+  const webhooks = (configuration.webhooks as WebhookEntry[]).map((webhook) => ({
+    ...webhook,
+    clientConfig: { url: `https://127.0.0.1:${port}${webhook.clientConfig.service.path}`, caBundle },
+  }));
+  return { ...configuration, webhooks };
+}
+
+function webhooksStep(manifests: () => EngineManifests, deps: ClusterApiDeps): StepNode {
+  return {
+    name: "webhooks",
+    after: ENGINE_MANAGERS,
+    async run() {
+      const ca = readFileSync(deps.certificates.caFile, "utf8");
+      const configurations = ENGINE_MANAGERS.flatMap((name) =>
+        manifests()[name].webhooks.map((one) => pointAtPort(one, deps.ports[`${name}-webhooks`] ?? 0, ca)),
+      );
+      await deps.kube.apply(configurations);
+    },
+  };
+}
+
+/** Cluster API with its in-memory infrastructure: CRDs, the four managers, and their webhooks last. */
+export function clusterApiNodes(deps: ClusterApiDeps): Node[] {
+  let read: EngineManifests | undefined;
+  const manifests = (): EngineManifests => {
+    read ??= readEngineManifests(deps.tools.engineManifestsFile);
+    return read;
+  };
+  return [
+    ...ENGINE_MANAGERS.map((name) => crdsStep(name, manifests, deps.kube)),
+    ...ENGINE_MANAGERS.map((name) => managerNode(name, deps)),
+    webhooksStep(manifests, deps),
+  ];
+}

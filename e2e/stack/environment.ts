@@ -1,0 +1,75 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { AUDIENCE } from "./users.ts";
+
+/** How both deployables are configured on this stack, by the same variables as everywhere else. */
+export interface MarinaEnvironment {
+  apiUrl: string;
+  operatorUrl: string;
+  ownerUrl: string;
+  apiserver: Record<string, string>;
+  operator: Record<string, string>;
+}
+
+export interface EnvironmentInput {
+  apiPort: number;
+  operatorPort: number;
+  issuer: string;
+  kubeconfig: string;
+  databaseUrls: { owner: string; apiserver: string };
+  clusterClass: { namespace: string; name: string };
+  platformNamespace: string;
+}
+
+function plansFor({ namespace, name }: EnvironmentInput["clusterClass"]): object {
+  const plan = (controlPlaneReplicas: number): object => ({ class: name, namespace, controlPlaneReplicas });
+  return { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
+}
+
+/** The environment of both deployables. */
+export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment {
+  const apiUrl = `http://127.0.0.1:${input.apiPort}`;
+  const issuers = [{ issuer: input.issuer, audience: AUDIENCE, admin: true, trustEmail: true }];
+  const shared = {
+    KUBECONFIG: input.kubeconfig,
+    MARINA_LISTEN_ADDRESS: "127.0.0.1",
+    MARINA_PLATFORM_NAMESPACE: input.platformNamespace,
+  };
+  return {
+    apiUrl,
+    operatorUrl: `http://127.0.0.1:${input.operatorPort}`,
+    ownerUrl: input.databaseUrls.owner,
+    apiserver: {
+      ...shared,
+      MARINA_PORT: String(input.apiPort),
+      MARINA_PUBLIC_URL: apiUrl,
+      MARINA_DATABASE_URL: input.databaseUrls.apiserver,
+      MARINA_OIDC_ISSUERS: JSON.stringify(issuers),
+    },
+    operator: {
+      ...shared,
+      MARINA_METRICS_PORT: String(input.operatorPort),
+      MARINA_PLANS: JSON.stringify(plansFor(input.clusterClass)),
+      MARINA_PLATFORM_CIDRS: "127.0.0.1/32",
+    },
+  };
+}
+
+function toEnvFile(variables: Record<string, string>): string {
+  // Single quotes: the JSON in some values holds double ones, and `node --env-file` and shells read both alike.
+  return Object.entries(variables)
+    .map(([name, value]) => `${name}='${value}'\n`)
+    .join("");
+}
+
+/** Writes apiserver.env and operator.env, for `node --env-file=` by hand or in a debugger. */
+export function writeEnvFiles(dir: string, environment: MarinaEnvironment): void {
+  const migrating = { MARINA_DATABASE_URL: environment.ownerUrl };
+  for (const [name, variables] of Object.entries({
+    apiserver: environment.apiserver,
+    operator: environment.operator,
+    migrate: migrating,
+  })) {
+    writeFileSync(join(dir, `${name}.env`), toEnvFile(variables), { mode: 0o600 });
+  }
+}

@@ -1,0 +1,174 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Certificates } from "./certificates.ts";
+import type { KubeApi } from "./kube-api.ts";
+import type { Ports } from "./ports.ts";
+import { requireHttpOk, requireKubeReady, requireOpenPort } from "./probes.ts";
+import type { ProcessNode } from "./supervisor.ts";
+import type { Tools } from "./tools.ts";
+
+export interface ManagementClusterDeps {
+  dir: string;
+  ports: Ports;
+  tools: Tools;
+  certificates: Certificates;
+  kubeconfig: string;
+  kube: KubeApi;
+}
+
+export const MANAGEMENT_PORTS = ["etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager"] as const;
+
+// What namespaces, owner references, service accounts and quotas need; there is no workload to run.
+const CONTROLLERS = [
+  "namespace-controller",
+  "garbage-collector-controller",
+  "serviceaccount-controller",
+  "serviceaccount-token-controller",
+  "root-ca-certificate-publisher-controller",
+  "clusterrole-aggregation-controller",
+  "resourcequota-controller",
+  "ttl-after-finished-controller",
+  "validatingadmissionpolicy-status-controller",
+];
+
+/** The address of the embedded kube-apiserver. */
+export function managementServerOf(ports: Ports): string {
+  return `https://127.0.0.1:${ports["kube-apiserver"]}`;
+}
+
+/** Writes a kubeconfig of the embedded cluster for a member of system:masters; the file holds all it needs. */
+export function writeKubeconfig(file: string, server: string, certificates: Certificates): void {
+  const base64 = (text: string): string => Buffer.from(text).toString("base64");
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "marina",
+    clusters: [
+      { name: "marina", cluster: { server, "certificate-authority-data": base64(certificates.ca) } },
+    ],
+    users: [
+      {
+        name: "marina-admin",
+        user: {
+          "client-certificate-data": base64(certificates.adminCert),
+          "client-key-data": base64(certificates.adminKey),
+        },
+      },
+    ],
+    contexts: [{ name: "marina", context: { cluster: "marina", user: "marina-admin" } }],
+  };
+  writeFileSync(file, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
+}
+
+function etcdNode({ dir, ports, tools }: ManagementClusterDeps): ProcessNode {
+  const client = `http://127.0.0.1:${ports.etcd}`;
+  const peer = `http://127.0.0.1:${ports["etcd-peer"]}`;
+  return {
+    name: "etcd",
+    after: [],
+    process: () => ({
+      command: tools.path("etcd"),
+      args: [
+        "--name=marina",
+        `--data-dir=${join(dir, "etcd")}`,
+        `--listen-client-urls=${client}`,
+        `--advertise-client-urls=${client}`,
+        `--listen-peer-urls=${peer}`,
+        `--initial-advertise-peer-urls=${peer}`,
+        `--initial-cluster=marina=${peer}`,
+        // A power cut may cost the run directory; waiting for a disk at every write costs every start and test.
+        "--unsafe-no-fsync=true",
+        "--auto-compaction-retention=10m",
+        "--quota-backend-bytes=4294967296",
+        "--log-level=warn",
+      ],
+      probe: () => requireHttpOk(`${client}/health`),
+      deadlineMs: 20_000,
+      stopTimeoutMs: 1500,
+    }),
+  };
+}
+
+function apiserverArgs({ ports, certificates }: ManagementClusterDeps): string[] {
+  return [
+    `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
+    "--bind-address=127.0.0.1",
+    // Else it looks for the default route of the machine, and ends where there is none.
+    "--advertise-address=127.0.0.1",
+    `--secure-port=${ports["kube-apiserver"]}`,
+    `--tls-cert-file=${certificates.serverCertFile}`,
+    `--tls-private-key-file=${certificates.serverKeyFile}`,
+    `--client-ca-file=${certificates.caFile}`,
+    `--requestheader-client-ca-file=${certificates.caFile}`,
+    "--requestheader-allowed-names=front-proxy-client",
+    "--requestheader-username-headers=X-Remote-User",
+    "--requestheader-group-headers=X-Remote-Group",
+    "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+    "--service-cluster-ip-range=10.0.0.0/24",
+    "--service-account-issuer=https://kubernetes.default.svc",
+    `--service-account-key-file=${certificates.serviceAccountPublicKeyFile}`,
+    `--service-account-signing-key-file=${certificates.serviceAccountKeyFile}`,
+    "--authorization-mode=RBAC",
+    "--allow-privileged=true",
+    "--endpoint-reconciler-type=none",
+    // With the defaults (400 and 200) so many handlers run at once on two cores that the watch caches fall seconds
+    // behind and 50 clusters never finish; with these they take 185 s.
+    "--max-requests-inflight=40",
+    "--max-mutating-requests-inflight=20",
+    // Else a stop waits 60 s for open watches.
+    "--shutdown-watch-termination-grace-period=1s",
+    "--profiling=false",
+  ];
+}
+
+function apiserverNode(deps: ManagementClusterDeps): ProcessNode {
+  return {
+    name: "kube-apiserver",
+    after: ["etcd"],
+    process: () => ({
+      command: deps.tools.path("kube-apiserver"),
+      args: apiserverArgs(deps),
+      probe: () => requireKubeReady(deps.kube),
+      deadlineMs: 60_000,
+      stopTimeoutMs: 3000,
+    }),
+  };
+}
+
+function controllerManagerNode({
+  ports,
+  tools,
+  certificates,
+  kubeconfig,
+}: ManagementClusterDeps): ProcessNode {
+  const port = ports["kube-controller-manager"] ?? 0;
+  return {
+    name: "kube-controller-manager",
+    after: ["kube-apiserver"],
+    process: () => ({
+      command: tools.path("kube-controller-manager"),
+      args: [
+        `--kubeconfig=${kubeconfig}`,
+        `--authentication-kubeconfig=${kubeconfig}`,
+        `--authorization-kubeconfig=${kubeconfig}`,
+        "--leader-elect=false",
+        "--bind-address=127.0.0.1",
+        `--secure-port=${port}`,
+        `--tls-cert-file=${certificates.serverCertFile}`,
+        `--tls-private-key-file=${certificates.serverKeyFile}`,
+        `--service-account-private-key-file=${certificates.serviceAccountKeyFile}`,
+        `--root-ca-file=${certificates.caFile}`,
+        `--controllers=${CONTROLLERS.join(",")}`,
+        "--profiling=false",
+      ],
+      probe: () => requireOpenPort(port),
+      deadlineMs: 30_000,
+      stopTimeoutMs: 1500,
+    }),
+  };
+}
+
+/** etcd, kube-apiserver and kube-controller-manager, on loopback. */
+export function managementClusterNodes(deps: ManagementClusterDeps): ProcessNode[] {
+  return [etcdNode(deps), apiserverNode(deps), controllerManagerNode(deps)];
+}

@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import type { MarinaEnvironment } from "./environment.ts";
+import type { KubeApi, Manifest } from "./kube-api.ts";
+import { requireHttpOk } from "./probes.ts";
+import type { Node, ProcessNode, StepNode } from "./supervisor.ts";
+
+export const ROOT = join(import.meta.dirname, "..", "..");
+export const DIST = join(ROOT, "dist");
+export const PLATFORM_NAMESPACE = "marina-system";
+export const CLUSTER_CLASS = "marina-in-memory-v1";
+
+export interface MarinaDeps {
+  kube: KubeApi;
+  environment: MarinaEnvironment;
+  /** Makes the bundles under dist/. */
+  build: () => Promise<void>;
+  /** Nodes of the table that must be done before Kubernetes objects can be written, and before the class can. */
+  after: { kube: readonly string[]; engine: readonly string[]; database: readonly string[] };
+  /** Whether our own ClusterClass is applied; an existing cluster brings its own. */
+  withClusterClass: boolean;
+}
+
+const VERSIONS = [
+  { version: "1.33.6", status: "supported" },
+  { version: "1.34.2", status: "supported" },
+  { version: "1.35.1", status: "supported" },
+  { version: "1.36.0", status: "supported" },
+];
+
+function readManifests(file: string): Manifest[] {
+  return parseAllDocuments(readFileSync(file, "utf8")).map((document) => document.toJS() as Manifest);
+}
+
+function readMarinaManifests(): Manifest[] {
+  const folder = join(ROOT, "crds");
+  const files = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
+  return files.flatMap((file) => readManifests(join(folder, file)));
+}
+
+const namespace: Manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: PLATFORM_NAMESPACE } };
+
+const catalogue: Manifest = {
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "kubernetes-versions", namespace: PLATFORM_NAMESPACE },
+  data: { "versions.json": JSON.stringify(VERSIONS, undefined, 2) },
+};
+
+/** The platform namespace, the version catalogue, Marina's custom resources and the engine class. */
+export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): StepNode[] {
+  const { kube, after } = deps;
+  const steps: StepNode[] = [
+    {
+      name: "platform namespace",
+      after: after.kube,
+      async run() {
+        await kube.apply([namespace]);
+        await kube.apply([catalogue]);
+      },
+    },
+    {
+      name: "Marina CRDs",
+      after: after.kube,
+      async run() {
+        const manifests = readMarinaManifests();
+        await kube.apply(manifests);
+        const crds = manifests.filter((one) => one.kind === "CustomResourceDefinition");
+        await kube.waitEstablished(
+          crds.map((crd) => crd.metadata.name),
+          30_000,
+        );
+      },
+    },
+  ];
+  if (!deps.withClusterClass) return steps;
+  const classStep: StepNode = {
+    name: "ClusterClass",
+    after: ["platform namespace", ...after.engine],
+    async run() {
+      const manifests = readManifests(join(import.meta.dirname, "cluster-class.yaml"));
+      const isClass = (one: Manifest): boolean => one.kind === "ClusterClass";
+      await kube.apply(manifests.filter((one) => !isClass(one)));
+      await kube.apply(manifests.filter(isClass));
+    },
+  };
+  return [...steps, classStep];
+}
+
+function runBundle(name: string): { command: string; args: string[] } {
+  return { command: process.execPath, args: ["--enable-source-maps", join(DIST, `${name}.js`)] };
+}
+
+function apiserverNode({ environment }: MarinaDeps): ProcessNode {
+  return {
+    name: "apiserver",
+    after: ["Marina CRDs", "platform namespace", "migrations", "identity-provider"],
+    process: () => ({
+      ...runBundle("apiserver"),
+      env: environment.apiserver,
+      probe: () => requireHttpOk(`${environment.apiUrl}/readyz`),
+      deadlineMs: 30_000,
+      stopTimeoutMs: 3000,
+    }),
+  };
+}
+
+function operatorNode({ environment, after }: MarinaDeps): ProcessNode {
+  return {
+    name: "operator",
+    after: ["Marina CRDs", "platform namespace", "bundles", ...after.engine],
+    process: () => ({
+      ...runBundle("operator"),
+      env: environment.operator,
+      probe: () => requireHttpOk(`${environment.operatorUrl}/readyz`),
+      deadlineMs: 30_000,
+      stopTimeoutMs: 3000,
+    }),
+  };
+}
+
+function migrationsNode({ after }: MarinaDeps, migrate: () => Promise<void>): StepNode {
+  return { name: "migrations", after: ["bundles", ...after.database], run: migrate };
+}
+
+/** The product itself, from its bundles: migrations, API server and operator. `migrate` runs the migrations' program. */
+export function marinaNodes(deps: MarinaDeps, migrate: () => Promise<void>): Node[] {
+  return [
+    { name: "bundles", after: [], run: deps.build },
+    migrationsNode(deps, migrate),
+    apiserverNode(deps),
+    operatorNode(deps),
+  ];
+}

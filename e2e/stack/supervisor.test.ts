@@ -1,0 +1,157 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { identifyProcess, isRunning } from "./process-identity.ts";
+import type { ProcessSpec } from "./process-part.ts";
+import { createSupervisor, endLeftovers, type Node, type Supervisor } from "./supervisor.ts";
+
+let dir: string;
+let crashes: string[];
+let supervisor: Supervisor;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "marina-supervisor-"));
+  crashes = [];
+  supervisor = createSupervisor({ dir, onCrash: (_part, message) => crashes.push(message) });
+});
+
+afterEach(async () => {
+  await supervisor.stop();
+  rmSync(dir, { recursive: true });
+});
+
+const stopLog = () => readFileSync(join(dir, "stopped"), "utf8").trim().split("\n");
+
+/** A program that says "ready" by making a file, and on SIGTERM writes its name down. */
+function program(name: string, after: string[] = [], extra: Partial<ProcessSpec> = {}, body = ""): Node {
+  const mark = JSON.stringify(join(dir, name));
+  const stopped = JSON.stringify(join(dir, "stopped"));
+  const script = `const fs = require("fs");
+    process.on("SIGTERM", () => { fs.appendFileSync(${stopped}, "${name}\\n"); process.exit(0); });
+    setInterval(() => {}, 1000); ${body}; fs.writeFileSync(${mark}, JSON.stringify(process.env));`;
+  return {
+    name,
+    after,
+    process: () => ({
+      command: process.execPath,
+      args: ["-e", script],
+      probe: async () => {
+        if (!existsSync(join(dir, name))) throw new Error("not there yet");
+      },
+      deadlineMs: 5000,
+      ...extra,
+    }),
+  };
+}
+
+test("parts start after what they depend on and stop in reverse, with steps between them", async () => {
+  const order: string[] = [];
+  await supervisor.start([
+    program("api", ["fill"]),
+    {
+      name: "fill",
+      after: ["database"],
+      run: async () => void order.push(...supervisor.parts().map((p) => p.name)),
+    },
+    program("database"),
+  ]);
+  expect(order).toEqual(["database"]);
+  const pids = supervisor.parts().map((part) => part.pid);
+  await supervisor.stop();
+  expect(stopLog()).toEqual(["api", "database"]);
+  expect(pids.filter((pid) => identifyProcess(pid) !== undefined)).toEqual([]);
+});
+
+test("a part that ends by itself is named, with the end of its log", async () => {
+  await supervisor.start([
+    program("steady"),
+    program(
+      "fragile",
+      ["steady"],
+      {},
+      `process.on("SIGUSR2", () => { console.error("out of luck"); process.exit(3); })`,
+    ),
+  ]);
+  process.kill(supervisor.part("fragile").pid, "SIGUSR2");
+  await supervisor.part("fragile").exited;
+  expect(crashes).toEqual([expect.stringMatching(/^fragile ended by itself \(code 3\)[\s\S]*out of luck$/)]);
+  expect(supervisor.part("steady").pid).toBeGreaterThan(0);
+});
+
+test("a part that is killed on purpose is no crash, and starts again", async () => {
+  await supervisor.start([program("database")]);
+  const part = supervisor.part("database");
+  const { pid } = part;
+  expect(await part.kill()).toEqual({ code: null, signal: "SIGKILL" });
+  expect(part.pid).toBe(0);
+  await part.start();
+  expect(part.pid).not.toBe(pid);
+  expect(crashes).toEqual([]);
+});
+
+test("a part that is not ready in time fails the start by name, and what ran is stopped", async () => {
+  const slow = program("slow", ["steady"], {
+    deadlineMs: 200,
+    probe: async () => {
+      throw new Error("still loading");
+    },
+  });
+  await expect(supervisor.start([program("steady"), slow])).rejects.toThrow(
+    /^slow was not ready after 0.2 s \(still loading\)/,
+  );
+  expect(supervisor.parts().map((part) => part.pid)).toEqual([0, 0]);
+});
+
+test("a part that ends before it is ready fails the start at once, with the end of its log", async () => {
+  const broken = program(
+    "broken",
+    [],
+    { deadlineMs: 60_000 },
+    `console.error("no such flag"); process.exit(2)`,
+  );
+  await expect(supervisor.start([broken])).rejects.toThrow(/^broken ended \(code 2\)[\s\S]*no such flag/);
+});
+
+test("a part that ignores the request to end is killed", async () => {
+  const deaf = program(
+    "deaf",
+    [],
+    { stopTimeoutMs: 100, stopSignal: "SIGUSR1" },
+    `process.on("SIGUSR1", () => {})`,
+  );
+  await supervisor.start([deaf]);
+  const { exited } = supervisor.part("deaf");
+  await supervisor.stop();
+  expect(await exited).toEqual({ code: null, signal: "SIGKILL" });
+});
+
+test("a step that fails ends the start, and nothing that waits for it begins", async () => {
+  const failing: Node = { name: "fill", after: [], run: () => Promise.reject(new Error("no room")) };
+  await expect(supervisor.start([failing, program("api", ["fill"])])).rejects.toThrow("no room");
+  expect(supervisor.parts()).toEqual([]);
+});
+
+test("programs get a clean environment: no proxy settings of the terminal reach them", async () => {
+  process.env.HTTPS_PROXY = "http://proxy.example:3128";
+  try {
+    await supervisor.start([program("api", [], { env: { POD_IP: "127.0.0.1" } })]);
+  } finally {
+    delete process.env.HTTPS_PROXY;
+  }
+  const seen = JSON.parse(readFileSync(join(dir, "api"), "utf8"));
+  expect(seen).toMatchObject({ POD_IP: "127.0.0.1" });
+  expect(seen).not.toHaveProperty("HTTPS_PROXY");
+});
+
+test("what a killed supervisor left is ended; a process that was given a recorded pid later is left alone", async () => {
+  await supervisor.start([program("left")]);
+  const { pid, exited } = supervisor.part("left");
+  const foreign = { pid: process.pid, startTime: "another time", stopSignal: "SIGTERM" };
+  writeFileSync(join(dir, "processes", "foreign.json"), JSON.stringify(foreign));
+  const identity = identifyProcess(pid);
+  expect(await endLeftovers(dir)).toEqual(["left"]);
+  await exited;
+  expect(identity !== undefined && isRunning(identity)).toBe(false);
+  expect(existsSync(join(dir, "processes", "foreign.json"))).toBe(false);
+});

@@ -1,0 +1,156 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Ordered, visitInOrder, visitInReverse } from "./graph.ts";
+import { isRunning, type ProcessIdentity, signalGroup } from "./process-identity.ts";
+import { createPart, describeExit, type Exit, type Part, type ProcessSpec, tailOf } from "./process-part.ts";
+import { StartError } from "./start-error.ts";
+
+/** A program of the table: its spec is made when its turn comes, from what earlier parts left. */
+export interface ProcessNode extends Ordered {
+  process: () => ProcessSpec | Promise<ProcessSpec>;
+}
+
+/** Something to be done once between programs, such as filling a database. */
+export interface StepNode extends Ordered {
+  run: () => Promise<void>;
+  /** Default 60_000. */
+  deadlineMs?: number;
+}
+
+export type Node = ProcessNode | StepNode;
+
+export interface SupervisorOptions {
+  /** Holds `logs/<name>.log` and `processes/<name>.json`. */
+  dir: string;
+  /** A part ended by itself after it had been ready; `message` names it and shows the end of its log. */
+  onCrash: (part: Part, message: string) => void;
+  /** The pid of some part has changed. */
+  onChange?: () => void;
+  /** One node is ready, `seconds` after its own start. */
+  onReady?: (name: string, seconds: number) => void;
+}
+
+export interface Supervisor {
+  /** Starts everything in order; on a failure all that runs is stopped, and the failure is thrown. */
+  start(nodes: readonly Node[]): Promise<void>;
+  /** Throws for a name that is not in the table or whose turn has not come. */
+  part(name: string): Part;
+  parts(): readonly Part[];
+  /** Stops everything in reverse; safe to call twice and in the middle of a start. */
+  stop(): Promise<void>;
+}
+
+const STALE_END_MS = 5000;
+const STEP_DEADLINE_MS = 60_000;
+
+async function runStep(node: StepNode): Promise<void> {
+  const deadlineMs = node.deadlineMs ?? STEP_DEADLINE_MS;
+  const timer = new AbortController();
+  const late = sleep(deadlineMs, undefined, { signal: timer.signal }).then(() => {
+    throw new StartError(`${node.name} was not done after ${deadlineMs / 1000} s`);
+  });
+  try {
+    await Promise.race([node.run(), late]);
+  } finally {
+    late.catch(() => {});
+    timer.abort();
+  }
+}
+
+async function endStale(identity: ProcessIdentity, stopSignal: NodeJS.Signals): Promise<void> {
+  signalGroup(identity.pid, stopSignal);
+  const killAt = Date.now() + STALE_END_MS;
+  while (isRunning(identity)) {
+    if (Date.now() > killAt) signalGroup(identity.pid, "SIGKILL");
+    await sleep(50);
+  }
+}
+
+/**
+ * Ends the processes that a killed supervisor left in `dir`, and nothing else: a recorded pid counts only with its
+ * recorded start time. Returns their names.
+ */
+export async function endLeftovers(dir: string): Promise<string[]> {
+  const folder = join(dir, "processes");
+  mkdirSync(folder, { recursive: true });
+  const found: string[] = [];
+  const ends = readdirSync(folder).map(async (file) => {
+    const path = join(folder, file);
+    // A record cut short by the kill names nobody.
+    const text = readFileSync(path, "utf8");
+    const record: ProcessIdentity & { stopSignal: NodeJS.Signals } = text.endsWith("}")
+      ? JSON.parse(text)
+      : { pid: 0 };
+    if (record.pid > 0 && isRunning(record)) {
+      found.push(file.replace(/\.json$/, ""));
+      await endStale(record, record.stopSignal);
+    }
+    rmSync(path, { force: true });
+  });
+  await Promise.all(ends);
+  return found;
+}
+
+/** Runs a table of programs and steps; knows nothing of what they are. */
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  const parts = new Map<string, Part>();
+  const abort = new AbortController();
+  let table: readonly Node[] = [];
+  let stopping: Promise<void> | undefined;
+  let starting: Promise<unknown> = Promise.resolve();
+  mkdirSync(join(options.dir, "logs"), { recursive: true });
+  mkdirSync(join(options.dir, "processes"), { recursive: true });
+
+  const onCrash = (part: Part, exit: Exit): void => {
+    if (stopping !== undefined) return;
+    options.onCrash(part, `${part.name} ended by itself (${describeExit(exit)}); ${tailOf(part.log)}`);
+  };
+
+  const startNode = async (node: Node): Promise<void> => {
+    abort.signal.throwIfAborted();
+    const startedAt = Date.now();
+    if ("run" in node) await runStep(node);
+    else {
+      const spec = await node.process();
+      abort.signal.throwIfAborted();
+      rmSync(join(options.dir, "logs", `${node.name}.log`), { force: true });
+      const onChange = options.onChange ?? (() => {});
+      const part = createPart(node.name, spec, { dir: options.dir, signal: abort.signal, onChange, onCrash });
+      parts.set(node.name, part);
+      await part.start();
+    }
+    options.onReady?.(node.name, (Date.now() - startedAt) / 1000);
+  };
+
+  const stopAll = async (): Promise<void> => {
+    abort.abort(new StartError("stopped while starting"));
+    await starting;
+    await visitInReverse(table, async (node) => parts.get(node.name)?.stop());
+  };
+
+  return {
+    async start(nodes) {
+      table = nodes;
+      const run = visitInOrder(nodes, startNode);
+      // A stop waits for what has begun, never for what failed.
+      starting = run.catch(() => {});
+      try {
+        await run;
+      } catch (error) {
+        await this.stop();
+        throw error;
+      }
+    },
+    part(name) {
+      const part = parts.get(name);
+      if (part === undefined) throw new Error(`no part ${name}; there are: ${[...parts.keys()].join(", ")}`);
+      return part;
+    },
+    parts: () => [...parts.values()],
+    stop() {
+      stopping ??= stopAll();
+      return stopping;
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { inject } from "vitest";
+import type { StackInfo } from "./stack-info.ts";
+import { messageOf } from "./start-error.ts";
+import type { UserName } from "./users.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Path of the stack.json of the stack that all tests share. */
+    stackJson: string;
+  }
+}
+
+export interface WaitOptions {
+  /** Default 100_000: under the test's own deadline, so that this error is the one to be read. */
+  timeoutMs?: number;
+  intervalMs?: number;
+}
+
+export interface KubectlOptions {
+  stdin?: string;
+  /** Another kubeconfig than the management cluster's, for example a tenant's. */
+  kubeconfig?: string;
+  stack?: StackInfo;
+}
+
+/** The stack that the set-up of this test run has started. */
+export function readStack(): StackInfo {
+  return JSON.parse(readFileSync(inject("stackJson"), "utf8"));
+}
+
+function describe(value: unknown): string {
+  return value instanceof Error ? value.message : (JSON.stringify(value) ?? String(value));
+}
+
+/**
+ * Asks until the condition gives a truthy value, and returns that. An exception counts as "not yet". The error of a
+ * timeout says what was awaited and what was seen last.
+ */
+export async function waitFor<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+  { timeoutMs = 100_000, intervalMs = 250 }: WaitOptions = {},
+): Promise<NonNullable<T>> {
+  const giveUpAt = Date.now() + timeoutMs;
+  let last: unknown;
+  do {
+    try {
+      const value = await condition();
+      if (value !== undefined && value !== null && value !== false) return value;
+      last = value;
+    } catch (error) {
+      last = error;
+    }
+    await sleep(intervalMs);
+  } while (Date.now() < giveUpAt);
+  throw new Error(`waited ${timeoutMs / 1000} s for ${what}; last seen: ${describe(last)}`);
+}
+
+/** Runs kubectl against the management cluster; rejects with its complaint when it fails. */
+export function kubectl(
+  args: readonly string[],
+  { stdin = "", kubeconfig, stack = readStack() }: KubectlOptions = {},
+): Promise<{ stdout: string; stderr: string }> {
+  return new Promise((resolve, reject) => {
+    const all = [`--kubeconfig=${kubeconfig ?? stack.kubeconfig}`, ...args];
+    const child = execFile(stack.kubectl, all, { maxBuffer: 64 * 2 ** 20 }, (error, stdout, stderr) => {
+      if (error === null) resolve({ stdout, stderr });
+      else reject(new Error(`kubectl ${args.join(" ")}: ${stderr.trim() || messageOf(error)}`));
+    });
+    child.stdin?.end(stdin);
+  });
+}
+
+/** An access token of one of the stack's users. */
+export function tokenFor(user: UserName): string {
+  return readStack().tokens[user];
+}
+
+/** A new organization of one user (default alice) by REST; returns its id. */
+export async function createOrganization(name: string, user: UserName = "alice"): Promise<string> {
+  const { apiUrl } = readStack();
+  const answer = await fetch(`${apiUrl}/api/v1/organizations`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tokenFor(user)}`, "content-type": "application/json" },
+    body: JSON.stringify({ name }),
+  });
+  const body = (await answer.json()) as { id?: string };
+  if (body.id === undefined) throw new Error(`no organization: ${answer.status} ${JSON.stringify(body)}`);
+  return body.id;
+}

@@ -1,0 +1,189 @@
+import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { writeEngineManifests } from "./cluster-api-manifests.ts";
+import { requireFreeSpace } from "./disk.ts";
+import type { Progress } from "./progress.ts";
+import { releaseLock, takeLock } from "./run-lock.ts";
+import { messageOf, StartError } from "./start-error.ts";
+
+const run = promisify(execFile);
+
+/** Every program that is built, and the Go package of each, in the order of building. */
+const PACKAGES = {
+  etcd: "go.etcd.io/etcd/server/v3",
+  "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+  "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+  kubectl: "k8s.io/kubernetes/cmd/kubectl",
+  "capi-core": "sigs.k8s.io/cluster-api/core",
+  "capi-kubeadm-bootstrap": "sigs.k8s.io/cluster-api/bootstrap/kubeadm",
+  "capi-kubeadm-control-plane": "sigs.k8s.io/cluster-api/controlplane/kubeadm",
+  "capi-in-memory": "sigs.k8s.io/cluster-api/test/infrastructure/docker",
+  helm: "helm.sh/helm/v4/cmd/helm",
+} as const;
+
+export type ToolName = keyof typeof PACKAGES;
+
+export const ALL_TOOLS = Object.keys(PACKAGES) as readonly ToolName[];
+
+export interface Tools {
+  path(name: ToolName): string;
+  /** JSON of the Cluster API version that was built, see cluster-api-manifests.ts. */
+  engineManifestsFile: string;
+}
+
+// An unstamped build calls itself v0.0.0-master+$Format:%H$, which Kubernetes' own version parser refuses.
+const VERSION_STAMPS = [
+  "-X k8s.io/component-base/version.gitVersion=v1.36.4",
+  "-X k8s.io/component-base/version.gitMajor=1",
+  "-X k8s.io/component-base/version.gitMinor=36",
+  "-X k8s.io/component-base/version.gitTreeState=clean",
+  "-X k8s.io/client-go/pkg/version.gitVersion=v1.36.4",
+];
+const LDFLAGS = `-s -w ${VERSION_STAMPS.join(" ")}`;
+const MODULE_DIR = join(import.meta.dirname, "tools");
+// Modules 1.2 GB, build cache 3.4 GB, binaries 0.6 GB, rounded up.
+const BUILD_SPACE_GB = 6;
+
+function goEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-buildvcs=false", GOWORK: "off" };
+}
+
+async function readGoVersion(): Promise<string> {
+  const wanted = /^go (\S+)$/m.exec(readFileSync(join(MODULE_DIR, "go.mod"), "utf8"))?.[1] ?? "1.26.0";
+  const advice = `install Go ${wanted} or newer (https://go.dev/dl) and see to it that \`go version\` works in this terminal`;
+  try {
+    // `go env` reads go.mod, so that a toolchain which is too old refuses here or fetches the right one.
+    await run("go", ["list", "-m"], { cwd: MODULE_DIR, env: goEnvironment() });
+    const { stdout } = await run("go", ["version"], { cwd: MODULE_DIR, env: goEnvironment() });
+    return stdout.trim();
+  } catch (error) {
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (isMissing)
+      throw new StartError(`Go is not installed, and it builds the stack's programs once: ${advice}.`);
+    const reason = messageOf(error).split("\n")[1] ?? messageOf(error);
+    throw new StartError(`This Go cannot build the stack's programs (${reason.trim()}): ${advice}.`);
+  }
+}
+
+function cacheRoot(): string {
+  const fallback =
+    process.platform === "darwin" ? join(homedir(), "Library", "Caches") : join(homedir(), ".cache");
+  return join(process.env.XDG_CACHE_HOME ?? fallback, "marina");
+}
+
+function cacheKey(goVersion: string): string {
+  const hash = createHash("sha256").update(goVersion).update(LDFLAGS);
+  for (const name of ["go.mod", "go.sum"]) hash.update(readFileSync(join(MODULE_DIR, name)));
+  hash.update(readFileSync(join(import.meta.dirname, "cluster-api-manifests.ts")));
+  return hash.digest("hex").slice(0, 16);
+}
+
+function runGo(args: readonly string[], what: string, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn("go", args, {
+      cwd: MODULE_DIR,
+      env: goEnvironment(),
+      stdio: ["ignore", "ignore", "pipe"],
+      ...(signal === undefined ? {} : { signal }),
+    });
+    let errors = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      errors = (errors + chunk.toString("utf8")).slice(-4000);
+    });
+    child.on("error", reject);
+    child.on("exit", (code) => {
+      if (code === 0) resolve();
+      else if (errors.includes("no space left")) {
+        reject(
+          new StartError(
+            "The disk is full: delete something and start again; what is built already is kept.",
+          ),
+        );
+      } else
+        reject(
+          new StartError(`Building ${what} failed:\n${errors.trim().split("\n").slice(-15).join("\n")}`),
+        );
+    });
+  });
+}
+
+async function buildOne(dir: string, name: ToolName, signal: AbortSignal | undefined): Promise<void> {
+  // Renamed when whole, so that neither Ctrl-C nor a second start ever leaves half a program.
+  const draft = join(dir, `${name}.${process.pid}.part`);
+  try {
+    await runGo(["build", "-trimpath", "-ldflags", LDFLAGS, "-o", draft, PACKAGES[name]], name, signal);
+    renameSync(draft, join(dir, name));
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+async function takeBuildLock(file: string, progress: Progress): Promise<void> {
+  let told = false;
+  for (;;) {
+    const holder = takeLock(file, {});
+    if (holder === undefined) return;
+    if (!told) progress.line(`another start (pid ${holder.pid}) builds the programs: waiting for it`);
+    told = true;
+    await sleep(500);
+  }
+}
+
+async function buildMissing(
+  dir: string,
+  wanted: readonly ToolName[],
+  progress: Progress,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const missing = wanted.filter((name) => !existsSync(join(dir, name)));
+  if (missing.length === 0) return;
+  requireFreeSpace(dir, BUILD_SPACE_GB, "the first build");
+  progress.line(
+    `building ${missing.length} of ${wanted.length} programs; first run: about 9 minutes; later runs: seconds`,
+  );
+  // Not `go mod download`: that takes every module of the graph, most of which no program is made of.
+  const list = ["list", "-deps", "-f", "", ...missing.map((name) => PACKAGES[name])];
+  await progress.during(
+    "downloading Go modules (1.2 GB at the first run)",
+    runGo(list, "the list of modules", signal),
+  );
+  for (const [index, name] of missing.entries()) {
+    await progress.during(
+      `building ${name} (${index + 1} of ${missing.length})`,
+      buildOne(dir, name, signal),
+    );
+  }
+}
+
+/**
+ * The programs of the stack, built when they are not in the user's cache folder yet, which is kept per go.mod, go.sum
+ * and Go version. Safe against a second start at the same time. Throws StartError for a missing or old Go, a full
+ * disk or a failed build.
+ */
+export async function ensureTools(
+  wanted: readonly ToolName[],
+  progress: Progress,
+  signal?: AbortSignal,
+): Promise<Tools> {
+  const dir = join(cacheRoot(), `tools-${cacheKey(await readGoVersion())}`);
+  mkdirSync(dir, { recursive: true });
+  const engineManifestsFile = join(dir, "cluster-api.json");
+  const isComplete = () =>
+    wanted.every((name) => existsSync(join(dir, name))) && existsSync(engineManifestsFile);
+  if (!isComplete()) {
+    const lock = join(dir, "lock");
+    await takeBuildLock(lock, progress);
+    try {
+      await buildMissing(dir, wanted, progress, signal);
+      if (!existsSync(engineManifestsFile)) await writeEngineManifests(MODULE_DIR, engineManifestsFile);
+    } finally {
+      releaseLock(lock);
+    }
+  }
+  return { path: (name) => join(dir, name), engineManifestsFile };
+}

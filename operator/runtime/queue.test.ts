@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createQueue, PRIORITY_BACKGROUND, type Queue } from "./queue.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Takes everything that is ready, finishing each at once. */
+async function drain(queue: Queue): Promise<string[]> {
+  const keys: string[] = [];
+  while (queue.depth > 0) {
+    const item = await queue.take();
+    if (item === undefined) break;
+    keys.push(item.key);
+    queue.done(item.key);
+  }
+  return keys;
+}
+
+test("a key waits at most once, first in first out", async () => {
+  const queue = createQueue();
+  for (const key of ["a", "b", "a", "c", "b"]) queue.add(key);
+  expect(await drain(queue)).toEqual(["a", "b", "c"]);
+});
+
+test("a change overtakes the background, also for a key that waits there already", async () => {
+  const queue = createQueue();
+  for (const key of ["a", "b", "c"]) queue.add(key, { priority: PRIORITY_BACKGROUND });
+  queue.add("d");
+  queue.add("c");
+  queue.add("d", { priority: PRIORITY_BACKGROUND });
+  expect(await drain(queue)).toEqual(["d", "c", "a", "b"]);
+});
+
+test("a key is never given out twice at a time; added while it runs, it runs once more", async () => {
+  const queue = createQueue();
+  queue.add("a");
+  await queue.take();
+  queue.add("a");
+  queue.add("a");
+  const next = queue.take();
+  const taken = vi.fn<() => void>();
+  void next.then(taken);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(taken).not.toHaveBeenCalled();
+  queue.done("a");
+  expect(await next).toEqual({ key: "a", priority: 0 });
+  queue.done("a");
+  expect(queue.depth).toBe(0);
+});
+
+test("of several delays the shortest counts, of several priorities the highest", async () => {
+  const queue = createQueue();
+  queue.add("a", { afterMs: 500, priority: PRIORITY_BACKGROUND });
+  queue.add("a", { afterMs: 100, priority: PRIORITY_BACKGROUND });
+  queue.add("a", { afterMs: 900 });
+  await vi.advanceTimersByTimeAsync(99);
+  expect(queue.depth).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await queue.take()).toEqual({ key: "a", priority: 0 });
+  queue.done("a");
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(queue.depth).toBe(0);
+});
+
+test("an add without delay ends the waiting", async () => {
+  const queue = createQueue();
+  queue.add("a", { afterMs: 60_000 });
+  queue.add("a");
+  expect(await drain(queue)).toEqual(["a"]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(queue.depth).toBe(0);
+});
+
+test("a delay longer than a timer can hold does not fire at once", async () => {
+  const queue = createQueue();
+  queue.add("a", { afterMs: 2 ** 40 });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(queue.depth).toBe(0);
+});
+
+test("backoff doubles from 5 ms to 1000 s, is counted per key, and ends with forget", () => {
+  const queue = createQueue({ random: () => 1 });
+  expect([1, 2, 3, 4].map(() => queue.retry("a"))).toEqual([5, 10, 20, 40]);
+  expect(queue.retry("b")).toBe(5);
+  for (let failure = 0; failure < 40; failure++) queue.retry("a");
+  expect(queue.retry("a")).toBe(1_000_000);
+  queue.forget("a");
+  expect(queue.retry("a")).toBe(5);
+});
+
+test("backoff is jittered between half and whole", () => {
+  expect(createQueue({ random: () => 0 }).retry("a")).toBe(2.5);
+});
+
+test("depth and wait are reported", async () => {
+  const depths: number[] = [];
+  const waits: number[] = [];
+  const queue = createQueue({ metrics: { onDepth: (n) => depths.push(n), onWait: (s) => waits.push(s) } });
+  queue.add("a");
+  queue.add("b");
+  await vi.advanceTimersByTimeAsync(2_000);
+  await drain(queue);
+  expect(depths).toEqual([1, 2, 1, 0]);
+  expect(waits).toEqual([2, 2]);
+});
+
+test("shutting down ends those who wait and takes nothing more", async () => {
+  const queue = createQueue();
+  const waiting = queue.take();
+  queue.add("later", { afterMs: 10 });
+  queue.shutDown();
+  expect(await waiting).toBeUndefined();
+  queue.add("a");
+  expect(await queue.take()).toBeUndefined();
+  expect(vi.getTimerCount()).toBe(0);
+});

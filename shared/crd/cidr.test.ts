@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { hasNoHostBits, isCidr } from "./cidr.ts";
+
+describe("CIDR notation", () => {
+  test.each(["0.0.0.0/0", "10.0.0.5/8", "203.0.113.7/32", "::/0", "2001:DB8::1/64", "64:ff9b::192.0.2.1/96"])(
+    "%s is a block",
+    (text) => {
+      expect(isCidr(text)).toBe(true);
+    },
+  );
+
+  test.each([
+    "10.0.0.1",
+    "::1",
+    "10.0.0.0/33",
+    "::/129",
+    "10.0.0.0/08",
+    "10.0.0.0/+8",
+    "::ffff:10.0.0.0/104",
+    "fe80::%1/64",
+    "/8",
+    "",
+  ])('"%s" is none', (text) => {
+    expect(isCidr(text)).toBe(false);
+  });
+});
+
+describe("host bits", () => {
+  test.each([
+    "0.0.0.0/0",
+    "10.0.0.0/8",
+    "10.128.0.0/9",
+    "192.0.2.1/32",
+    "::/0",
+    "2001:db8::/32",
+    "::1/128",
+    "1::8000/113",
+    "64:ff9b::192.0.2.0/120",
+  ])("%s has none", (cidr) => {
+    expect(hasNoHostBits(cidr)).toBe(true);
+  });
+
+  test.each([
+    "0.0.0.1/0",
+    "10.128.0.0/8",
+    "192.0.2.1/31",
+    "::1/127",
+    "2001:db8::1/32",
+    "1::8000/112",
+    "64:ff9b::192.0.2.1/120",
+  ])("%s has some", (cidr) => {
+    expect(hasNoHostBits(cidr)).toBe(false);
+  });
+});

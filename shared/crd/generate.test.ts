@@ -1,0 +1,39 @@
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { findStaleFiles, renderFiles } from "./generate.ts";
+
+const crds = join(import.meta.dirname, "../../crds");
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "crds-"));
+  await cp(crds, folder, { recursive: true });
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test("the committed files are what the schemas give", async () => {
+  expect(await findStaleFiles(crds)).toEqual([]);
+});
+
+test("one file per kind and one for the identity policy", () => {
+  expect([...renderFiles().keys()].sort()).toEqual([
+    "cloud.marina.dev_clusteraccesses.yaml",
+    "cloud.marina.dev_clusters.yaml",
+    "cloud.marina.dev_nodepools.yaml",
+    "cloud.marina.dev_storageinventories.yaml",
+    "validating-admission-policy.yaml",
+  ]);
+});
+
+test("a changed, a missing and a foreign file are named as stale", async () => {
+  await writeFile(join(folder, "cloud.marina.dev_clusters.yaml"), "changed");
+  await rm(join(folder, "cloud.marina.dev_nodepools.yaml"));
+  await writeFile(join(folder, "foreign.yaml"), "");
+  expect(await findStaleFiles(folder)).toEqual([
+    "cloud.marina.dev_clusters.yaml",
+    "cloud.marina.dev_nodepools.yaml",
+    "foreign.yaml",
+  ]);
+});

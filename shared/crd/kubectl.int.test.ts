@@ -1,0 +1,108 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterKind } from "./cluster.ts";
+import { nodePoolKind } from "./node-pool.ts";
+import { storageInventoryKind } from "./storage-inventory.ts";
+import { idleClusterSpec, nodePoolSpec, objectOf, openTestApi, type TestApi } from "./testing.ts";
+
+const samples = join(import.meta.dirname, "../../crds/samples");
+const written = { fieldManager: "test" };
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+  const { client, namespace } = api;
+  const metadata = (name: string) => ({ name, namespace });
+  await client.create(
+    clusterKind,
+    objectOf(clusterKind, metadata("bakery"), { ...idleClusterSpec, plan: "dev" }),
+    written,
+  );
+  await client.create(nodePoolKind, objectOf(nodePoolKind, metadata("ovens"), nodePoolSpec), written);
+});
+afterAll(async () => {
+  await api.client.delete(clusterKind, api.namespace, "bakery");
+  await api.client.delete(nodePoolKind, api.namespace, "ovens");
+  await api.close();
+});
+
+const kubectl = (...args: string[]) => api.kubectl("--namespace", api.namespace, ...args);
+
+describe("every sample", () => {
+  test.each(readdirSync(samples))("%s is accepted, and accepted as it stands", async (file) => {
+    const printed = await kubectl("apply", "--server-side", "--dry-run=server", "-f", join(samples, file));
+    expect(printed).toContain("serverside-applied (server dry run)");
+    await kubectl("create", "--dry-run=server", "--validate=strict", "-f", join(samples, file));
+  });
+});
+
+describe("kubectl get", () => {
+  test("clusters means Marina's, not those of Cluster API", async () => {
+    expect(await kubectl("api-resources", "--no-headers")).toContain("cluster.x-k8s.io/v1beta2");
+    expect(await kubectl("get", "clusters", "-o", "name")).toBe("cluster.cloud.marina.dev/bakery\n");
+  });
+
+  test.each([
+    ["mcl", "cluster.cloud.marina.dev/bakery\n"],
+    ["mnp", "nodepool.cloud.marina.dev/ovens\n"],
+    ["mca", ""],
+    ["msi", ""],
+  ])("%s is a short name", async (shortName, names) => {
+    expect(await kubectl("get", shortName, "-o", "name")).toBe(names);
+  });
+
+  test("marina lists all of Marina's kinds", async () => {
+    const printed = await kubectl("get", "marina", "-o", "name");
+    expect(printed).toBe("cluster.cloud.marina.dev/bakery\nnodepool.cloud.marina.dev/ovens\n");
+  });
+
+  test.each([
+    ["clusters", ["NAME", "PHASE", "VERSION", "NODES", "PLAN", "AGE"], ["ENDPOINT", "MESSAGE"]],
+    [
+      "nodepools",
+      ["NAME", "CLUSTER", "PHASE", "NODES", "READY", "VERSION", "AGE"],
+      ["VCPUS", "MEMORY", "DISK", "MESSAGE"],
+    ],
+  ])("%s has the columns for a glance, and with -o wide the rest", async (plural, columns, wideColumns) => {
+    const heading = async (...args: string[]) =>
+      (await kubectl("get", plural, ...args)).split("\n")[0]?.split(/\s+/);
+    expect(await heading()).toEqual(columns);
+    expect(await heading("-o", "wide")).toEqual([...columns.slice(0, -1), ...wideColumns, "AGE"]);
+  });
+});
+
+describe("kubectl explain", () => {
+  test("cluster.spec.network tells of Marina's network in sentences", async () => {
+    const printed = (await kubectl("explain", "cluster.spec.network")).replaceAll(/\s+/g, " ");
+    expect(printed).toContain("GROUP: cloud.marina.dev");
+    expect(printed).toContain("Who may reach the public API endpoint of the cluster, and how often.");
+    expect(printed).toContain(
+      "apiServerRateLimit <Object> Limits new connections to the public API endpoint.",
+    );
+    expect(printed).toContain("authorizedCIDRs <[]string> Source addresses that may connect");
+  });
+});
+
+describe("kubectl scale", () => {
+  test("changes desiredNodes of a pool, within its bounds", async () => {
+    await kubectl("scale", "nodepool", "ovens", "--replicas", "5");
+    expect((await api.client.get(nodePoolKind, api.namespace, "ovens"))?.spec.desiredNodes).toBe(5);
+    await expect(kubectl("scale", "nodepool", "ovens", "--replicas", "6")).rejects.toThrow(
+      "spec.desiredNodes: Invalid value: must not be greater than maxNodes",
+    );
+  });
+});
+
+test("an identical apply changes nothing", async () => {
+  const apply = (name: string, spec: object) =>
+    api.client.apply(
+      storageInventoryKind,
+      objectOf(storageInventoryKind, { name, namespace: api.namespace }, spec),
+      written,
+    );
+  const first = await apply("shared-storage", { quotaBytes: 1024 });
+  const second = await apply("shared-storage", { quotaBytes: 1024 });
+  expect(second.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
+  expect(second.metadata.generation).toBe(first.metadata.generation);
+});

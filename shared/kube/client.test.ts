@@ -1,0 +1,188 @@
+import { afterEach, expect, test } from "vitest";
+import { createClient, type KubeClient } from "./client.ts";
+import { defineKind, type KubeObject } from "./kind.ts";
+import { type Answer, json, startProtocolServer, status, watchLines } from "./testing.ts";
+import { createTransport } from "./transport.ts";
+
+interface Thing extends KubeObject {
+  spec: { size: number; note?: string };
+}
+const thingKind = defineKind<Thing>({
+  group: "things.test",
+  version: "v1",
+  kind: "Thing",
+  plural: "things",
+  namespaced: true,
+});
+const path = "/apis/things.test/v1/namespaces/n/things";
+
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+async function connect(...answers: [Answer, ...Answer[]]) {
+  const server = await startProtocolServer(...answers);
+  const transport = createTransport({ connection: { server: server.url } });
+  open.push(
+    () => transport.close(),
+    () => server.close(),
+  );
+  return { server, client: createClient(transport) };
+}
+
+const write = { fieldManager: "me" };
+const identity = { apiVersion: "things.test/v1", kind: "Thing" };
+
+test.each<{
+  what: string;
+  call: (client: KubeClient) => Promise<unknown>;
+  sent: { method: string; path: string; query: string; type: string; body: unknown };
+}>([
+  {
+    what: "create",
+    call: (client) =>
+      client.create(thingKind, { metadata: { namespace: "n", name: "a" } }, { ...write, dryRun: true }),
+    sent: {
+      method: "POST",
+      path,
+      query: "fieldManager=me&dryRun=All",
+      type: "application/json",
+      body: { ...identity, metadata: { namespace: "n", name: "a" } },
+    },
+  },
+  {
+    what: "apply of a status",
+    call: (client) =>
+      client.apply(
+        thingKind,
+        { metadata: { namespace: "n", name: "a" } },
+        { ...write, force: true, subresource: "status" },
+      ),
+    sent: {
+      method: "PATCH",
+      path: `${path}/a/status`,
+      query: "fieldManager=me&force=true",
+      type: "application/apply-patch+yaml",
+      body: { ...identity, metadata: { namespace: "n", name: "a" } },
+    },
+  },
+  {
+    what: "mergePatch",
+    call: (client) => client.mergePatch(thingKind, "n", "a", { spec: { size: 2 } }, write),
+    sent: {
+      method: "PATCH",
+      path: `${path}/a`,
+      query: "fieldManager=me",
+      type: "application/merge-patch+json",
+      body: { spec: { size: 2 } },
+    },
+  },
+  {
+    what: "jsonPatch",
+    call: (client) => client.jsonPatch(thingKind, "n", "a", [{ op: "remove", path: "/spec/note" }], write),
+    sent: {
+      method: "PATCH",
+      path: `${path}/a`,
+      query: "fieldManager=me",
+      type: "application/json-patch+json",
+      body: [{ op: "remove", path: "/spec/note" }],
+    },
+  },
+  {
+    what: "delete",
+    call: (client) => client.delete(thingKind, "n", "a", { uid: "u", propagationPolicy: "Foreground" }),
+    sent: {
+      method: "DELETE",
+      path: `${path}/a`,
+      query: "",
+      type: "application/json",
+      body: {
+        apiVersion: "v1",
+        kind: "DeleteOptions",
+        propagationPolicy: "Foreground",
+        preconditions: { uid: "u" },
+      },
+    },
+  },
+])("$what is sent as the API wants it", async ({ call, sent }) => {
+  const { server, client } = await connect(json(200, {}));
+  await call(client);
+  const [request] = server.received;
+  expect({
+    method: request?.method,
+    path: request?.path,
+    query: request?.query.toString(),
+    type: request?.headers["content-type"],
+    body: request?.body,
+  }).toEqual(sent);
+});
+
+test("an object that is absent is undefined, and deleting it is done", async () => {
+  const { client } = await connect(status(404, "NotFound", "no", { name: "a", kind: "things" }));
+  expect(await client.get(thingKind, "n", "a")).toBeUndefined();
+  await client.delete(thingKind, "n", "a");
+});
+
+test("a kind that the server does not serve is an error, not an absent object", async () => {
+  const { client } = await connect((response) => response.writeHead(404).end("404 page not found\n"));
+  await expect(client.get(thingKind, "n", "a")).rejects.toMatchObject({ isNotFound: true });
+});
+
+test("a refusal is a KubeError", async () => {
+  const { client } = await connect(status(409, "AlreadyExists", 'things "a" already exists'));
+  const object = { metadata: { namespace: "n", name: "a" } };
+  await expect(client.create(thingKind, object, write)).rejects.toMatchObject({ isAlreadyExists: true });
+});
+
+test("listAll reads page after page and names the kind of each item", async () => {
+  const page = (name: string, next: string): Answer =>
+    json(200, { metadata: { resourceVersion: "7", continue: next }, items: [{ metadata: { name } }] });
+  const { server, client } = await connect(page("a", "more"), page("b", ""));
+  expect(await client.listAll(thingKind, { labelSelector: "x=y" })).toEqual([
+    { ...identity, metadata: { name: "a" } },
+    { ...identity, metadata: { name: "b" } },
+  ]);
+  expect(server.received.map(({ query }) => query.toString())).toEqual([
+    "labelSelector=x%3Dy&limit=500",
+    "labelSelector=x%3Dy&limit=500&continue=more",
+  ]);
+});
+
+test("a watch gives events and bookmarks, and throws an ERROR event", async () => {
+  const object = { metadata: { name: "a", resourceVersion: "5" } };
+  const { server, client } = await connect(
+    watchLines(
+      [
+        { type: "ADDED", object },
+        { type: "BOOKMARK", object: { metadata: { resourceVersion: "9" } } },
+        { type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired", message: "too old" } },
+      ],
+      "stay",
+    ),
+  );
+  const seen: unknown[] = [];
+  const watch = client.watch(thingKind, {
+    namespace: "n",
+    resourceVersion: "4",
+    timeoutSeconds: 300,
+    signal: new AbortController().signal,
+  });
+  const read = async () => {
+    for await (const event of watch) seen.push(event);
+  };
+  await expect(read()).rejects.toMatchObject({ isGone: true });
+  expect(seen).toEqual([
+    { type: "ADDED", object },
+    { type: "BOOKMARK", resourceVersion: "9" },
+  ]);
+  expect(server.received[0]?.query.toString()).toBe(
+    "watch=true&allowWatchBookmarks=true&resourceVersion=4&timeoutSeconds=300",
+  );
+});
+
+test("names are encoded into the path", async () => {
+  const { server, client } = await connect(json(200, {}));
+  await client.get(thingKind, "n", "a/b");
+  expect(server.received[0]?.path).toBe(`${path}/a%2Fb`);
+});

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import type { KubeObject } from "./kind.ts";
+import { createStore } from "./store.ts";
+
+const object = (name: string, owner: string): KubeObject => ({
+  apiVersion: "v1",
+  kind: "Thing",
+  metadata: { namespace: "n", name, labels: { owner } },
+});
+const byOwner = { owner: (thing: KubeObject) => [thing.metadata.labels?.owner ?? ""] };
+
+test("an index follows every change", () => {
+  const store = createStore(byOwner);
+  store.set(object("a", "x"));
+  store.set(object("b", "x"));
+  store.set(object("a", "y"));
+  expect(store.byIndex("owner", "x").map((thing) => thing.metadata.name)).toEqual(["b"]);
+  expect(store.byIndex("owner", "y").map((thing) => thing.metadata.name)).toEqual(["a"]);
+  store.remove("n/a");
+  expect(store.byIndex("owner", "y")).toEqual([]);
+  expect(store.keys()).toEqual(["n/b"]);
+});
+
+test("an index that was not declared is a mistake of the caller", () => {
+  expect(() => createStore(byOwner).byIndex("colour", "red")).toThrow(TypeError);
+});
+
+test("nobody can change what is kept", () => {
+  const store = createStore<KubeObject>();
+  store.set(object("a", "x"));
+  const kept = store.get("n/a");
+  expect(() => Object.assign(kept?.metadata.labels ?? {}, { owner: "z" })).toThrow(TypeError);
+});
+
+test.each([
+  { seen: "100", asked: "99", shown: true },
+  { seen: "100", asked: "100", shown: true },
+  { seen: "9", asked: "10", shown: false },
+  { seen: "18446744073709551616", asked: "18446744073709551615", shown: true },
+])("after $seen a write of $asked is shown: $shown", ({ seen, asked, shown }) => {
+  const store = createStore<KubeObject>();
+  store.advance(seen);
+  expect(store.hasSeen(asked)).toBe(shown);
+});

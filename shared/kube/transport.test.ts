@@ -1,0 +1,216 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { KubeError } from "./errors.ts";
+import {
+  type Answer,
+  breakConnection,
+  json,
+  type ProtocolServer,
+  startProtocolServer,
+  status,
+} from "./testing.ts";
+import {
+  APPLY_PATCH,
+  createTransport,
+  type RequestInfo,
+  type Transport,
+  type TransportOptions,
+} from "./transport.ts";
+
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+async function connect(
+  options: Partial<TransportOptions>,
+  ...answers: [Answer, ...Answer[]]
+): Promise<{ server: ProtocolServer; transport: Transport }> {
+  const server = await startProtocolServer(...answers);
+  const transport = createTransport({ connection: { server: server.url }, ...options });
+  open.push(
+    () => transport.close(),
+    () => server.close(),
+  );
+  return { server, transport };
+}
+
+const get = { method: "GET", path: "/x" } as const;
+const silent: Answer = () => undefined;
+
+test("answers are given back with status, headers and parsed body", async () => {
+  const { server, transport } = await connect({}, json(200, { a: 1 }, { "x-a": "b" }));
+  const answer = await transport.request({ ...get, query: { a: "b c", limit: 5, none: undefined } });
+  expect(answer).toMatchObject({ status: 200, headers: { "x-a": "b" }, body: { a: 1 } });
+  expect(server.received[0]?.query.toString()).toBe("a=b+c&limit=5");
+});
+
+test("calls one after another share connections instead of opening one each", async () => {
+  const { server, transport } = await connect({}, json(200, {}));
+  for (let call = 0; call < 20; call++) await transport.request(get);
+  expect(server.connections()).toBeLessThanOrEqual(2);
+});
+
+test("a 429 is repeated, also for a create, and not before Retry-After", async () => {
+  const { server, transport } = await connect({}, json(429, {}, { "retry-after": "0.2" }), json(201, {}));
+  const from = performance.now();
+  const answer = await transport.request({ method: "POST", path: "/x", body: {} });
+  expect(answer.status).toBe(201);
+  expect(performance.now() - from).toBeGreaterThanOrEqual(195);
+  expect(server.received).toHaveLength(2);
+});
+
+test("a 429 whose Retry-After lies beyond the deadline is given back at once", async () => {
+  const { server, transport } = await connect({}, json(429, {}, { "retry-after": "60" }));
+  expect((await transport.request({ ...get, timeoutMs: 500 })).status).toBe(429);
+  expect(server.received).toHaveLength(1);
+});
+
+test.each([
+  { what: "a read", request: get, tries: 2 },
+  { what: "a deletion", request: { method: "DELETE", path: "/x" } as const, tries: 2 },
+  {
+    what: "a server-side apply",
+    request: { method: "PATCH", path: "/x", body: {}, contentType: APPLY_PATCH } as const,
+    tries: 2,
+  },
+  { what: "a create", request: { method: "POST", path: "/x", body: {} } as const, tries: 1 },
+  {
+    what: "a merge patch",
+    request: { method: "PATCH", path: "/x", body: {}, contentType: "application/merge-patch+json" } as const,
+    tries: 1,
+  },
+])("after a broken connection $what is sent $tries time(s)", async ({ request, tries }) => {
+  const { server, transport } = await connect({}, breakConnection(), json(200, {}));
+  const outcome = await transport.request(request).catch((error: unknown) => error);
+  expect(server.received).toHaveLength(tries);
+  expect(outcome).toMatchObject(
+    tries === 1 ? { status: 0, reason: "Unreachable", isUnavailable: true } : { status: 200 },
+  );
+});
+
+test("a server that does not answer ends the call at its deadline", async () => {
+  const { transport } = await connect({}, silent);
+  await expect(transport.request({ ...get, timeoutMs: 50 })).rejects.toMatchObject({
+    reason: "DeadlineExceeded",
+    isUnavailable: true,
+  });
+});
+
+test("the caller's signal ends the call, and is told apart from a failure", async () => {
+  const { server, transport } = await connect({}, silent);
+  const stop = new AbortController();
+  const call = transport.request({ ...get, signal: stop.signal });
+  await vi.waitFor(() => expect(server.received).toHaveLength(1));
+  stop.abort();
+  await expect(call).rejects.toMatchObject({ isAborted: true, isUnavailable: false });
+});
+
+test("a server that is not there is a KubeError within the retries, never a hang", async () => {
+  const { server, transport } = await connect({}, silent);
+  await server.close();
+  await expect(transport.request({ method: "POST", path: "/x", body: {} })).rejects.toBeInstanceOf(KubeError);
+});
+
+test("a redirect is never followed", async () => {
+  const { server, transport } = await connect({}, (response) =>
+    response.writeHead(302, { location: "/elsewhere" }).end(),
+  );
+  expect((await transport.request(get)).status).toBe(302);
+  expect(server.received).toHaveLength(1);
+});
+
+test("a 401 is repeated once with a fresh token", async () => {
+  const server = await startProtocolServer(status(401, "Unauthorized"), json(200, {}));
+  const token = vi.fn<(refresh?: boolean) => Promise<string>>(async (refresh) => (refresh ? "new" : "old"));
+  const transport = createTransport({ connection: { server: server.url, token } });
+  open.push(
+    () => transport.close(),
+    () => server.close(),
+  );
+  expect((await transport.request(get)).status).toBe(200);
+  expect(server.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer old", "Bearer new"]);
+});
+
+test("requests wait for the rate limit", async () => {
+  const { transport } = await connect({ qps: 50, burst: 1 }, json(200, {}));
+  const from = performance.now();
+  await Promise.all([1, 2, 3].map(() => transport.request(get)));
+  expect(performance.now() - from).toBeGreaterThanOrEqual(35);
+});
+
+test("every attempt is reported with its status", async () => {
+  const seen: RequestInfo[] = [];
+  const { transport } = await connect(
+    { onRequest: (info) => seen.push(info) },
+    json(503, {}),
+    breakConnection(),
+    json(200, {}),
+  );
+  await transport.request({ ...get, kindPlural: "clusters" });
+  expect(seen.map(({ method, kindPlural, status: code }) => [method, kindPlural, code])).toEqual([
+    ["GET", "clusters", 503],
+    ["GET", "clusters", 0],
+    ["GET", "clusters", 200],
+  ]);
+});
+
+test("a path in the server's address stands before every path", async () => {
+  const server = await startProtocolServer(json(200, {}));
+  const transport = createTransport({ connection: { server: `${server.url}/clusters/a/` } });
+  open.push(
+    () => transport.close(),
+    () => server.close(),
+  );
+  await transport.request(get);
+  expect(server.received[0]?.path).toBe("/clusters/a/x");
+});
+
+test("a stream gives its lines as they come, also a line in two pieces", async () => {
+  const { transport } = await connect({}, (response) => {
+    response.writeHead(200).write("one\ntw");
+    setImmediate(() => response.end("o\nthree"));
+  });
+  const lines: string[] = [];
+  for await (const line of await transport.openStream({ path: "/x" })) lines.push(line);
+  expect(lines).toEqual(["one", "two", "three"]);
+});
+
+test("a silent stream ends with a KubeError after its idle time", async () => {
+  const { transport } = await connect({}, (response) => response.writeHead(200).write("one\n"));
+  const lines = await transport.openStream({ path: "/x", idleTimeoutMs: 50 });
+  const read = async () => {
+    for await (const line of lines) expect(line).toBe("one");
+  };
+  await expect(read()).rejects.toMatchObject({ name: "KubeError", reason: "Idle" });
+});
+
+test("a stream outlives the deadline of its opening", async () => {
+  const { transport } = await connect({}, (response) => {
+    response.writeHead(200).write("one\n");
+    setTimeout(() => response.end("two\n"), 150);
+  });
+  const lines: string[] = [];
+  for await (const line of await transport.openStream({ path: "/x", timeoutMs: 100 })) lines.push(line);
+  expect(lines).toEqual(["one", "two"]);
+});
+
+test("a stream that is refused is a KubeError with the server's words", async () => {
+  const { transport } = await connect({}, status(410, "Expired", "too old resource version"));
+  await expect(transport.openStream({ path: "/x" })).rejects.toMatchObject({
+    isGone: true,
+    kubeMessage: "too old resource version",
+  });
+});
+
+test("leaving a stream early closes its connection", async () => {
+  const closed = Promise.withResolvers<void>();
+  const { transport } = await connect({}, (response) => {
+    response.on("close", closed.resolve);
+    response.writeHead(200).write("one\n");
+  });
+  for await (const line of await transport.openStream({ path: "/x" })) {
+    expect(line).toBe("one");
+    break;
+  }
+  await closed.promise;
+});
