@@ -1,5 +1,6 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { methodNotAllowed } from "hono/method-not-allowed";
+import { addClusterRoutes } from "./clusters/routes.ts";
 import type { Deps } from "./deps.ts";
 import type { Authenticator } from "./http/auth.ts";
 import { addDocumentRoutes } from "./http/docs.ts";
@@ -11,7 +12,9 @@ import { observe } from "./http/observe.ts";
 import type { Readiness } from "./http/readiness.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { findMembership } from "./members/store.ts";
+import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
+import { addSystemEventRoutes } from "./system-events/routes.ts";
 
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate">;
@@ -38,5 +41,8 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   addDocumentRoutes(router);
   addMemberRoutes(router, deps);
   addOrganizationRoutes(router, deps);
+  addClusterRoutes(router, deps);
+  addNodePoolRoutes(router, deps);
+  addSystemEventRoutes(router, deps);
   return app;
 }

@@ -1,8 +1,11 @@
+import { clusterJobs } from "./clusters/jobs.ts";
 import type { Deps } from "./deps.ts";
 import { purgeIdempotencyKeys } from "./http/idempotency.ts";
 import type { Readiness } from "./http/readiness.ts";
 import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
 import { namespaceJobs } from "./organizations/store.ts";
+import { startProjector } from "./projection/projector.ts";
+import { startHarvester, systemEventJobs } from "./system-events/harvester.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -11,8 +14,10 @@ export async function startBackground(deps: Deps, _readiness: Readiness, signal:
   const { sql, log } = deps;
   const loops: Promise<void>[] = [];
   if (deps.config.roles.includes("projector")) {
-    loops.push(runPeriodically({ sql, log, signal }, [...namespaceJobs(deps), purgeJob(deps)]));
+    const jobs = [...namespaceJobs(deps), ...clusterJobs(deps), ...systemEventJobs(deps), purgeJob(deps)];
+    loops.push(runPeriodically({ sql, log, signal }, jobs), startProjector(deps, signal).stopped);
   }
+  if (deps.config.roles.includes("harvester")) loops.push(startHarvester(deps, signal).stopped);
   await Promise.all(loops);
 }
 

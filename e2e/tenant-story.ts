@@ -25,6 +25,12 @@ interface StoryStack {
   tokens: { alice: string };
 }
 
+interface ClusterRecord {
+  status: string;
+  nodes: { total: number; ready: number };
+  apiserver_url?: string;
+}
+
 const POLL_MS = 500;
 
 /**
@@ -85,7 +91,7 @@ function aPool(name: string, desiredNodes: number) {
 }
 
 function isRunningWith(nodes: number) {
-  return (cluster: { status: string; nodes: { total: number; ready: number } }): boolean =>
+  return (cluster: ClusterRecord): boolean =>
     cluster.status === "running" && cluster.nodes.ready === nodes && cluster.nodes.total === nodes;
 }
 
@@ -102,8 +108,8 @@ async function getNodes(kubectl: string, tenant: Tenant, clusterPath: string): P
   }
 }
 
-async function get(tenant: Tenant, path: string) {
-  return expectStatus(200, await tenant.request("GET", path));
+async function get(tenant: Tenant, path: string): Promise<ClusterRecord> {
+  return expectStatus(200, await tenant.request<ClusterRecord>("GET", path));
 }
 
 function expectStatus<T>(status: number, answer: Answer<T>): T {

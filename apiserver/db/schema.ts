@@ -1,4 +1,14 @@
 export { auditLog } from "../audit/table.ts";
+export { clusterIntents } from "../clusters/table.ts";
 export { idempotencyKeys } from "../http/idempotency-table.ts";
 export { members, users } from "../members/table.ts";
 export { organizations } from "../organizations/table.ts";
+export {
+  clusterRecords,
+  nameReservations,
+  nodePoolRecords,
+  projectedClusters,
+  projectedNodePools,
+  transitions,
+} from "../projection/table.ts";
+export { systemEvents } from "../system-events/table.ts";

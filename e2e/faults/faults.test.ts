@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../stack/stack.ts";
-import { waitFor } from "../stack/testing.ts";
+import { kubectl, waitFor } from "../stack/testing.ts";
 import { createTenant, type Tenant } from "../tenant.ts";
 
 let stack: Stack;
@@ -140,7 +140,6 @@ async function killPart(name: string): Promise<void> {
 }
 
 async function listClusterNames(namespace: string): Promise<string[]> {
-  const { kubectl } = await import("../stack/testing.ts");
   const { stdout } = await kubectl(["get", "clusters.cloud.marina.dev", "-n", namespace, "-o", "name"], {
     stack: stack.info,
   });

@@ -136,6 +136,12 @@ const networkCases: SpecCase[] = [
   },
   { title: "256 blocks", spec: network(list(256, (index) => `10.${index}.0.0/16`)) },
   {
+    title: "256 blocks of the longest form",
+    spec: network(
+      list(256, (index) => `2001:0db8:0000:0000:0000:0000:0000:1${String(index).padStart(3, "0")}/128`),
+    ),
+  },
+  {
     title: "257 blocks",
     spec: network([...list(256, (index) => `10.${index}.0.0/16`), "192.0.2.0/24"]),
     refused: "spec.network.authorizedCIDRs: Too many: 257: must have at most 256 items",

@@ -35,7 +35,7 @@ async function readFolder(folder: string): Promise<Map<string, string>> {
 }
 
 function render(documents: unknown[]): string {
-  const options = { aliasDuplicateObjects: false, lineWidth: 120 };
+  const options = { aliasDuplicateObjects: false, lineWidth: 0 };
   return HEADER + documents.map((document) => stringify(document, options)).join("---\n");
 }
 

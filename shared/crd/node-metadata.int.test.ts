@@ -18,6 +18,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const pool = (change: object) => ({ ...nodePoolSpec, ...change });
+const longestKey = (index: number) => `${"a.".repeat(126)}a/${long(61)}${index + 10}`;
 const labels = (count: number) => Object.fromEntries(list(count, (index) => [`key-${index}`, "x"]));
 const labelled = (nodeLabels: object) => pool({ nodeLabels });
 const tainted = (...nodeTaints: object[]) => pool({ nodeTaints });
@@ -76,6 +77,10 @@ const nodeMetadataCases: SpecCase[] = [
     spec: labelled({ tier: "a b" }),
     refused: "spec.nodeLabels.tier in body should match",
   },
+  {
+    title: "64 labels with the longest keys",
+    spec: labelled(Object.fromEntries(list(64, (index) => [longestKey(index), long(63)]))),
+  },
   { title: "64 labels", spec: labelled(labels(64)) },
   {
     title: "65 labels",
@@ -109,6 +114,10 @@ const nodeMetadataCases: SpecCase[] = [
     title: "a taint key with a blank",
     spec: tainted({ ...taint, key: "a b" }),
     refused: "spec.nodeTaints[0].key in body should match",
+  },
+  {
+    title: "32 taints with the longest keys",
+    spec: tainted(...list(32, (index) => ({ ...taint, key: longestKey(index) }))),
   },
   { title: "32 taints", spec: tainted(...list(32, (index) => ({ ...taint, key: `key-${index}` }))) },
   {

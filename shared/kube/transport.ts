@@ -8,7 +8,7 @@ import { sleep } from "./sleep.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
 export type { KubeConnection } from "./connection.ts";
-export { loadConnection, parseKubeconfig } from "./connection.ts";
+export { loadConnection } from "./connection.ts";
 
 export const APPLY_PATCH = "application/apply-patch+yaml";
 

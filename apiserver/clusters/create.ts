@@ -1,0 +1,164 @@
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { recordAudit } from "../audit/store.ts";
+import type { Deps } from "../deps.ts";
+import { ApiError } from "../http/errors.ts";
+import type { Origin } from "../http/principal.ts";
+import {
+  createOnce,
+  isCertainlyNotWritten,
+  type NewNodePool,
+  toNodePoolObject,
+  toRefusal,
+} from "../node-pools/store.ts";
+import { ensureNamespace } from "../organizations/store.ts";
+import {
+  findCluster,
+  hasClusterRecord,
+  isNameInFlight,
+  type ProjectedCluster,
+  projectSights,
+  releaseName,
+  reserveName,
+  toProjectedCluster,
+  toProjectedNodePool,
+} from "../projection/store.ts";
+import { presentAudit } from "./audit-fields.ts";
+import { closeIntent, openIntent } from "./intents.ts";
+import { type NewCluster, toClusterObject } from "./new-cluster.ts";
+import { CLUSTER_WIRE_NAMES } from "./schema.ts";
+
+/**
+ * Creates a cluster exactly once. The intent and the name are committed first; then the pools are written and the
+ * Cluster last, whose existence is the commit; then projection, audit row and the end of the intent go in one
+ * transaction. Safe to repeat with the same ids, also after a crash at any point. Throws 409 already_exists or
+ * operation_in_progress for a name, 422 for what the Kubernetes API refuses, 503 when the write is not confirmed.
+ */
+export async function createCluster(
+  deps: Deps,
+  origin: Origin,
+  wanted: NewCluster,
+  resumed: boolean,
+): Promise<ProjectedCluster> {
+  if (resumed && (await hasClusterRecord(deps.db, wanted.orgId, wanted.clusterId)))
+    return requireExisting(deps, wanted);
+  const intent = await begin(deps, origin, wanted);
+  if (intent.state === "done") return requireExisting(deps, intent.wish);
+  const { wish } = intent;
+  const suspects = resumed ? [...wish.nodePools] : [];
+  try {
+    await ensureNamespace(deps, wish.orgId);
+    const objects = await writeObjects(deps, wish, (pool) => suspects.push(pool));
+    return await settleCreate(deps, intent.origin, wish, objects);
+  } catch (error) {
+    if (isCertainlyNotWritten(error)) await giveUp(deps, wish, suspects);
+    throw toRefusal(error, CLUSTER_WIRE_NAMES);
+  }
+}
+
+export interface CreatedObjects {
+  cluster: Cluster;
+  nodePools: NodePool[];
+}
+
+/** Commits what a create has made. When somebody else has done so already, nothing is told twice. */
+export async function settleCreate(
+  deps: Deps,
+  origin: Origin,
+  wish: NewCluster,
+  { cluster, nodePools }: CreatedObjects,
+): Promise<ProjectedCluster> {
+  const projected = toProjectedCluster(cluster, wish.orgId);
+  if (projected === undefined) throw new Error(`cluster ${wish.objectName} has lost its id`);
+  const pools = nodePools.flatMap((pool) => toProjectedNodePool(pool, wish.orgId, wish.clusterId) ?? []);
+  await deps.db.transaction(async (tx) => {
+    if (await closeIntent(tx, wish.clusterId, "done"))
+      await recordAudit(tx, origin, {
+        action: "cluster.create",
+        orgId: wish.orgId,
+        target: { kind: "cluster", id: wish.clusterId },
+        after: { ...presentAudit(wish.spec), node_pools: wish.nodePools.map(({ spec }) => spec.displayName) },
+        result: "done",
+      });
+    await projectSights(
+      tx,
+      [projected, ...pools].map((object) => ({ object })),
+    );
+  });
+  return projected;
+}
+
+/**
+ * Gives a create up: removes those of its pools that may exist, ends the intent and lets go of the name. The Cluster
+ * must not exist. Throws, and changes nothing in the database, when a pool could not be removed.
+ */
+export async function abandonCreate(
+  deps: Deps,
+  wish: NewCluster,
+  suspects: readonly NewNodePool[] = wish.nodePools,
+): Promise<void> {
+  for (const pool of suspects) {
+    const found = await deps.kube.get(nodePoolKind, wish.namespace, pool.objectName);
+    if (found?.metadata.uid === undefined || found.metadata.labels?.[LABEL_ID] !== pool.id) continue;
+    await deps.kube.delete(nodePoolKind, wish.namespace, pool.objectName, { uid: found.metadata.uid });
+  }
+  await deps.db.transaction(async (tx) => {
+    if (!(await closeIntent(tx, wish.clusterId, "abandoned"))) return;
+    await releaseName(tx, wish.orgId, nameOf(wish), wish.clusterId);
+  });
+}
+
+async function begin(deps: Deps, origin: Origin, wanted: NewCluster) {
+  return deps.db.transaction(async (tx) => {
+    const intent = await openIntent(tx, wanted, origin);
+    if (intent.state === "done") return intent;
+    const name = nameOf(intent.wish);
+    if (await reserveName(tx, wanted.orgId, name, wanted.clusterId)) return intent;
+    throw await nameTaken(deps, wanted.orgId, name);
+  });
+}
+
+async function writeObjects(
+  { kube }: Deps,
+  wish: NewCluster,
+  onMade: (pool: NewNodePool) => void,
+): Promise<CreatedObjects> {
+  const nodePools: NodePool[] = [];
+  for (const pool of wish.nodePools) {
+    nodePools.push(await createOnce(kube, nodePoolKind, toNodePoolObject(wish, pool)));
+    onMade(pool);
+  }
+  const cluster = await createOnce(kube, clusterKind, toClusterObject(wish));
+  return { cluster, nodePools };
+}
+
+/** What cannot be undone now is left to the sweeper; the client hears of the first error, not of this one. */
+async function giveUp(deps: Deps, wish: NewCluster, suspects: readonly NewNodePool[]): Promise<void> {
+  try {
+    await abandonCreate(deps, wish, suspects);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    deps.log.warn({ clusterId: wish.clusterId, message }, "a create is left to be swept");
+  }
+}
+
+async function requireExisting(deps: Deps, wish: NewCluster): Promise<ProjectedCluster> {
+  const existing = await findCluster(deps.db, wish.orgId, wish.clusterId);
+  if (existing !== undefined) return existing;
+  throw new ApiError("conflict", "The cluster that this request created has been deleted since.");
+}
+
+async function nameTaken(deps: Deps, orgId: string, name: string): Promise<ApiError> {
+  if (await isNameInFlight(deps.db, orgId, name))
+    return new ApiError("operation_in_progress", `A cluster named ${name} is being created right now.`, {
+      retryAfterSeconds: 10,
+    });
+  return new ApiError("already_exists", `The organization already has a cluster named ${name}.`, {
+    details: [{ field: "name", code: "duplicate", message: "is taken" }],
+  });
+}
+
+function nameOf(wish: NewCluster): string {
+  return wish.spec.displayName ?? wish.objectName;
+}

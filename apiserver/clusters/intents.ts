@@ -1,0 +1,61 @@
+import { and, asc, eq, sql } from "drizzle-orm";
+import type { Queryable } from "../db/client.ts";
+import type { Origin } from "../http/principal.ts";
+import type { NewCluster } from "./new-cluster.ts";
+import { type ClusterIntent, clusterIntents } from "./table.ts";
+
+/**
+ * Records what a create is about to do. An earlier attempt at the same cluster keeps the wish that it fixed: it is
+ * returned as it stands, and opened again when it had been given up.
+ */
+export async function openIntent(tx: Queryable, wish: NewCluster, origin: Origin): Promise<ClusterIntent> {
+  const rows = await tx
+    .insert(clusterIntents)
+    .values({ clusterId: wish.clusterId, orgId: wish.orgId, state: "pending", wish, origin })
+    .onConflictDoUpdate({
+      target: clusterIntents.clusterId,
+      set: {
+        state: sql`case when ${clusterIntents.state} = 'done' then 'done' else 'pending' end`,
+        startedAt: sql`now()`,
+      },
+    })
+    .returning();
+  const intent = rows[0];
+  if (intent === undefined) throw new Error("an upsert returned no row");
+  return intent;
+}
+
+/** Closes a pending intent; false when somebody else did. Its transaction is the one that says what came of it. */
+export async function closeIntent(
+  tx: Queryable,
+  clusterId: string,
+  state: "done" | "abandoned",
+): Promise<boolean> {
+  const rows = await tx
+    .update(clusterIntents)
+    .set({ state })
+    .where(and(eq(clusterIntents.clusterId, clusterId), eq(clusterIntents.state, "pending")))
+    .returning({ clusterId: clusterIntents.clusterId });
+  return rows.length > 0;
+}
+
+/** Pending intents that no request can be working on any more, the oldest first. */
+export async function findStaleIntents(
+  db: Queryable,
+  olderThanSeconds: number,
+  limit: number,
+): Promise<(ClusterIntent & { ageSeconds: number })[]> {
+  const ageSeconds = sql<number>`extract(epoch from now() - ${clusterIntents.startedAt})::float8`;
+  const rows = await db
+    .select({ intent: clusterIntents, ageSeconds })
+    .from(clusterIntents)
+    .where(
+      and(
+        eq(clusterIntents.state, "pending"),
+        sql`${clusterIntents.startedAt} < now() - make_interval(secs => ${olderThanSeconds})`,
+      ),
+    )
+    .orderBy(asc(clusterIntents.startedAt))
+    .limit(limit);
+  return rows.map(({ intent, ageSeconds: age }) => ({ ...intent, ageSeconds: age }));
+}

@@ -1,0 +1,52 @@
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { Deps } from "../deps.ts";
+import type { PeriodicJob } from "../jobs/periodic.ts";
+import { abandonCreate, settleCreate } from "./create.ts";
+import { findStaleIntents } from "./intents.ts";
+import type { NewCluster } from "./new-cluster.ts";
+import type { ClusterIntent } from "./table.ts";
+
+const EVERY_MS = 15_000;
+/** No request lives this long: it would have answered, or its process is gone. */
+const STALE_SECONDS = 60;
+/** A client may repeat its request until then; afterwards what it left is removed. */
+const ABANDON_SECONDS = 600;
+const BATCH = 50;
+
+/** The job that settles creates which a crash or an unreachable Kubernetes API left half done. */
+export function clusterJobs(deps: Deps): PeriodicJob[] {
+  return [{ name: "cluster-intents", everyMs: EVERY_MS, run: (signal) => sweepIntents(deps, signal) }];
+}
+
+async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
+  for (const intent of await findStaleIntents(deps.db, STALE_SECONDS, BATCH)) {
+    if (signal.aborted) return;
+    await sweepIntent(deps, intent);
+  }
+}
+
+/** A create whose Cluster exists was committed and is completed; one that has none is given up in time. */
+async function sweepIntent(deps: Deps, intent: ClusterIntent & { ageSeconds: number }): Promise<void> {
+  const { wish, origin } = intent;
+  const cluster = await deps.kube.get(clusterKind, wish.namespace, wish.objectName);
+  if (cluster !== undefined && cluster.metadata.labels?.[LABEL_ID] === wish.clusterId) {
+    await settleCreate(deps, origin, wish, { cluster, nodePools: await readNodePools(deps, wish) });
+    deps.log.info({ clusterId: wish.clusterId }, "completed a create that was left half done");
+    return;
+  }
+  if (intent.ageSeconds < ABANDON_SECONDS) return;
+  await abandonCreate(deps, wish);
+  deps.log.info({ clusterId: wish.clusterId }, "gave up a create that was left half done");
+}
+
+async function readNodePools({ kube }: Deps, wish: NewCluster): Promise<NodePool[]> {
+  const found = await Promise.all(
+    wish.nodePools.map(({ objectName }) => kube.get(nodePoolKind, wish.namespace, objectName)),
+  );
+  return found.flatMap((pool, index) => {
+    if (pool === undefined || pool.metadata.labels?.[LABEL_ID] !== wish.nodePools[index]?.id) return [];
+    return [pool];
+  });
+}

@@ -1,0 +1,84 @@
+import type { z } from "@hono/zod-openapi";
+import { findUpgrade, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import type { ProjectedCluster } from "../projection/store.ts";
+import type { clusterRecord, networkPolicyRecord } from "./schema.ts";
+
+export type ClusterRecord = z.output<typeof clusterRecord>;
+export type NetworkPolicyRecord = z.output<typeof networkPolicyRecord>;
+
+/**
+ * The cluster record of the interface. Null: plan, status_message and first_ready_at while there is none. Absent:
+ * current_version, apiserver_url and worker_subnet until the operator reported one.
+ */
+export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCatalogue): ClusterRecord {
+  const { metadata, spec, status } = cluster.object;
+  return {
+    id: cluster.id,
+    org_id: cluster.orgId,
+    name: cluster.displayName,
+    status: cluster.status,
+    status_message: status?.message ?? null,
+    conditions: presentConditions(status?.conditions),
+    plan: spec.plan ?? null,
+    k8s_version: wantedVersionOf(cluster),
+    ...(status?.version === undefined ? {} : { current_version: withoutPrefix(status.version) }),
+    ...(status?.apiServerURL === undefined ? {} : { apiserver_url: status.apiServerURL }),
+    ...(status?.workerSubnet === undefined ? {} : { worker_subnet: status.workerSubnet }),
+    public_endpoint: spec.publicEndpoint,
+    node_pools: status?.nodePools ?? { total: 0, ready: 0 },
+    nodes: status?.nodes ?? { total: 0, ready: 0 },
+    upgrade_available:
+      status?.version !== undefined && findUpgrade(catalogue, withoutPrefix(status.version)) !== undefined,
+    generation: metadata.generation ?? 1,
+    observed_generation: status?.observedGeneration ?? 0,
+    first_ready_at: toTimestamp(status?.firstReadyAt),
+    created_at: toTimestamp(metadata.creationTimestamp) ?? cluster.updatedAt.toISOString(),
+    updated_at: cluster.updatedAt.toISOString(),
+  };
+}
+
+/** The network policy of the interface: what the tenant set, never what the platform adds; defaults from birth. */
+export function presentNetworkPolicy(cluster: ProjectedCluster): NetworkPolicyRecord {
+  const { authorizedCIDRs = [], apiServerRateLimit: limit } = cluster.object.spec.network ?? {};
+  return {
+    cluster_id: cluster.id,
+    authorized_cidrs: authorizedCIDRs,
+    ...(limit === undefined
+      ? {}
+      : {
+          api_server_rate_limit: {
+            max_connections_per_second: limit.maxConnectionsPerSecond,
+            burst: limit.burst,
+          },
+        }),
+    updated_at: cluster.networkUpdatedAt.toISOString(),
+  };
+}
+
+type Conditions = NonNullable<ProjectedCluster["object"]["status"]>["conditions"];
+
+function presentConditions(conditions: Conditions): ClusterRecord["conditions"] {
+  return (conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
+    type,
+    status,
+    reason,
+    message,
+    last_transition_time: toTimestamp(lastTransitionTime) ?? lastTransitionTime,
+  }));
+}
+
+/** An object applied by people may ask for MAJOR.MINOR; the full version is what the operator made of it. */
+function wantedVersionOf(cluster: ProjectedCluster): string {
+  const { spec, status } = cluster.object;
+  const wanted = withoutPrefix(spec.version);
+  const isFull = wanted.split(".").length === 3;
+  return isFull || status?.targetVersion === undefined ? wanted : withoutPrefix(status.targetVersion);
+}
+
+function withoutPrefix(version: string): string {
+  return version.replace(/^v/, "");
+}
+
+function toTimestamp(time: string | undefined): string | null {
+  return time === undefined ? null : new Date(time).toISOString();
+}

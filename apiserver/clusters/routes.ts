@@ -1,0 +1,224 @@
+import type { Deps } from "../deps.ts";
+import type { Router } from "../http/env.ts";
+import { notFound, validationFailed } from "../http/errors.ts";
+import { isNotModified, objectTag } from "../http/etag.ts";
+import { createId } from "../http/id.ts";
+import { toPage } from "../http/page.ts";
+import { addRoute } from "../http/routes.ts";
+import { organizationNamespace } from "../organizations/store.ts";
+import { createObjectName, findCluster, listClusters, type ProjectedCluster } from "../projection/store.ts";
+import { createCluster } from "./create.ts";
+import { checkCreate, planCreate } from "./plan-create.ts";
+import { presentCluster, presentNetworkPolicy } from "./present-cluster.ts";
+import { clusterListQuery, clusterPage, clusterRecord, createClusterBody, networkPolicyRecord } from "./schema.ts";
+import { deleteCluster, readAdminKubeconfig } from "./store.ts";
+import { createCatalogueReader } from "./version-catalogue.ts";
+
+const tag = "Clusters";
+const COLLECTION = "/api/v1/organizations/{orgID}/clusters";
+const RECORD = `${COLLECTION}/{clusterID}`;
+const RETRY_AFTER = { "Retry-After": "10" };
+
+/** Operations on clusters. */
+export function addClusterRoutes(router: Router, deps: Deps): void {
+  const catalogue = createCatalogueReader(deps);
+  addCreate(router, deps, catalogue);
+  addReads(router, deps, catalogue);
+  addDelete(router, deps, catalogue);
+  addKubeconfig(router, deps);
+  addNetworkPolicy(router, deps);
+}
+
+type Catalogue = ReturnType<typeof createCatalogueReader>;
+
+function addCreate(router: Router, deps: Deps, catalogue: Catalogue): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: COLLECTION,
+      operationId: "createCluster",
+      tag,
+      summary: "Create a cluster",
+      description: "The cluster and its node pools are accepted whole or not at all; they come up afterwards.",
+      access: "clusters:create",
+      body: createClusterBody,
+      answers: {
+        202: {
+          description: "Accepted: the record, with status provisioning.",
+          body: clusterRecord,
+          headers: ["Location", "Retry-After", "ETag"],
+        },
+      },
+      errors: ["already_exists", "operation_in_progress", "conflict"],
+    },
+    async (c, { orgId, origin, readBody, requirePermission, once }) => {
+      const body = await readBody();
+      if (body.node_pools !== undefined) requirePermission("nodepools:create");
+      if (body.authorized_cidrs !== undefined) requirePermission("network:update");
+      const versions = await catalogue.read();
+      const [first, ...others] = checkCreate(body, versions);
+      if (first !== undefined) throw validationFailed([first, ...others]);
+
+      return once({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
+        const wish = planCreate(body, versions, {
+          orgId,
+          namespace: organizationNamespace(orgId),
+          clusterId: attempt.id,
+          objectName: attempt.objectName ?? createObjectName(body.name, "cluster"),
+          requestId: origin.requestId,
+          nodePools: (body.node_pools ?? []).map(({ name }) => ({
+            id: createId(),
+            objectName: createObjectName(name, "pool"),
+          })),
+        });
+        const cluster = await createCluster(deps, origin, wish, attempt.resumed);
+        return c.json(presentCluster(cluster, versions), 202, {
+          Location: locationOf(cluster),
+          ETag: objectTag(cluster.object.metadata),
+          ...RETRY_AFTER,
+        });
+      });
+    },
+  );
+}
+
+function addReads(router: Router, deps: Deps, catalogue: Catalogue): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listClusters",
+      tag,
+      summary: "List the clusters of an organization",
+      access: "clusters:read",
+      query: clusterListQuery,
+      answers: { 200: { description: "A page, in the order of creation.", body: clusterPage } },
+    },
+    async (c, { orgId, query }) => {
+      const rows = await listClusters(deps.db, orgId, query);
+      const versions = await catalogue.readKnown();
+      return c.json(
+        toPage(rows, query.limit, (cluster) => presentCluster(cluster, versions)),
+        200,
+      );
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getCluster",
+      tag,
+      summary: "Get a cluster",
+      access: "clusters:read",
+      answers: {
+        200: { description: "The cluster.", body: clusterRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { orgId, params }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const etag = objectTag(cluster.object.metadata);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
+    },
+  );
+}
+
+function addDelete(router: Router, deps: Deps, catalogue: Catalogue): void {
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path: RECORD,
+      operationId: "deleteCluster",
+      tag,
+      summary: "Delete a cluster",
+      description: "Works in every state. The record answers with status deleting until everything is removed.",
+      access: "clusters:delete",
+      answers: {
+        202: {
+          description: "Accepted: the record, with status deleting.",
+          body: clusterRecord,
+          headers: ["Location", "Retry-After"],
+        },
+      },
+    },
+    async (c, { orgId, origin, params }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const deleting = await deleteCluster(deps, origin, cluster);
+      return c.json(presentCluster(deleting, await catalogue.readKnown()), 202, {
+        Location: locationOf(deleting),
+        ...RETRY_AFTER,
+      });
+    },
+  );
+}
+
+function addKubeconfig(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: `${RECORD}/kubeconfig`,
+      operationId: "getKubeconfig",
+      tag,
+      summary: "Download the admin kubeconfig",
+      access: "clusters:access",
+      answers: {
+        200: {
+          description: "The admin kubeconfig, as a file.",
+          mediaType: "application/yaml",
+          headers: ["Content-Disposition"],
+        },
+      },
+      errors: ["cluster_not_ready"],
+    },
+    async (c, { orgId, origin, params }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      return c.body(await readAdminKubeconfig(deps, origin, cluster), 200, {
+        "Content-Type": "application/yaml",
+        "Content-Disposition": `attachment; filename="${cluster.name}-kubeconfig.yaml"`,
+        "Cache-Control": "no-store",
+      });
+    },
+  );
+}
+
+function addNetworkPolicy(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: `${RECORD}/network`,
+      operationId: "getNetworkPolicy",
+      tag,
+      summary: "Get the network policy of a cluster",
+      access: "network:read",
+      answers: {
+        200: { description: "The policy of the public endpoint.", body: networkPolicyRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { orgId, params }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const etag = objectTag(cluster.object.metadata);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentNetworkPolicy(cluster), 200, { ETag: etag });
+    },
+  );
+}
+
+async function requireCluster(deps: Deps, orgId: string, clusterId: string): Promise<ProjectedCluster> {
+  const cluster = await findCluster(deps.db, orgId, clusterId);
+  if (cluster === undefined) throw notFound("cluster");
+  return cluster;
+}
+
+function locationOf({ orgId, id }: ProjectedCluster): string {
+  return `/api/v1/organizations/${orgId}/clusters/${id}`;
+}

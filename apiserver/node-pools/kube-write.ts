@@ -1,0 +1,96 @@
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
+import { LABEL_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../http/errors.ts";
+
+/** Socket errors of a connection that was never there, so that nothing can have been sent over it. */
+const NEVER_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
+/**
+ * Creates an object whose public id and name were fixed before, or finds that it was created already: by an earlier
+ * attempt, or by this one when its answer was lost (read back once). Throws the KubeError of a create that is not
+ * confirmed, and 409 conflict when the name belongs to another object.
+ */
+export async function createOnce<T extends KubeObject>(
+  kube: KubeClient,
+  kind: Kind<T>,
+  object: T,
+): Promise<T> {
+  try {
+    // A whole object is a partial one too; the compiler cannot see that through a type parameter.
+    return await kube.create<T>(kind, object as never, { fieldManager: MANAGER_APISERVER });
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    if (error.isAlreadyExists) return adopt(kube, kind, object);
+    if (!error.isUnavailable || isCertainlyNotWritten(error)) throw error;
+    const written = await readBack(kube, kind, object.metadata, error);
+    if (!isSame(written, object)) throw error;
+    return written;
+  }
+}
+
+/**
+ * The object as it is after a write whose answer was lost. Throws the write's own error when that cannot be told, or
+ * when there is no such object.
+ */
+export async function readBack<T extends KubeObject>(
+  kube: KubeClient,
+  kind: Kind<T>,
+  { namespace, name }: { namespace?: string; name: string },
+  writeError: KubeError,
+): Promise<T> {
+  let found: T | undefined;
+  try {
+    found = await kube.get(kind, namespace, name);
+  } catch {
+    throw writeError;
+  }
+  if (found === undefined) throw writeError;
+  return found;
+}
+
+/** Whether a failed write has surely changed nothing: it was refused, or it never left this machine. */
+export function isCertainlyNotWritten(error: unknown): boolean {
+  if (!(error instanceof KubeError)) return false;
+  if (error.status !== 0) return true;
+  return NEVER_SENT.has(socketCodeOf(error.cause));
+}
+
+/**
+ * The error for the client when the Kubernetes API refuses an object as invalid: 422 with a detail per field that
+ * the interface knows. `wireNames` maps paths inside `spec` to wire names. Any other error comes back as it is.
+ */
+export function toRefusal(error: unknown, wireNames: Readonly<Record<string, string>>): unknown {
+  if (!(error instanceof KubeError) || !error.isInvalid) return error;
+  const details = (error.details?.causes ?? []).map(({ field = "", reason, message = "" }): ErrorDetail => {
+    const path = field.replace(/^spec\.?/, "").replaceAll(/\[.*/g, "");
+    return { field: wireNames[path] ?? "body", code: codeOf(reason), message };
+  });
+  const [first, ...others] = details;
+  if (first !== undefined) return validationFailed([first, ...others]);
+  return validationFailed([{ field: "body", code: "invalid_format", message: error.kubeMessage }]);
+}
+
+async function adopt<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, object: T): Promise<T> {
+  const found = await kube.get(kind, object.metadata.namespace, object.metadata.name);
+  if (found !== undefined && isSame(found, object)) return found;
+  throw new ApiError("conflict", `The object name ${object.metadata.name} is taken; try again.`, {
+    retryAfterSeconds: 1,
+  });
+}
+
+function isSame(found: KubeObject, wanted: KubeObject): boolean {
+  return found.metadata.labels?.[LABEL_ID] === wanted.metadata.labels?.[LABEL_ID];
+}
+
+function codeOf(reason: string | undefined): DetailCode {
+  return reason === "FieldValueForbidden" ? "immutable" : "invalid_format";
+}
+
+function socketCodeOf(cause: unknown): string {
+  for (let current = cause, depth = 0; current instanceof Error && depth < 4; current = current.cause, depth++) {
+    if ("code" in current && typeof current.code === "string") return current.code;
+  }
+  return "";
+}

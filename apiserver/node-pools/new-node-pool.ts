@@ -1,0 +1,42 @@
+import {
+  ANNOTATION_REQUEST_ID,
+  API_VERSION,
+  LABEL_CLUSTER_ID,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "../../shared/crd/names.ts";
+import { type NodePool, type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
+
+/** Where a new object belongs and which request makes it. */
+export interface ObjectPlace {
+  orgId: string;
+  namespace: string;
+  clusterId: string;
+  requestId: string;
+}
+
+/** A pool to create, its id and object name fixed. */
+export interface NewNodePool {
+  id: string;
+  objectName: string;
+  spec: NodePoolSpec;
+}
+
+/** The NodePool object to create. */
+export function toNodePoolObject(place: ObjectPlace, pool: NewNodePool): NodePool {
+  return {
+    apiVersion: API_VERSION,
+    kind: nodePoolKind.kind,
+    metadata: {
+      namespace: place.namespace,
+      name: pool.objectName,
+      labels: {
+        [LABEL_ID]: pool.id,
+        [LABEL_ORG_ID]: place.orgId,
+        [LABEL_CLUSTER_ID]: place.clusterId,
+      },
+      annotations: { [ANNOTATION_REQUEST_ID]: place.requestId },
+    },
+    spec: pool.spec,
+  };
+}

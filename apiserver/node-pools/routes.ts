@@ -1,0 +1,194 @@
+import type { Deps } from "../deps.ts";
+import type { Router } from "../http/env.ts";
+import { ApiError, notFound, validationFailed } from "../http/errors.ts";
+import { isNotModified, objectTag } from "../http/etag.ts";
+import { pageQuery, toPage } from "../http/page.ts";
+import { addRoute } from "../http/routes.ts";
+import {
+  createObjectName,
+  findCluster,
+  findNodePool,
+  listNodePools,
+  type ProjectedCluster,
+  type ProjectedNodePool,
+} from "../projection/store.ts";
+import { checkPoolRules } from "./pool-rules.ts";
+import { presentNodePool } from "./present-node-pool.ts";
+import {
+  createNodePoolBody,
+  nodePoolPage,
+  nodePoolRecord,
+  toNodePoolChange,
+  toNodePoolSpec,
+  updateNodePoolBody,
+} from "./schema.ts";
+import { createNodePool, deleteNodePool, updateNodePool } from "./store.ts";
+
+const tag = "Node pools";
+const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/nodepools";
+const RECORD = `${COLLECTION}/{poolID}`;
+const RETRY_AFTER = { "Retry-After": "10" };
+
+/** Operations on the node pools of a cluster. */
+export function addNodePoolRoutes(router: Router, deps: Deps): void {
+  addCreate(router, deps);
+  addReads(router, deps);
+  addUpdate(router, deps);
+  addDelete(router, deps);
+}
+
+function addCreate(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: COLLECTION,
+      operationId: "createNodePool",
+      tag,
+      summary: "Create a node pool",
+      access: "nodepools:create",
+      body: createNodePoolBody,
+      answers: {
+        202: {
+          description: "Accepted: the record, with status provisioning.",
+          body: nodePoolRecord,
+          headers: ["Location", "Retry-After", "ETag"],
+        },
+      },
+      errors: ["already_exists", "conflict"],
+    },
+    async (c, { orgId, origin, params, readBody, once }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const body = await readBody();
+      const spec = toNodePoolSpec(body, cluster.name);
+      const [first, ...others] = checkPoolRules(spec, new Set(Object.keys(body)));
+      if (first !== undefined) throw validationFailed([first, ...others]);
+
+      return once({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {
+        if (cluster.status === "deleting")
+          throw new ApiError("conflict", "The cluster is being deleted; it takes no new node pools.");
+        const name = objectName ?? createObjectName(body.name, "pool");
+        const pool = await createNodePool(deps, origin, cluster, { id, objectName: name, spec });
+        return c.json(presentNodePool(pool), 202, {
+          Location: locationOf(pool),
+          ETag: objectTag(pool.object.metadata),
+          ...RETRY_AFTER,
+        });
+      });
+    },
+  );
+}
+
+function addReads(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listNodePools",
+      tag,
+      summary: "List the node pools of a cluster",
+      access: "nodepools:read",
+      query: pageQuery,
+      answers: { 200: { description: "A page, in the order of creation.", body: nodePoolPage } },
+    },
+    async (c, { orgId, params, query }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const rows = await listNodePools(deps.db, orgId, cluster.id, query);
+      return c.json(toPage(rows, query.limit, presentNodePool), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getNodePool",
+      tag,
+      summary: "Get a node pool",
+      access: "nodepools:read",
+      answers: {
+        200: { description: "The node pool.", body: nodePoolRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { orgId, params }) => {
+      const { pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
+      const etag = objectTag(pool.object.metadata);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentNodePool(pool), 200, { ETag: etag });
+    },
+  );
+}
+
+function addUpdate(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: RECORD,
+      operationId: "updateNodePool",
+      tag,
+      summary: "Update a node pool",
+      description: "What is omitted stays. What GET returns may be sent back as it is.",
+      access: "nodepools:update",
+      body: updateNodePoolBody,
+      answers: {
+        200: { description: "The node pool as it is now wanted.", body: nodePoolRecord, headers: ["ETag"] },
+      },
+      errors: ["already_exists", "conflict", "managed_elsewhere", "precondition_failed"],
+    },
+    async (c, { orgId, origin, params, readBody }) => {
+      const { cluster, pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
+      const change = toNodePoolChange(await readBody());
+      const ifMatch = c.req.header("if-match");
+      const updated = await updateNodePool(deps, origin, cluster, pool, change, ifMatch);
+      return c.json(presentNodePool(updated), 200, { ETag: objectTag(updated.object.metadata) });
+    },
+  );
+}
+
+function addDelete(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path: RECORD,
+      operationId: "deleteNodePool",
+      tag,
+      summary: "Delete a node pool",
+      description: "The record answers with status deleting until its nodes are removed.",
+      access: "nodepools:delete",
+      answers: {
+        202: {
+          description: "Accepted: the record, with status deleting.",
+          body: nodePoolRecord,
+          headers: ["Location", "Retry-After"],
+        },
+      },
+    },
+    async (c, { orgId, origin, params }) => {
+      const { cluster, pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
+      const deleting = await deleteNodePool(deps, origin, cluster, pool);
+      return c.json(presentNodePool(deleting), 202, { Location: locationOf(deleting), ...RETRY_AFTER });
+    },
+  );
+}
+
+async function requireCluster(deps: Deps, orgId: string, clusterId: string): Promise<ProjectedCluster> {
+  const cluster = await findCluster(deps.db, orgId, clusterId);
+  if (cluster === undefined) throw notFound("cluster");
+  return cluster;
+}
+
+async function requireNodePool(deps: Deps, orgId: string, clusterId: string, poolId: string) {
+  const cluster = await requireCluster(deps, orgId, clusterId);
+  const pool = await findNodePool(deps.db, orgId, cluster.id, poolId);
+  if (pool === undefined) throw notFound("node pool");
+  return { cluster, pool };
+}
+
+function locationOf({ orgId, clusterId, id }: ProjectedNodePool): string {
+  return `/api/v1/organizations/${orgId}/clusters/${clusterId}/nodepools/${id}`;
+}

@@ -1,0 +1,142 @@
+import { z } from "@hono/zod-openapi";
+import { nodeTaintSchema } from "../../shared/crd/node-metadata.ts";
+import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
+import { pageSchema } from "../http/page.ts";
+import { NODE_POOL_STATUSES } from "../projection/store.ts";
+import type { NodePoolChange } from "./merge-update.ts";
+
+const spec = nodePoolSpecSchema.shape;
+const timestamp = z.iso.datetime();
+
+/** The bounds of the settings are those of the custom resource; only the names differ. */
+const size = { vcpus: spec.vcpus, memory_gb: spec.memoryGB, disk_gb: spec.diskGB };
+const nodeCounts = {
+  min_nodes: spec.minNodes,
+  max_nodes: spec.maxNodes,
+  desired_nodes: spec.desiredNodes,
+};
+const optionalSettings = {
+  min_vcpus: spec.minVCPUs,
+  max_vcpus: spec.maxVCPUs,
+  min_memory_gb: spec.minMemoryGB,
+  max_memory_gb: spec.maxMemoryGB,
+  node_labels: spec.nodeLabels,
+};
+const platformDefaulted = {
+  drain_timeout_seconds: spec.drainTimeoutSeconds,
+  scale_down_delay_seconds: spec.scaleDownDelaySeconds,
+  scale_down_utilization_percent: spec.scaleDownUtilizationPercent,
+};
+
+export const nodePoolRecord = z
+  .object({
+    id: z.guid(),
+    cluster_id: z.guid(),
+    name: z.string(),
+    ...size,
+    ...nodeCounts,
+    ...optionalSettings,
+    node_taints: z.array(nodeTaintSchema).optional(),
+    ...platformDefaulted,
+    current_nodes: z.int().openapi({ description: "Nodes that are registered now." }),
+    first_ready_at: timestamp.nullable(),
+    status: z.enum(NODE_POOL_STATUSES),
+    status_message: z.string().nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .openapi("NodePool");
+
+export const nodePoolPage = pageSchema(nodePoolRecord, "NodePoolPage");
+
+/** A pool to create. min_nodes and max_nodes default to desired_nodes. */
+export const createNodePoolBody = z
+  .strictObject({
+    name: spec.displayName.unwrap(),
+    ...size,
+    desired_nodes: spec.desiredNodes,
+    min_nodes: spec.minNodes.optional(),
+    max_nodes: spec.maxNodes.optional(),
+    ...optionalSettings,
+    node_taints: spec.nodeTaints,
+    ...platformDefaulted,
+  })
+  .openapi("CreateNodePool");
+
+const observed = z.unknown().optional();
+
+/** A change of a pool: what is omitted stays. What GET returns may be sent back as it is. */
+export const updateNodePoolBody = z
+  .strictObject({
+    name: spec.displayName,
+    vcpus: size.vcpus.optional(),
+    memory_gb: size.memory_gb.optional(),
+    disk_gb: size.disk_gb.optional(),
+    min_nodes: nodeCounts.min_nodes.optional(),
+    max_nodes: nodeCounts.max_nodes.optional(),
+    desired_nodes: nodeCounts.desired_nodes.optional(),
+    ...optionalSettings,
+    drain_timeout_seconds: platformDefaulted.drain_timeout_seconds.nullable(),
+    scale_down_delay_seconds: platformDefaulted.scale_down_delay_seconds.nullable(),
+    scale_down_utilization_percent: platformDefaulted.scale_down_utilization_percent.nullable(),
+    id: observed.openapi({ description: "Fixed at creation: accepted when equal." }),
+    cluster_id: observed.openapi({ description: "Fixed at creation: accepted when equal." }),
+    node_taints: observed.openapi({ description: "Fixed at creation: accepted when equal." }),
+    current_nodes: observed,
+    first_ready_at: observed,
+    status: observed,
+    status_message: observed,
+    created_at: observed,
+    updated_at: observed,
+  })
+  .openapi("UpdateNodePool");
+
+export type CreateNodePoolBody = z.output<typeof createNodePoolBody>;
+export type UpdateNodePoolBody = z.output<typeof updateNodePoolBody>;
+
+/** The spec of the NodePool that a create body asks for. Rules between fields are not checked here. */
+export function toNodePoolSpec(body: CreateNodePoolBody, clusterName: string): NodePoolSpec {
+  return {
+    clusterName,
+    displayName: body.name,
+    vcpus: body.vcpus,
+    memoryGB: body.memory_gb,
+    diskGB: body.disk_gb,
+    desiredNodes: body.desired_nodes,
+    minNodes: body.min_nodes ?? body.desired_nodes,
+    maxNodes: body.max_nodes ?? body.desired_nodes,
+    minVCPUs: body.min_vcpus,
+    maxVCPUs: body.max_vcpus,
+    minMemoryGB: body.min_memory_gb,
+    maxMemoryGB: body.max_memory_gb,
+    nodeLabels: body.node_labels,
+    nodeTaints: body.node_taints,
+    drainTimeoutSeconds: body.drain_timeout_seconds,
+    scaleDownDelaySeconds: body.scale_down_delay_seconds,
+    scaleDownUtilizationPercent: body.scale_down_utilization_percent,
+  };
+}
+
+/** What a PUT body asks for; fields that only the server writes are left out. */
+export function toNodePoolChange(body: UpdateNodePoolBody): NodePoolChange {
+  return {
+    settings: {
+      displayName: body.name,
+      vcpus: body.vcpus,
+      memoryGB: body.memory_gb,
+      diskGB: body.disk_gb,
+      minNodes: body.min_nodes,
+      maxNodes: body.max_nodes,
+      desiredNodes: body.desired_nodes,
+      minVCPUs: body.min_vcpus,
+      maxVCPUs: body.max_vcpus,
+      minMemoryGB: body.min_memory_gb,
+      maxMemoryGB: body.max_memory_gb,
+      nodeLabels: body.node_labels,
+      drainTimeoutSeconds: body.drain_timeout_seconds,
+      scaleDownDelaySeconds: body.scale_down_delay_seconds,
+      scaleDownUtilizationPercent: body.scale_down_utilization_percent,
+    },
+    fixed: { id: body.id, cluster_id: body.cluster_id, node_taints: body.node_taints },
+  };
+}

@@ -1,0 +1,235 @@
+import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { type AuditEntry, recordAudit } from "../audit/store.ts";
+import type { Deps } from "../deps.ts";
+import { ApiError, notFound, validationFailed } from "../http/errors.ts";
+import { objectTag, requireMatch } from "../http/etag.ts";
+import type { Origin } from "../http/principal.ts";
+import {
+  type ProjectedCluster,
+  type ProjectedNodePool,
+  projectSights,
+  releaseName,
+  reserveName,
+  toProjectedNodePool,
+} from "../projection/store.ts";
+import { presentAudit } from "./audit-fields.ts";
+import { findApplyOwner } from "./field-owner.ts";
+import { createOnce, isCertainlyNotWritten, readBack, toRefusal } from "./kube-write.ts";
+import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
+import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
+import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
+
+export { presentAudit as presentNodePoolAudit } from "./audit-fields.ts";
+export { createOnce, isCertainlyNotWritten, toRefusal } from "./kube-write.ts";
+export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
+export { checkPoolRules } from "./pool-rules.ts";
+export { type CreateNodePoolBody, createNodePoolBody, toNodePoolSpec } from "./schema.ts";
+export { WIRE_NAMES as NODE_POOL_WIRE_NAMES } from "./wire-names.ts";
+
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Creates a pool in a cluster: takes its name, writes the NodePool, and commits audit row and projection before it
+ * returns. Safe to repeat with the same ids. Throws 409 already_exists for a taken name, 422 for what the
+ * Kubernetes API refuses, 503 when the write is not confirmed.
+ */
+export async function createNodePool(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  pool: NewNodePool,
+): Promise<ProjectedNodePool> {
+  const name = pool.spec.displayName ?? pool.objectName;
+  if (!(await reserveName(deps.db, cluster.id, name, pool.id))) throw nameTaken(name);
+  const place = {
+    orgId: cluster.orgId,
+    namespace: cluster.namespace,
+    clusterId: cluster.id,
+    requestId: origin.requestId,
+  };
+  try {
+    const object = await createOnce(deps.kube, nodePoolKind, toNodePoolObject(place, pool));
+    return await commit(deps, origin, cluster, object, {
+      action: "node_pool.create",
+      after: presentAudit(object.spec),
+    });
+  } catch (error) {
+    if (isCertainlyNotWritten(error)) await releaseName(deps.db, cluster.id, name, pool.id);
+    throw toRefusal(error, WIRE_NAMES);
+  }
+}
+
+/**
+ * Changes a pool: merges with a live read and patches just the fields that change, on the version that was read; a
+ * conflict is read and merged again, at most five times. A change to what is there already writes nothing. Throws 404,
+ * 412 for If-Match, 422 for the merged result, 409 already_exists, managed_elsewhere or conflict.
+ */
+export async function updateNodePool(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  pool: ProjectedNodePool,
+  change: NodePoolChange,
+  ifMatch: string | undefined,
+): Promise<ProjectedNodePool> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const live = await readLive(deps, pool);
+    requireMatch(ifMatch, objectTag(live.metadata));
+    const merge = mergeUpdate(toCurrent(pool, live), change);
+    if (!merge.ok) throw validationFailed(merge.details);
+    if (live.metadata.deletionTimestamp !== undefined) throw beingDeleted();
+    if (merge.changed.length === 0) return project(live, cluster);
+    requireUnmanaged(live, merge.changed);
+
+    const written = await patchReserved(deps, origin, pool, live, merge.patch);
+    if (written === undefined) continue;
+    return commit(deps, origin, cluster, written, {
+      action: "node_pool.update",
+      before: presentAudit(live.spec, merge.changed),
+      after: presentAudit(written.spec, merge.changed),
+    });
+  }
+  throw new ApiError("conflict", "The node pool is being changed by others at this moment; try again.", {
+    retryAfterSeconds: 1,
+  });
+}
+
+/** Asks for a pool's deletion; its record says deleting from now on. Throws 404 when it is gone already. */
+export async function deleteNodePool(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  pool: ProjectedNodePool,
+): Promise<ProjectedNodePool> {
+  const live = await readLive(deps, pool);
+  if (live.metadata.deletionTimestamp !== undefined) return project(live, cluster);
+  await deps.kube.delete(nodePoolKind, pool.namespace, pool.name, { uid: pool.uid });
+  const left = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
+  const isGone = left?.metadata.uid !== pool.uid;
+  const object = isGone ? asDeleting(live, deps.now()) : left;
+  return commit(
+    deps,
+    origin,
+    cluster,
+    object,
+    { action: "node_pool.delete", before: presentAudit(live.spec) },
+    isGone,
+  );
+}
+
+/** The same object, marked as the Kubernetes API marks one that is being deleted. */
+export function asDeleting<T extends { metadata: object }>(object: T, now: Date): T {
+  return { ...object, metadata: { ...object.metadata, deletionTimestamp: now.toISOString() } };
+}
+
+async function readLive(deps: Deps, pool: ProjectedNodePool): Promise<NodePool> {
+  const live = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
+  if (live?.metadata.uid === pool.uid) return live;
+  await deps.db.transaction((tx) => projectSights(tx, [{ object: pool, gone: true }]));
+  throw notFound("node pool");
+}
+
+function toCurrent(pool: ProjectedNodePool, live: NodePool) {
+  return {
+    name: live.spec.displayName ?? live.metadata.name,
+    spec: live.spec,
+    fixed: { id: pool.id, cluster_id: pool.clusterId, node_taints: live.spec.nodeTaints ?? [] },
+  };
+}
+
+function requireUnmanaged(live: NodePool, changed: readonly MutablePoolField[]): void {
+  for (const field of changed) {
+    const owner = findApplyOwner(live.metadata.managedFields, field, MANAGER_APISERVER);
+    if (owner !== undefined)
+      throw new ApiError(
+        "managed_elsewhere",
+        `${WIRE_NAMES[field]} is managed by ${owner}; change it there, or it would be set back.`,
+      );
+  }
+}
+
+/** Patches, with the new name reserved around it when there is one; undefined on a conflict. */
+async function patchReserved(
+  deps: Deps,
+  origin: Origin,
+  pool: ProjectedNodePool,
+  live: NodePool,
+  specPatch: Record<string, unknown>,
+): Promise<NodePool | undefined> {
+  const name = specPatch.displayName;
+  if (typeof name !== "string") return patchOnce(deps, origin, live, specPatch);
+  if (!(await reserveName(deps.db, pool.clusterId, name, pool.id))) throw nameTaken(name);
+  try {
+    return await patchOnce(deps, origin, live, specPatch);
+  } catch (error) {
+    if (isCertainlyNotWritten(error) || error instanceof ApiError)
+      await releaseName(deps.db, pool.clusterId, name, pool.id);
+    throw error;
+  }
+}
+
+/** One conditional patch; a lost answer is read back once by the request id that the patch carries. */
+async function patchOnce(
+  deps: Deps,
+  { requestId }: Origin,
+  live: NodePool,
+  specPatch: Record<string, unknown>,
+): Promise<NodePool | undefined> {
+  const { namespace, name, resourceVersion } = live.metadata;
+  const patch = {
+    metadata: { resourceVersion, annotations: { [ANNOTATION_REQUEST_ID]: requestId } },
+    spec: specPatch,
+  };
+  try {
+    return await deps.kube.mergePatch(nodePoolKind, namespace, name, patch, {
+      fieldManager: MANAGER_APISERVER,
+    });
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    if (error.isConflict) return undefined;
+    if (!error.isUnavailable || isCertainlyNotWritten(error)) throw toRefusal(error, WIRE_NAMES);
+    const found = await readBack(deps.kube, nodePoolKind, live.metadata, error);
+    if (found.metadata.annotations?.[ANNOTATION_REQUEST_ID] === requestId) return found;
+    throw error;
+  }
+}
+
+/** Audit row and projection in one transaction: what the answer says, every replica says from then on. */
+async function commit(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  object: NodePool,
+  audit: Pick<AuditEntry, "action" | "before" | "after">,
+  gone = false,
+): Promise<ProjectedNodePool> {
+  const projected = project(object, cluster);
+  await deps.db.transaction(async (tx) => {
+    await recordAudit(tx, origin, {
+      ...audit,
+      orgId: cluster.orgId,
+      target: { kind: "node_pool", id: projected.id },
+      result: "done",
+    });
+    await projectSights(tx, [{ object: projected, gone }]);
+  });
+  return projected;
+}
+
+function project(object: NodePool, cluster: ProjectedCluster): ProjectedNodePool {
+  const projected = toProjectedNodePool(object, cluster.orgId, cluster.id);
+  if (projected === undefined) throw new Error(`node pool ${object.metadata.name} has lost its id`);
+  return projected;
+}
+
+function nameTaken(name: string): ApiError {
+  return new ApiError("already_exists", `The cluster already has a node pool named ${name}.`, {
+    details: [{ field: "name", code: "duplicate", message: "is taken" }],
+  });
+}
+
+function beingDeleted(): ApiError {
+  return new ApiError("conflict", "The node pool is being deleted; it cannot be changed any more.");
+}

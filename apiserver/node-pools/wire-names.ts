@@ -1,0 +1,34 @@
+/** The wire name of each setting of a pool that PUT may change. */
+export const WIRE_NAMES = {
+  displayName: "name",
+  vcpus: "vcpus",
+  memoryGB: "memory_gb",
+  diskGB: "disk_gb",
+  minNodes: "min_nodes",
+  maxNodes: "max_nodes",
+  desiredNodes: "desired_nodes",
+  minVCPUs: "min_vcpus",
+  maxVCPUs: "max_vcpus",
+  minMemoryGB: "min_memory_gb",
+  maxMemoryGB: "max_memory_gb",
+  nodeLabels: "node_labels",
+  drainTimeoutSeconds: "drain_timeout_seconds",
+  scaleDownDelaySeconds: "scale_down_delay_seconds",
+  scaleDownUtilizationPercent: "scale_down_utilization_percent",
+} as const;
+
+export type MutablePoolField = keyof typeof WIRE_NAMES;
+
+/** Every wire name of a setting that stands in a text under its name in the custom resource, in order. */
+export function findWireNames(text: string): string[] {
+  return text.match(/\w+/g)?.flatMap((word) => (isField(word) ? [WIRE_NAMES[word]] : [])) ?? [];
+}
+
+/** A text about the custom resource, in the words of the interface. */
+export function toWireWords(text: string): string {
+  return text.replaceAll(/\w+/g, (word) => (isField(word) ? WIRE_NAMES[word] : word));
+}
+
+function isField(word: string): word is MutablePoolField {
+  return Object.hasOwn(WIRE_NAMES, word);
+}

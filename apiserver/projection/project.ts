@@ -1,0 +1,81 @@
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { networkUpdatedAtOf, updatedAtOf } from "./managed-fields.ts";
+import { type ClusterStatusName, clusterStatusOf, type NodePoolStatusName, nodePoolStatusOf } from "./status.ts";
+
+/** A custom resource as the API serves it. `object` carries no managedFields: what is read from them stands beside it. */
+interface Projected<Kind extends KubeObject> {
+  uid: string;
+  /** The public id (label `cloud.marina.dev/id`). */
+  id: string;
+  orgId: string;
+  namespace: string;
+  /** metadata.name */
+  name: string;
+  /** What REST calls name. */
+  displayName: string;
+  resourceVersion: bigint;
+  updatedAt: Date;
+  object: Kind;
+}
+
+export interface ProjectedCluster extends Projected<Cluster> {
+  status: ClusterStatusName;
+  networkUpdatedAt: Date;
+}
+
+export interface ProjectedNodePool extends Projected<NodePool> {
+  status: NodePoolStatusName;
+  clusterId: string;
+}
+
+/** Projects a Cluster of an organization; undefined while the object has no public id yet. */
+export function toProjectedCluster(cluster: Cluster, orgId: string): ProjectedCluster | undefined {
+  const common = projectCommon(cluster, orgId, cluster.spec.displayName);
+  if (common === undefined) return undefined;
+  return {
+    ...common,
+    status: clusterStatusOf(cluster),
+    networkUpdatedAt: networkUpdatedAtOf(cluster.metadata),
+  };
+}
+
+/** Projects a NodePool of a cluster; undefined while the object has no public id yet. */
+export function toProjectedNodePool(
+  pool: NodePool,
+  orgId: string,
+  clusterId: string,
+): ProjectedNodePool | undefined {
+  const common = projectCommon(pool, orgId, pool.spec.displayName);
+  if (common === undefined) return undefined;
+  return { ...common, status: nodePoolStatusOf(pool), clusterId };
+}
+
+function projectCommon<Kind extends KubeObject>(
+  object: Kind,
+  orgId: string,
+  displayName: string | undefined,
+): Projected<Kind> | undefined {
+  const { uid, namespace, name, resourceVersion, labels } = object.metadata;
+  const id = labels?.[LABEL_ID];
+  if (id === undefined || uid === undefined || namespace === undefined || resourceVersion === undefined)
+    return undefined;
+  return {
+    uid,
+    id: id.toLowerCase(),
+    orgId,
+    namespace,
+    name,
+    displayName: displayName ?? name,
+    resourceVersion: BigInt(resourceVersion),
+    updatedAt: updatedAtOf(object.metadata),
+    object: withoutManagedFields(object),
+  };
+}
+
+function withoutManagedFields<Kind extends KubeObject>(object: Kind): Kind {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,0 +1,139 @@
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import { type Change, createReflector, type Reflector } from "../../shared/kube/reflector.ts";
+import { createStore } from "../../shared/kube/store.ts";
+import type { Deps } from "../deps.ts";
+import { type BatchQueue, createBatchQueue } from "../jobs/batch-queue.ts";
+import { runAsLeader } from "../jobs/leader.ts";
+import { keyOfWork, projectBatch, type Work } from "./project-batch.ts";
+import type { Caches } from "./sights.ts";
+
+const BATCH_SIZE = 50;
+
+export interface Projector {
+  /** Whether this process leads and has taken in everything that the Kubernetes API held when it began. */
+  synced(): boolean;
+  /** Resolves when the signal has aborted and the last write is done. */
+  stopped: Promise<void>;
+}
+
+/**
+ * Keeps the projection equal to the Kubernetes API: one process of all replicas watches Clusters and NodePools and
+ * brings every change into the database. Runs until the signal aborts; leadership that is lost begins anew.
+ */
+export function startProjector(deps: Deps, signal: AbortSignal): Projector {
+  let synced = false;
+  const stopped = runAsLeader({ sql: deps.sql, log: deps.log, name: "projector", signal }, async (leading) => {
+    try {
+      await lead(deps, leading, () => {
+        synced = true;
+      });
+    } finally {
+      synced = false;
+    }
+  });
+  return { synced: () => synced, stopped };
+}
+
+async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Promise<void> {
+  const caches: Caches = {
+    namespaces: createStore<Namespace>({ org: ({ metadata }) => [metadata.labels?.[LABEL_ORG_ID] ?? ""] }),
+    clusters: createStore<Cluster>({ namespace: ({ metadata }) => [metadata.namespace ?? ""] }),
+    nodePools: createStore<NodePool>({
+      namespace: ({ metadata }) => [metadata.namespace ?? ""],
+      cluster: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
+    }),
+  };
+  const queue = createBatchQueue<Work>({
+    name: "projector",
+    batchSize: BATCH_SIZE,
+    keyOf: keyOfWork,
+    run: (batch) => projectBatch(deps, caches, batch),
+    log: deps.log,
+    signal,
+  });
+  await follow(deps, caches, queue, signal, onSynced);
+  await queue.stopped;
+}
+
+/** Namespaces first, for they say whose an object is; then clusters, then pools, which belong to clusters. */
+async function follow(
+  deps: Deps,
+  caches: Caches,
+  queue: BatchQueue<Work>,
+  signal: AbortSignal,
+  onSynced: () => void,
+): Promise<void> {
+  const aborted = new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  for (const reflector of createReflectors(deps, caches, queue)) {
+    reflector.start(signal);
+    await Promise.race([reflector.synced, aborted]);
+    if (signal.aborted) return;
+  }
+  queue.add({ kind: "vanished" });
+  await Promise.race([queue.idle(), aborted]);
+  if (!signal.aborted) onSynced();
+  await aborted;
+}
+
+function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): Reflector[] {
+  const { kube: client, log, kubeMetrics: metrics } = deps;
+  const onRelist = (epoch: number) => {
+    if (epoch > 1) queue.add({ kind: "vanished" });
+  };
+  return [
+    createReflector({
+      client,
+      log,
+      metrics,
+      kind: namespaceKind,
+      store: caches.namespaces,
+      labelSelector: LABEL_ORG_ID,
+      onChange: ({ object }) => addNamespace(caches, object.metadata.name, queue),
+    }),
+    createReflector({
+      client,
+      log,
+      metrics,
+      kind: clusterKind,
+      store: caches.clusters,
+      keepManagedFields: true,
+      onChange: (change) => onClusterChange(caches, change, queue),
+      onRelist,
+    }),
+    createReflector({
+      client,
+      log,
+      metrics,
+      kind: nodePoolKind,
+      store: caches.nodePools,
+      keepManagedFields: true,
+      onChange: ({ type, object }) =>
+        queue.add(type === "deleted" ? { gone: object } : { kind: "NodePool", key: objectKey(object) }),
+      onRelist,
+    }),
+  ];
+}
+
+/** A pool is served as part of its cluster, so a cluster that comes or gets its id brings its pools along. */
+function onClusterChange(caches: Caches, { type, object, previous }: Change<Cluster>, queue: BatchQueue<Work>): void {
+  const key = objectKey(object);
+  if (type === "deleted") return queue.add({ gone: object });
+  queue.add({ kind: "Cluster", key });
+  if (type === "updated" && previous?.metadata.labels?.[LABEL_ID] === object.metadata.labels?.[LABEL_ID]) return;
+  for (const pool of caches.nodePools.byIndex("cluster", key))
+    queue.add({ kind: "NodePool", key: objectKey(pool) });
+}
+
+/** A Namespace that came late, or was given to an organization, makes its objects visible. */
+function addNamespace(caches: Caches, namespace: string, queue: BatchQueue<Work>): void {
+  for (const cluster of caches.clusters.byIndex("namespace", namespace))
+    queue.add({ kind: "Cluster", key: objectKey(cluster) });
+  for (const pool of caches.nodePools.byIndex("namespace", namespace))
+    queue.add({ kind: "NodePool", key: objectKey(pool) });
+}

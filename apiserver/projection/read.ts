@@ -1,0 +1,171 @@
+import { and, asc, eq, gt, ilike, inArray, isNull, type SQL } from "drizzle-orm";
+import type { Queryable } from "../db/client.ts";
+import type { PageRequest } from "../http/page.ts";
+import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
+import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
+import { clusterRecords, nodePoolRecords, projectedClusters, projectedNodePools } from "./table.ts";
+
+/** A cluster of the organization that has not been removed. */
+export async function findCluster(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+): Promise<ProjectedCluster | undefined> {
+  const rows = await db
+    .select()
+    .from(projectedClusters)
+    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
+  return rows[0] === undefined ? undefined : toCluster(rows[0]);
+}
+
+export interface ClusterFilter extends PageRequest {
+  status?: ClusterStatusName | undefined;
+  /** The whole name, letter case aside. */
+  name?: string | undefined;
+}
+
+/** One page of the organization's clusters and one more, in the order of their ids. */
+export async function listClusters(
+  db: Queryable,
+  orgId: string,
+  filter: ClusterFilter,
+): Promise<ProjectedCluster[]> {
+  const conditions: (SQL | undefined)[] = [isLiveCluster(orgId)];
+  if (filter.cursor !== undefined) conditions.push(gt(projectedClusters.id, filter.cursor));
+  if (filter.status !== undefined) conditions.push(eq(projectedClusters.status, filter.status));
+  if (filter.name !== undefined) conditions.push(ilike(projectedClusters.displayName, escapeLike(filter.name)));
+  const rows = await db
+    .select()
+    .from(projectedClusters)
+    .where(and(...conditions))
+    .orderBy(asc(projectedClusters.id))
+    .limit(filter.limit + 1);
+  return rows.map(toCluster);
+}
+
+/** A pool of the organization's cluster that has not been removed. */
+export async function findNodePool(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+  poolId: string,
+): Promise<ProjectedNodePool | undefined> {
+  const rows = await db
+    .select()
+    .from(projectedNodePools)
+    .where(and(isLivePool(orgId, clusterId), eq(projectedNodePools.id, poolId)));
+  return rows[0] === undefined ? undefined : toNodePool(rows[0]);
+}
+
+/** One page of the cluster's pools and one more, in the order of their ids. */
+export async function listNodePools(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+  page: PageRequest,
+): Promise<ProjectedNodePool[]> {
+  const after = page.cursor === undefined ? undefined : gt(projectedNodePools.id, page.cursor);
+  const rows = await db
+    .select()
+    .from(projectedNodePools)
+    .where(and(isLivePool(orgId, clusterId), after))
+    .orderBy(asc(projectedNodePools.id))
+    .limit(page.limit + 1);
+  return rows.map(toNodePool);
+}
+
+/** What is stored of an object by its metadata.uid, tombstones included. */
+export async function findByUid(
+  db: Queryable,
+  uid: string,
+): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
+  const clusters = await db.select().from(projectedClusters).where(eq(projectedClusters.uid, uid));
+  if (clusters[0] !== undefined) return toCluster(clusters[0]);
+  const nodePools = await db.select().from(projectedNodePools).where(eq(projectedNodePools.uid, uid));
+  return nodePools[0] === undefined ? undefined : toNodePool(nodePools[0]);
+}
+
+/** The places of everything that is served now, for comparing them with the Kubernetes API. */
+export async function listPlaces(db: Queryable): Promise<{ clusters: Place[]; nodePools: Place[] }> {
+  const columns = (table: typeof projectedClusters | typeof projectedNodePools) => ({
+    uid: table.uid,
+    namespace: table.namespace,
+    name: table.name,
+  });
+  const clusters = await db
+    .select(columns(projectedClusters))
+    .from(projectedClusters)
+    .where(isNull(projectedClusters.deletedAt));
+  const nodePools = await db
+    .select(columns(projectedNodePools))
+    .from(projectedNodePools)
+    .where(isNull(projectedNodePools.deletedAt));
+  return { clusters, nodePools };
+}
+
+export interface Place {
+  uid: string;
+  namespace: string;
+  name: string;
+}
+
+/** The cluster to which each of these objects belongs or belonged, by metadata.uid; unknown ones are left out. */
+export async function findClusterIds(db: Queryable, uids: readonly string[]): Promise<Map<string, string>> {
+  if (uids.length === 0) return new Map();
+  const clusters = await db
+    .select({ uid: projectedClusters.uid, clusterId: projectedClusters.id })
+    .from(projectedClusters)
+    .where(inArray(projectedClusters.uid, [...uids]));
+  const nodePools = await db
+    .select({ uid: projectedNodePools.uid, clusterId: projectedNodePools.clusterId })
+    .from(projectedNodePools)
+    .where(inArray(projectedNodePools.uid, [...uids]));
+  return new Map([...clusters, ...nodePools].map(({ uid, clusterId }) => [uid, clusterId]));
+}
+
+/** The cluster of each of these pools, also of removed ones; unknown ones are left out. */
+export async function findClusterIdsOfPools(
+  db: Queryable,
+  poolIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (poolIds.length === 0) return new Map();
+  const rows = await db
+    .select({ id: nodePoolRecords.id, clusterId: nodePoolRecords.clusterId })
+    .from(nodePoolRecords)
+    .where(inArray(nodePoolRecords.id, [...poolIds]));
+  return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
+}
+
+/** Whether the organization ever had this cluster, also when it has been removed. */
+export async function hasClusterRecord(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: clusterRecords.id })
+    .from(clusterRecords)
+    .where(and(eq(clusterRecords.orgId, orgId), eq(clusterRecords.id, clusterId)));
+  return rows.length > 0;
+}
+
+function isLiveCluster(orgId: string) {
+  return and(eq(projectedClusters.orgId, orgId), isNull(projectedClusters.deletedAt));
+}
+
+function isLivePool(orgId: string, clusterId: string) {
+  return and(
+    eq(projectedNodePools.orgId, orgId),
+    eq(projectedNodePools.clusterId, clusterId),
+    isNull(projectedNodePools.deletedAt),
+  );
+}
+
+// The status column is written by the projection alone, from the closed lists of status.ts.
+function toCluster({ deletedAt: _, ...row }: typeof projectedClusters.$inferSelect): ProjectedCluster {
+  return { ...row, status: row.status as ClusterStatusName };
+}
+
+function toNodePool({ deletedAt: _, ...row }: typeof projectedNodePools.$inferSelect): ProjectedNodePool {
+  return { ...row, status: row.status as NodePoolStatusName };
+}
+
+function escapeLike(text: string): string {
+  return text.replaceAll(/[\\%_]/g, (character) => `\\${character}`);
+}

@@ -1,0 +1,20 @@
+/** What other slices may use of the projection: reading it, keeping it up to date after a write, and names. */
+export { isNameInFlight, releaseName, releaseNames, reserveName } from "./names.ts";
+export { createObjectName } from "./object-name.ts";
+export {
+  type ProjectedCluster,
+  type ProjectedNodePool,
+  toProjectedCluster,
+  toProjectedNodePool,
+} from "./project.ts";
+export {
+  findCluster,
+  findClusterIds,
+  findClusterIdsOfPools,
+  findNodePool,
+  hasClusterRecord,
+  listClusters,
+  listNodePools,
+} from "./read.ts";
+export { CLUSTER_STATUSES, NODE_POOL_STATUSES } from "./status.ts";
+export { projectSights } from "./upsert.ts";

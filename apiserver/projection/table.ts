@@ -1,0 +1,129 @@
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+
+/**
+ * What both projections hold: the custom resource as it was last seen (without managedFields) and the columns that
+ * lists filter and order by. The key is metadata.uid; a deleted object stays as a tombstone, so that a late report
+ * of it cannot bring it back.
+ */
+const projectionColumns = () => ({
+  uid: uuid().primaryKey(),
+  id: uuid().notNull(),
+  orgId: uuid("org_id").notNull(),
+  namespace: text().notNull(),
+  name: text().notNull(),
+  displayName: text("display_name").notNull(),
+  status: text().notNull(),
+  resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
+  updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
+  deletedAt: timestamp("deleted_at", { withTimezone: true }),
+});
+
+export const projectedClusters = pgTable(
+  "projected_clusters",
+  {
+    ...projectionColumns(),
+    networkUpdatedAt: timestamp("network_updated_at", { withTimezone: true }).notNull(),
+    object: jsonb().$type<Cluster>().notNull(),
+  },
+  (table) => [
+    uniqueIndex("projected_clusters_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
+    uniqueIndex("projected_clusters_object_key")
+      .on(table.namespace, table.name)
+      .where(sql`${table.deletedAt} is null`),
+    index("projected_clusters_org_idx").on(table.orgId, table.id).where(sql`${table.deletedAt} is null`),
+  ],
+);
+
+export const projectedNodePools = pgTable(
+  "projected_node_pools",
+  {
+    ...projectionColumns(),
+    clusterId: uuid("cluster_id").notNull(),
+    object: jsonb().$type<NodePool>().notNull(),
+  },
+  (table) => [
+    uniqueIndex("projected_node_pools_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
+    index("projected_node_pools_cluster_idx")
+      .on(table.clusterId, table.id)
+      .where(sql`${table.deletedAt} is null`),
+  ],
+);
+
+/** What is left of an object for good: tickets, usage, events and invoices refer to it. */
+const recordColumns = () => ({
+  id: uuid().primaryKey(),
+  orgId: uuid("org_id").notNull(),
+  namespace: text().notNull(),
+  objectName: text("object_name").notNull(),
+  name: text().notNull(),
+  createdAt: timestamp("created_at", { withTimezone: true }).notNull(),
+  deletedAt: timestamp("deleted_at", { withTimezone: true }),
+});
+
+export const clusterRecords = pgTable("cluster_records", recordColumns(), (table) => [
+  index("cluster_records_org_idx").on(table.orgId, table.id),
+]);
+
+export const nodePoolRecords = pgTable(
+  "node_pool_records",
+  { ...recordColumns(), clusterId: uuid("cluster_id").notNull() },
+  (table) => [index("node_pool_records_cluster_idx").on(table.clusterId, table.id)],
+);
+
+/**
+ * Names that are taken: of clusters in an organization, of pools in a cluster (`scope` is its id). A row with a lease
+ * was taken by a request whose object has not been seen yet; without a lease the object holds it.
+ */
+export const nameReservations = pgTable(
+  "name_reservations",
+  {
+    scope: uuid().notNull(),
+    /** The name in lower case. */
+    nameKey: text("name_key").notNull(),
+    objectId: uuid("object_id").notNull(),
+    leasedUntil: timestamp("leased_until", { withTimezone: true }),
+  },
+  (table) => [
+    primaryKey({ columns: [table.scope, table.nameKey] }),
+    index("name_reservations_object_idx").on(table.objectId),
+  ],
+);
+
+/** The durable ledger of what happened to clusters and node pools; each fact once, whoever saw it first. */
+export const transitions = pgTable(
+  "transitions",
+  {
+    id: bigint({ mode: "number" }).primaryKey().generatedAlwaysAsIdentity(),
+    objectKind: text("object_kind", { enum: ["cluster", "node_pool"] }).notNull(),
+    objectId: uuid("object_id").notNull(),
+    orgId: uuid("org_id").notNull(),
+    clusterId: uuid("cluster_id").notNull(),
+    type: text().notNull(),
+    at: timestamp({ withTimezone: true }).notNull(),
+    sequence: integer(),
+    details: jsonb().$type<Record<string, string>>().notNull(),
+    recordedAt: timestamp("recorded_at", { withTimezone: true }).notNull().defaultNow(),
+  },
+  (table) => [
+    check("transitions_object_kind", sql`${table.objectKind} in ('cluster', 'node_pool')`),
+    uniqueIndex("transitions_once_key").on(table.objectId, table.type, table.at),
+    uniqueIndex("transitions_lifetime_key")
+      .on(table.objectId, table.type)
+      .where(sql`${table.type} in ('created', 'ready', 'deleted')`),
+  ],
+);

@@ -1,0 +1,60 @@
+import {
+  GROUP,
+  LABEL_NODE_POOL_ID,
+  LABEL_SOURCE,
+  MANAGER_OPERATOR,
+} from "../../shared/crd/names.ts";
+import type { Event } from "../../shared/kube/core-kinds.ts";
+import type { SystemEventPayload } from "./table.ts";
+
+const SOURCES = ["operator", "machine", "hypervisor"] as const;
+
+/** What the harvester takes from one Kubernetes Event. Which cluster it belongs to is told by `regardingUid`. */
+export interface HarvestedEvent {
+  eventUid: string;
+  eventCount: number;
+  /** metadata.uid of the Cluster or NodePool that the Event regards; the only word on whose event this is. */
+  regardingUid: string;
+  /** A label, so a hint: to be checked against the cluster's own pools. */
+  nodePoolId: string | undefined;
+  payload: SystemEventPayload;
+}
+
+/**
+ * Reads an Event of events.k8s.io/v1; undefined when it is none of ours: written by another controller, or about
+ * an object of another group. Both forms of a repeated event count: `series` (this API) and `deprecatedCount` with
+ * its timestamps (what a writer of the core API leaves). The object shown is the related one where there is one: the
+ * machine that it happened to.
+ */
+export function harvestEvent(event: Event): HarvestedEvent | undefined {
+  const { regarding, related, metadata } = event;
+  if (event.reportingController !== MANAGER_OPERATOR) return undefined;
+  if (regarding?.uid === undefined || metadata.uid === undefined) return undefined;
+  if (regarding.apiVersion?.split("/", 1)[0] !== GROUP) return undefined;
+
+  const object = related?.name === undefined ? regarding : related;
+  const firstSeenAt = toTimestamp(event.deprecatedFirstTimestamp ?? event.eventTime ?? metadata.creationTimestamp);
+  const count = event.series?.count ?? event.deprecatedCount ?? 1;
+  return {
+    eventUid: metadata.uid,
+    eventCount: count,
+    regardingUid: regarding.uid,
+    nodePoolId: metadata.labels?.[LABEL_NODE_POOL_ID],
+    payload: {
+      type: event.type === "Warning" ? "Warning" : "Normal",
+      reason: event.reason ?? "",
+      message: event.note ?? "",
+      source: SOURCES.find((source) => source === metadata.labels?.[LABEL_SOURCE]) ?? "operator",
+      object: { kind: object.kind ?? "", name: object.name ?? "" },
+      count,
+      firstSeenAt,
+      lastSeenAt: toTimestamp(event.series?.lastObservedTime ?? event.deprecatedLastTimestamp, firstSeenAt),
+    },
+  };
+}
+
+/** Kubernetes writes microseconds; the interface has milliseconds. */
+function toTimestamp(time: string | null | undefined, fallback = new Date(0).toISOString()): string {
+  const parsed = Date.parse(time ?? "");
+  return Number.isNaN(parsed) ? fallback : new Date(parsed).toISOString();
+}

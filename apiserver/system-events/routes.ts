@@ -1,0 +1,110 @@
+import type { Deps } from "../deps.ts";
+import type { Router } from "../http/env.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import { hasPermission } from "../http/permissions.ts";
+import type { OrganizationCall } from "../http/call.ts";
+import { addRoute } from "../http/routes.ts";
+import { findCluster } from "../projection/store.ts";
+import { createFeed, type Feed } from "./feed.ts";
+import { cursorToPosition, positionToCursor } from "./position.ts";
+import { presentEvent } from "./present-event.ts";
+import { toResponseBody } from "./response-body.ts";
+import { eventPage, eventQuery } from "./schema.ts";
+import { parseLastEventId } from "./sse.ts";
+import { type EventRow, findEventRange, listEventsAfter } from "./store.ts";
+import { streamEvents } from "./stream.ts";
+
+/** The live feed of a cluster, and its history. */
+export function addSystemEventRoutes(router: Router, deps: Deps): void {
+  const feed = createFeed(deps);
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events",
+      operationId: "streamSystemEvents",
+      tag: "System events",
+      summary: "Stream what happens to a cluster",
+      description:
+        "An open stream of Server-Sent Events: `system-event` and `status`, `gap` when events after Last-Event-ID " +
+        "are no longer kept, `deleted` and `bye` at its end. With `Accept: application/json`, a page of the history.",
+      access: "system_events:read",
+      query: eventQuery,
+      answers: {
+        200: { description: "The stream, or a page of the history.", body: eventPage },
+      },
+      errors: ["event_harvester_disabled"],
+    },
+    async (c, call) => {
+      const cluster = await findCluster(deps.db, call.orgId, call.params.clusterID);
+      if (cluster === undefined) throw notFound("cluster");
+      if (wantsJson(c.req.header("accept")))
+        return c.json(await readPage(deps, cluster.id, call.query), 200);
+      const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? call.query.last_event_id);
+      return openStream(router, deps, feed, call, cluster.id, lastEventId) as never;
+    },
+  );
+}
+
+interface PageRequest {
+  cursor?: string | undefined;
+  limit: number;
+}
+
+async function readPage(deps: Deps, clusterId: string, { cursor, limit }: PageRequest) {
+  const position = cursor === undefined ? 0 : cursorToPosition(cursor);
+  if (position === undefined)
+    throw new ApiError("bad_request", "The query parameter cursor is none of this list.", {
+      details: [{ field: "cursor", code: "invalid_format", message: "must be a next_cursor of this list" }],
+    });
+  const rows = await listEventsAfter(deps.db, clusterId, position, limit + 1);
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    items: shown.map((row) => ({ event: row.kind, data: presentEvent(row) }) as never),
+    next_cursor: rows.length > limit && last !== undefined ? positionToCursor(last.id) : null,
+  };
+}
+
+function openStream(
+  router: Router,
+  deps: Deps,
+  feed: Feed,
+  { orgId, origin: { principal } }: Pick<OrganizationCall<unknown, unknown, unknown>, "orgId" | "origin">,
+  clusterId: string,
+  lastEventId: number | undefined,
+): Response {
+  const source = {
+    feed,
+    clusterId,
+    lastEventId,
+    expiresAtMs: principal.expiresAtMs,
+    now: () => deps.now().getTime(),
+    readRange: () => findEventRange(deps.db),
+    readAfter: (position: number, limit: number): Promise<EventRow[]> =>
+      listEventsAfter(deps.db, clusterId, position, limit),
+    isClusterGone: async () => (await findCluster(deps.db, orgId, clusterId)) === undefined,
+    mayRead: async () => {
+      const membership = await router.access.findMembership(principal, orgId);
+      return membership !== undefined && hasPermission(membership.role, "system_events:read");
+    },
+    closing: deps.draining,
+  };
+  const body = toResponseBody(
+    (signal) => streamEvents(source, signal),
+    (error) =>
+      deps.log.warn({ clusterId, message: error instanceof Error ? error.message : String(error) }, "a stream broke"),
+  );
+  return new Response(body, {
+    headers: {
+      "Content-Type": "text/event-stream",
+      "Cache-Control": "no-cache, no-transform",
+      "X-Accel-Buffering": "no",
+    },
+  });
+}
+
+/** The stream is the default; JSON has to be asked for and no stream beside it. */
+function wantsJson(accept: string | undefined): boolean {
+  return accept !== undefined && accept.includes("application/json") && !accept.includes("text/event-stream");
+}

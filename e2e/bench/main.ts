@@ -1,0 +1,19 @@
+import { benchCreate } from "./create.ts";
+import { benchStart } from "./start.ts";
+
+const benchmarks: Record<string, () => Promise<void>> = { start: benchStart, create: benchCreate };
+
+/** `npm run bench [name ...]`: the named benchmarks, or all of them, one after another. */
+async function main(names: string[]): Promise<void> {
+  for (const name of names.length === 0 ? Object.keys(benchmarks) : names) {
+    const run = benchmarks[name];
+    if (run === undefined)
+      throw new Error(`no benchmark "${name}"; there are: ${Object.keys(benchmarks).join(", ")}`);
+    await run();
+  }
+}
+
+main(process.argv.slice(2)).catch((error: Error) => {
+  console.error(error.message);
+  process.exit(1);
+});

@@ -1,0 +1,74 @@
+import { createPrivateKey, randomBytes, webcrypto } from "node:crypto";
+
+export interface ClientCertificateRequest {
+  /** PEM. The key may be RSA in PKCS#1 (kubeadm's is), or PKCS#8. */
+  ca: { certificate: string; key: string };
+  commonName: string;
+  /** The Kubernetes group. */
+  organization: string;
+  notBefore: Date;
+  notAfter: Date;
+}
+
+/** A certificate and its private key (EC P-256, PKCS#8), both PEM. */
+export interface ClientCertificate {
+  certificate: string;
+  key: string;
+}
+
+/** Issues a client certificate with a new key. Rejects when the CA cannot be read. */
+export async function issueClientCertificate(request: ClientCertificateRequest): Promise<ClientCertificate> {
+  const x509 = await loadX509();
+  const { subtle } = webcrypto;
+  const keys = await subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
+  const authority = new x509.X509Certificate(request.ca.certificate);
+  const { key: signingKey, algorithm } = await importSigningKey(request.ca.key);
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: newSerialNumber(),
+    subject: new x509.Name([{ O: [request.organization] }, { CN: [request.commonName] }]).toString(),
+    issuer: authority.subject,
+    notBefore: request.notBefore,
+    notAfter: request.notAfter,
+    publicKey: keys.publicKey,
+    signingKey,
+    signingAlgorithm: algorithm,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
+      await x509.AuthorityKeyIdentifierExtension.create(authority),
+    ],
+  });
+  const key = Buffer.from(await subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
+  const lines = key.match(/.{1,64}/g) ?? [];
+  return {
+    certificate: `${certificate.toString("pem")}\n`,
+    key: `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`,
+  };
+}
+
+/** Loaded with the first certificate: the package takes longer to load than the rest of the operator. */
+async function loadX509() {
+  await import("reflect-metadata");
+  const x509 = await import("@peculiar/x509");
+  x509.cryptoProvider.set(webcrypto as typeof globalThis.crypto);
+  return x509;
+}
+
+/** Web Crypto reads PKCS#8 alone; Node's own parser reads the rest. */
+async function importSigningKey(pem: string) {
+  const key = createPrivateKey(pem);
+  const der = key.export({ format: "der", type: "pkcs8" });
+  const algorithm =
+    key.asymmetricKeyType === "rsa"
+      ? { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }
+      : { name: "ECDSA", hash: "SHA-256", namedCurve: "P-256" };
+  return { key: await webcrypto.subtle.importKey("pkcs8", der, algorithm, false, ["sign"]), algorithm };
+}
+
+/** 16 bytes of chance; the first bit is 0, for DER has no unsigned numbers. */
+function newSerialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes.writeUInt8((bytes.readUInt8(0) & 0x7f) | 0x40, 0);
+  return bytes.toString("hex");
+}

@@ -1,0 +1,55 @@
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
+import type { CacheSet } from "../caches.ts";
+import { readEngineCluster } from "../engine/cluster-state.ts";
+import { type EngineCluster, engineClusterNameOf } from "../engine/kinds.ts";
+import type { Controller } from "../runtime/controller.ts";
+import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
+
+const SUFFIX = "-admin-kubeconfig";
+
+/** Which changes make the access to a cluster worth another look. Only keys are added. */
+export function watchAccess(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const add = (key: string, change: Change<KubeObject>) =>
+    controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+  const addByChild = (change: Change<KubeObject>) => {
+    const { namespace, name } = change.object.metadata;
+    if (name.endsWith(SUFFIX)) add(`${namespace}/${name.slice(0, -SUFFIX.length)}`, change);
+  };
+  set.listen("clusters", (change) => {
+    const [now, before] = [change.object.metadata, change.previous?.metadata];
+    const changed =
+      before?.generation !== now.generation || before?.labels?.[LABEL_ID] !== now.labels?.[LABEL_ID];
+    if (changed) add(objectKey(change.object), change);
+  });
+  set.listen("engineClusters", (change) => {
+    if (isNews(change)) add(objectKey(change.object), change);
+  });
+  set.listen("authorities", (change) => {
+    const { metadata } = change.object;
+    const cluster = engineClusterNameOf(metadata);
+    if (cluster !== undefined && metadata.name === `${cluster}-ca`)
+      add(`${metadata.namespace}/${cluster}`, change);
+  });
+  set.listen("credentials", addByChild);
+  set.listen("roles", addByChild);
+  set.listen("roleBindings", addByChild);
+}
+
+/** Each look asks the tenant's API server: only a new endpoint or a control plane that came (back) is worth it. */
+function isNews({ previous, object }: Change<EngineCluster>): boolean {
+  if (previous === undefined) return true;
+  const tell = (cluster: EngineCluster) => {
+    const state = readEngineCluster(cluster);
+    const { endpoint, controlPlaneInitialized, controlPlaneAvailable, remoteConnection } = state;
+    return [
+      endpoint?.url,
+      controlPlaneInitialized,
+      controlPlaneAvailable?.status,
+      remoteConnection?.status,
+    ].join();
+  };
+  return tell(previous) !== tell(object);
+}

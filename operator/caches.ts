@@ -1,0 +1,220 @@
+import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
+import {
+  LABEL_CLUSTER_ID,
+  VERSION_CATALOGUE_CONFIG_MAP,
+  VERSION_CATALOGUE_KEY,
+} from "../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
+import type { KubeClient } from "../shared/kube/client.ts";
+import {
+  type ConfigMap,
+  configMapKind,
+  type Event,
+  eventKind,
+  type Namespace,
+  namespaceKind,
+  type Role,
+  type RoleBinding,
+  roleBindingKind,
+  roleKind,
+  type Secret,
+  secretKind,
+} from "../shared/kube/core-kinds.ts";
+import type { Kind, KubeObject } from "../shared/kube/kind.ts";
+import {
+  type Change,
+  createReflector,
+  type Reflector,
+  type ReflectorMetrics,
+} from "../shared/kube/reflector.ts";
+import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
+import { type VersionCatalogue, versionCatalogueSchema } from "../shared/kubernetes-version.ts";
+import type { Logger } from "../shared/log.ts";
+import { LABEL_CREDENTIAL } from "./access/admin-kubeconfig.ts";
+import { trimAuthority, trimCredential } from "./access/trim.ts";
+import {
+  type ClusterClass,
+  clusterClassKind,
+  type EngineCluster,
+  engineClusterKind,
+  engineClusterNameOf,
+  enginePoolNameOf,
+  indexByInfrastructure,
+  LABEL_ENGINE_CLUSTER,
+  type Machine,
+  type MachineDeployment,
+  machineDeploymentKind,
+  machineKind,
+} from "./engine/kinds.ts";
+import { trimEvent } from "./events/trim.ts";
+import { indexById, indexByOrganization } from "./identity.ts";
+import {
+  INDEX_CLUSTER,
+  INDEX_CLUSTER_AND_POOL,
+  INDEX_ID,
+  INDEX_INFRASTRUCTURE,
+  INDEX_NAMESPACE,
+  INDEX_ORGANIZATION,
+} from "./indexes.ts";
+import type { Seeable } from "./runtime/expectations.ts";
+import { LOCK_SELECTOR } from "./subnets/lock.ts";
+
+interface Cached {
+  clusters: Cluster;
+  nodePools: NodePool;
+  namespaces: Namespace;
+  engineClusters: EngineCluster;
+  machineDeployments: MachineDeployment;
+  machines: Machine;
+  clusterClasses: ClusterClass;
+  /** The CAs of the tenant clusters, without their keys. */
+  authorities: Secret;
+  /** The admin kubeconfigs that we issued, without their content. */
+  credentials: Secret;
+  roles: Role;
+  roleBindings: RoleBinding;
+  catalogues: ConfigMap;
+  subnetLocks: ConfigMap;
+  events: Event;
+}
+
+/** What the operator reads instead of the API server. */
+export type Caches = { readonly [Name in keyof Cached]: Store<Cached[Name]> } & {
+  /** The versions on offer; the last valid ones while the ConfigMap is broken. */
+  readCatalogue(): VersionCatalogue;
+};
+
+type Listener<T> = (change: Change<T>) => void;
+
+export interface CacheSet {
+  caches: Caches;
+  /** Calls the listener on every change of this cache; before `start`. It may do no more than add keys. */
+  listen<Name extends keyof Cached>(name: Name, listener: Listener<Cached[Name]>): void;
+  start(signal: AbortSignal): void;
+  /** The cache in which a write of this kind will show; undefined = there is none. */
+  cacheOfWrites(kind: Kind<unknown>): Seeable | undefined;
+  /** Resolves once every cache holds its first list. */
+  synced: Promise<unknown>;
+  healthy(): boolean;
+}
+
+export interface CacheOptions {
+  client: Pick<KubeClient, "list" | "watch">;
+  platformNamespace: string;
+  log: Logger;
+  metrics: ReflectorMetrics;
+}
+
+/** Declares every cache of the operator. Nothing is read before `start`. */
+export function createCaches(options: CacheOptions): CacheSet {
+  const reflectors: Reflector[] = [];
+  const listeners = new Map<string, Listener<never>[]>();
+
+  function cache<T extends KubeObject>(
+    name: keyof Cached,
+    kind: Kind<T>,
+    indexers: Record<string, Indexer<T>> = {},
+    scope: {
+      namespace?: string;
+      labelSelector?: string;
+      fieldSelector?: string;
+      transform?: (object: T) => T;
+    } = {},
+  ): Store<T> {
+    const store = createStore<T>(indexers);
+    const tell = (change: Change<T>) => {
+      for (const listener of (listeners.get(name) ?? []) as Listener<T>[]) listener(change);
+    };
+    const { client, log, metrics } = options;
+    reflectors.push(createReflector<T>({ client, kind, store, ...scope, onChange: tell, log, metrics }));
+    return store;
+  }
+
+  const platform = { namespace: options.platformNamespace };
+  const byCluster = { labelSelector: LABEL_ENGINE_CLUSTER };
+  const ours = { labelSelector: LABEL_CLUSTER_ID };
+  const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
+  const stores = {
+    clusters: cache("clusters", clusterKind, { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace }),
+    nodePools: cache("nodePools", nodePoolKind, {
+      [INDEX_ID]: indexById,
+      [INDEX_NAMESPACE]: indexByNamespace,
+      [INDEX_CLUSTER]: (pool) => [`${pool.metadata.namespace}/${pool.spec.clusterName}`],
+    }),
+    namespaces: cache("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
+    engineClusters: cache("engineClusters", engineClusterKind),
+    machineDeployments: cache("machineDeployments", machineDeploymentKind, byPool),
+    machines: cache("machines", machineKind, { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure }),
+    clusterClasses: cache("clusterClasses", clusterClassKind),
+    authorities: cache("authorities", secretKind, {}, { ...byCluster, transform: trimAuthority }),
+    credentials: cache(
+      "credentials",
+      secretKind,
+      {},
+      { labelSelector: LABEL_CREDENTIAL, transform: trimCredential },
+    ),
+    roles: cache("roles", roleKind, {}, ours),
+    roleBindings: cache("roleBindings", roleBindingKind, {}, ours),
+    catalogues: cache(
+      "catalogues",
+      configMapKind,
+      {},
+      {
+        ...platform,
+        fieldSelector: `metadata.name=${VERSION_CATALOGUE_CONFIG_MAP}`,
+      },
+    ),
+    subnetLocks: cache("subnetLocks", configMapKind, {}, { ...platform, labelSelector: LOCK_SELECTOR }),
+    events: cache("events", eventKind, {}, { transform: trimEvent }),
+  };
+  // Of ConfigMaps the operator writes only locks, of Secrets only credentials.
+  const written = new Map<Kind<unknown>, Seeable>([
+    [clusterKind, stores.clusters],
+    [nodePoolKind, stores.nodePools],
+    [engineClusterKind, stores.engineClusters],
+    [configMapKind, stores.subnetLocks],
+    [secretKind, stores.credentials],
+    [roleKind, stores.roles],
+    [roleBindingKind, stores.roleBindings],
+  ]);
+  return {
+    cacheOfWrites: (kind) => written.get(kind),
+    caches: { ...stores, readCatalogue: createCatalogueReader(stores.catalogues, options.log) },
+    listen(name, listener) {
+      listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
+    },
+    start(signal) {
+      for (const reflector of reflectors) reflector.start(signal);
+    },
+    synced: Promise.all(reflectors.map((reflector) => reflector.synced)),
+    healthy: () => reflectors.every((reflector) => reflector.healthy()),
+  };
+}
+
+function indexByNamespace(object: KubeObject): string[] {
+  return [object.metadata.namespace ?? ""];
+}
+
+function indexByPool(object: KubeObject): string[] {
+  const cluster = engineClusterNameOf(object.metadata);
+  const pool = enginePoolNameOf(object.metadata);
+  if (cluster === undefined || pool === undefined) return [];
+  return [`${object.metadata.namespace}/${cluster}/${pool}`];
+}
+
+/** Parses the catalogue once per version of its ConfigMap. */
+function createCatalogueReader(store: Store<ConfigMap>, log: Logger): () => VersionCatalogue {
+  let parsed: ConfigMap | undefined;
+  let catalogue: VersionCatalogue = [];
+  return () => {
+    const [configMap] = store.list();
+    if (configMap === undefined || configMap === parsed) return catalogue;
+    parsed = configMap;
+    try {
+      catalogue = versionCatalogueSchema.parse(JSON.parse(configMap.data?.[VERSION_CATALOGUE_KEY] ?? "[]"));
+    } catch (error) {
+      log.error({ err: error }, "the version catalogue is not valid; the last valid one stays in force");
+    }
+    return catalogue;
+  };
+}

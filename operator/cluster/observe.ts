@@ -1,0 +1,130 @@
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import type { Caches } from "../caches.ts";
+import { type ClassCapabilities, readClusterClass } from "../engine/cluster-class.ts";
+import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
+import type { EngineCluster } from "../engine/kinds.ts";
+import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
+import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
+import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
+import type { PoolDefaults } from "../node-pool/children.ts";
+import type { SubnetRange } from "../subnets/allocate.ts";
+import { readLock, type SubnetLock } from "../subnets/lock.ts";
+import type { ProbeResult } from "./probe.ts";
+
+/** What a plan means to the engine. */
+export interface PlanMapping {
+  class: string;
+  namespace: string;
+  controlPlaneReplicas: number;
+}
+
+export interface ClusterSettings {
+  platformNamespace: string;
+  plans: Readonly<Record<string, PlanMapping>>;
+  subnetRange: SubnetRange;
+  /** Networks that always reach every API endpoint. */
+  platformCIDRs: readonly string[];
+  poolDefaults: PoolDefaults;
+  degradedAfterSeconds: number;
+  nodeDegradedAfterSeconds: number;
+}
+
+/** A pool with what the engine made of it. */
+export interface ObservedClusterPool {
+  pool: NodePool;
+  engine: EnginePoolState | undefined;
+  /** The engine is still taking away what had this name before. */
+  leaving: boolean;
+  machines: readonly EngineMachine[];
+}
+
+/** How the engine answered when it was last given the plan of this very reconcile. */
+export interface ApplyFailure {
+  /** `refused`: it will not take it as it is; `unavailable`: the same may pass later. */
+  kind: "refused" | "unavailable";
+  message: string;
+}
+
+/** All that is known about one cluster when it is reconciled: plain data, no client. */
+export interface ObservedCluster {
+  cluster: Cluster;
+  organization: Organization;
+  /** An older cluster with the same id. */
+  olderTwin: string | undefined;
+  /** The id that the cluster gets when it has none. */
+  candidateId: string;
+  pools: readonly ObservedClusterPool[];
+  engine: { object: EngineCluster; state: EngineState } | undefined;
+  classes: ClassLookup;
+  catalogue: VersionCatalogue;
+  /** The subnets in use, and this cluster's own. */
+  locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
+  /** The last word of the endpoint; undefined = not asked yet. */
+  probe: ProbeResult | undefined;
+  applyFailure: ApplyFailure | undefined;
+  settings: ClusterSettings;
+}
+
+/** What the classes can carry, by "namespace/name". */
+export type ClassLookup = ReadonlyMap<string, ClassCapabilities>;
+
+/** Gathers a cluster from the caches; undefined = it is gone. */
+export function observeCluster(
+  caches: Caches,
+  settings: ClusterSettings,
+  probe: ProbeResult | undefined,
+  key: string,
+  now: Date,
+): ObservedCluster | undefined {
+  const cluster = caches.clusters.get(key);
+  if (cluster === undefined) return undefined;
+  const engineCluster = caches.engineClusters.get(key);
+  return {
+    cluster,
+    organization: findOrganization(caches.namespaces, cluster.metadata.namespace),
+    olderTwin: findOlderTwin(caches.clusters, cluster.metadata),
+    candidateId: newId(now),
+    pools: caches.nodePools
+      .byIndex(INDEX_CLUSTER, key)
+      .map((pool) => observePool(caches, key, pool))
+      .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
+    engine: engineCluster && { object: engineCluster, state: readEngineCluster(engineCluster) },
+    classes: readClasses(caches),
+    catalogue: caches.readCatalogue(),
+    locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID]),
+    probe,
+    applyFailure: undefined,
+    settings,
+  };
+}
+
+function observePool(caches: Caches, clusterKey: string, pool: NodePool): ObservedClusterPool {
+  const poolKey = `${clusterKey}/${pool.metadata.name}`;
+  const [deployment] = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
+  return {
+    pool,
+    engine: deployment && readPool(deployment),
+    leaving: deployment?.metadata.deletionTimestamp !== undefined,
+    machines: caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, poolKey).map(readMachine),
+  };
+}
+
+function readClasses(caches: Caches): ClassLookup {
+  return new Map(
+    caches.clusterClasses.list().map((clusterClass) => {
+      const { namespace, name } = clusterClass.metadata;
+      return [`${namespace}/${name}`, readClusterClass(clusterClass)] as const;
+    }),
+  );
+}
+
+function observeLocks(caches: Caches, clusterId: string | undefined): ObservedCluster["locks"] {
+  const locks = caches.subnetLocks.list().flatMap((configMap) => readLock(configMap) ?? []);
+  return {
+    own: clusterId === undefined ? undefined : locks.find((lock) => lock.clusterId === clusterId),
+    taken: new Set(locks.map((lock) => lock.subnet)),
+  };
+}

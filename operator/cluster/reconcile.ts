@@ -1,0 +1,152 @@
+import type { ClusterStatus } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { engineClusterKind, findEngineCondition } from "../engine/kinds.ts";
+import { removePoolEntry } from "../engine/topology.ts";
+import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
+import { isApplied } from "../runtime/applied.ts";
+import { type Fault, heldForMs } from "../runtime/conditions.ts";
+import type { Plan, Step } from "../runtime/plan.ts";
+import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
+import { type Decision, decideChildren, isOurs } from "./children.ts";
+import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
+import type { ObservedCluster } from "./observe.ts";
+import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
+
+/** A late refusal may be a hiccup of the engine; it counts when it has stood this long. */
+const REFUSAL_STANDS_MS = 15_000;
+/** What the engine refused is tried again now and then: its reason may have gone without a sign. */
+const RETRY_REFUSED_MS = 60_000;
+
+type ClusterPlan = Plan<ClusterStatus>;
+
+/** What to do for one cluster, from what was observed alone. Running it on its own result plans nothing. */
+export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterPlan {
+  const { metadata } = observed.cluster;
+  if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
+  const { organization } = observed;
+  const fault = findIdentityFault(metadata.namespace ?? "", organization, observed.olderTwin);
+  if (fault !== undefined || organization.kind !== "known") {
+    return finish(observed, NO_STEPS, { observed, fault, ...NOTHING_DECIDED }, now);
+  }
+  const id = metadata.labels?.[LABEL_ID] ?? observed.candidateId;
+  const decision = decideChildren(observed, id);
+  const steps = decision.ok ? planSteps(observed, decision, id) : NO_STEPS;
+  const refusal = decision.ok
+    ? findRefusal(observed, now)
+    : { fault: decision.fault, requeueAfterMs: undefined };
+  const plan = finish(
+    observed,
+    observed.applyFailure === undefined ? steps : NO_STEPS,
+    {
+      observed,
+      fault: refusal.fault,
+      target: decision.target,
+      subnet: decision.ok ? decision.subnet : undefined,
+      taken: decision.ok && steps.apply.length === 0 && observed.engine?.state.observed === true,
+    },
+    now,
+  );
+  const foreign = plan.remove.length > 0 ? steps.foreignPool : undefined;
+  return {
+    ...plan,
+    events:
+      foreign === undefined ? plan.events : [...plan.events, composeForeignPoolEvent(observed, foreign)],
+    metadata: findMissingMetadata(metadata, organization.id, observed.candidateId),
+    requeueAfterMs: soonest(plan.requeueAfterMs, refusal.requeueAfterMs),
+  };
+}
+
+interface Steps {
+  apply: Step[];
+  remove: Step[];
+  /** A pool of somebody else that `remove` takes out of the topology. */
+  foreignPool?: string;
+}
+
+const NO_STEPS: Steps = { apply: [], remove: [] };
+const NOTHING_DECIDED = { target: undefined, subnet: undefined, taken: false };
+
+/** The lock of the subnet first: no engine object may exist before its network is certain. */
+function planSteps(observed: ObservedCluster, decision: Decision & { ok: true }, id: string): Steps {
+  const { engine, locks, settings } = observed;
+  const wanted = decision.engineCluster;
+  const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
+  if (engine?.state.deleting) return { apply: lock, remove: [] };
+  if (!isApplied(wanted, engine?.object)) {
+    return { apply: [...lock, { verb: "apply", kind: engineClusterKind, object: wanted }], remove: [] };
+  }
+  const ours = new Set(wanted.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
+  const foreign = engine?.state.poolNames.find((name) => !ours.has(name));
+  const object = engine?.object;
+  if (foreign === undefined || object === undefined) return { apply: lock, remove: [] };
+  return { apply: lock, remove: [removePoolEntry(object, foreign)], foreignPool: foreign };
+}
+
+/** What the engine refused, at once or after the apply, in its own words. */
+function findRefusal(
+  observed: ObservedCluster,
+  now: Date,
+): { fault: Fault | undefined; requeueAfterMs: number | undefined } {
+  const { applyFailure, engine } = observed;
+  if (applyFailure?.kind === "refused") {
+    return {
+      fault: { reason: "RefusedByEngine", message: applyFailure.message },
+      requeueAfterMs: RETRY_REFUSED_MS,
+    };
+  }
+  const late = engine?.state.lateRefusal;
+  if (late === undefined) return { fault: undefined, requeueAfterMs: undefined };
+  const stoodMs = heldForMs(findEngineCondition(engine?.object, "TopologyReconciled"), now);
+  if (stoodMs < REFUSAL_STANDS_MS) {
+    return { fault: undefined, requeueAfterMs: REFUSAL_STANDS_MS - stoodMs };
+  }
+  return { fault: { reason: "RefusedByEngine", message: late }, requeueAfterMs: undefined };
+}
+
+/**
+ * The engine removes workers, control plane and infrastructure in this order by itself. The finalizer goes when the
+ * engine's object and our pools are seen gone; the subnet is free again then.
+ */
+function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
+  const { cluster, engine, locks, settings } = observed;
+  if (!hasFinalizer(cluster.metadata)) return finish(observed, NO_STEPS, undefined, now);
+  const remove: Step[] = observed.pools
+    .filter(({ pool }) => pool.metadata.deletionTimestamp === undefined)
+    .map(({ pool }) => ({
+      verb: "delete",
+      kind: nodePoolKind,
+      namespace: pool.metadata.namespace ?? "",
+      name: pool.metadata.name,
+      uid: pool.metadata.uid,
+    }));
+  if (engine !== undefined && !engine.state.deleting && isOurs(observed)) {
+    const { namespace = "", name, uid } = engine.object.metadata;
+    remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
+  }
+  const gone = (engine === undefined || !isOurs(observed)) && observed.pools.length === 0;
+  if (gone && locks.own !== undefined) remove.push(releaseSubnet(settings.platformNamespace, locks.own));
+  if (gone) return { ...finish(observed, { apply: [], remove }, undefined, now), releaseFinalizer: true };
+  const input: StatusInput = { observed, fault: undefined, ...NOTHING_DECIDED };
+  return finish(observed, { apply: [], remove: observed.applyFailure ? [] : remove }, input, now);
+}
+
+function finish(
+  observed: ObservedCluster,
+  steps: Steps,
+  input: StatusInput | undefined,
+  now: Date,
+): ClusterPlan {
+  const { apply, remove } = steps;
+  const plan = { metadata: undefined, apply, remove, events: [], releaseFinalizer: false };
+  if (input === undefined) return { ...plan, status: undefined, requeueAfterMs: undefined };
+  const { status, requeueAfterMs } = composeClusterStatus(input, now);
+  const changed = changedStatus(observed.cluster.status, status);
+  const events = changed === undefined ? [] : composePhaseEvents(observed, changed);
+  return { ...plan, status: changed, events, requeueAfterMs };
+}
+
+function soonest(left: number | undefined, right: number | undefined): number | undefined {
+  if (left === undefined || right === undefined) return left ?? right;
+  return Math.min(left, right);
+}

@@ -1,0 +1,79 @@
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { Caches } from "../caches.ts";
+import { readEngineCluster } from "../engine/cluster-state.ts";
+import { engineClusterKind } from "../engine/kinds.ts";
+import type { ReconcileResult } from "../runtime/controller.ts";
+import { applyPlan, type PlanContext, StepError } from "../runtime/plan.ts";
+import { type ApplyFailure, type ClusterSettings, observeCluster } from "./observe.ts";
+import type { ProbeResult, Prober } from "./probe.ts";
+import { reconcileCluster } from "./reconcile.ts";
+
+export interface ClusterDeps {
+  caches: Caches;
+  settings: ClusterSettings;
+  prober: Prober;
+  now(): Date;
+  /** The context in which the plan of this key is carried out. */
+  planContext(key: string, signal: AbortSignal): Omit<PlanContext<never>, "kind">;
+}
+
+/**
+ * One round for one cluster: observe, decide, apply. What the engine answers to the plan goes into a second decision, so
+ * that the status tells of it; when it does not answer at all the error is thrown on, for a retry with backoff.
+ */
+export async function runCluster(
+  deps: ClusterDeps,
+  key: string,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
+  const now = deps.now();
+  const observed = observeCluster(deps.caches, deps.settings, lookAtEndpoint(deps, key), key, now);
+  if (observed === undefined) return undefined;
+  const context = { ...deps.planContext(key, signal), kind: clusterKind };
+  const plan = reconcileCluster(observed, now);
+  try {
+    await applyPlan(context, observed.cluster, plan);
+    return { requeueAfterMs: plan.requeueAfterMs };
+  } catch (error) {
+    const applyFailure = readFailure(error);
+    if (applyFailure === undefined) throw error instanceof StepError ? error.cause : error;
+    const second = reconcileCluster({ ...observed, applyFailure }, now);
+    await applyPlan(context, observed.cluster, { ...second, metadata: undefined });
+    if (applyFailure.kind === "unavailable") throw error;
+    return { requeueAfterMs: second.requeueAfterMs };
+  }
+}
+
+/** The last word of a public endpoint that is up; the wish to hear it ends with the cluster. */
+function lookAtEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefined {
+  const cluster = deps.caches.clusters.get(key);
+  const engineCluster = deps.caches.engineClusters.get(key);
+  const state = engineCluster && readEngineCluster(engineCluster);
+  const certificate = deps.caches.authorities.get(`${key}-ca`)?.data?.["tls.crt"];
+  const wanted = cluster?.spec.publicEndpoint === true && cluster.metadata.deletionTimestamp === undefined;
+  if (
+    !wanted ||
+    !state?.controlPlaneInitialized ||
+    state.endpoint === undefined ||
+    certificate === undefined
+  ) {
+    deps.prober.forget(key);
+    return undefined;
+  }
+  return deps.prober.watch(key, {
+    url: state.endpoint.url,
+    ca: Buffer.from(certificate, "base64").toString(),
+  });
+}
+
+/** How the engine answered; undefined for a failure that is not its own. */
+function readFailure(error: unknown): ApplyFailure | undefined {
+  if (!(error instanceof StepError) || error.step.kind !== engineClusterKind) return undefined;
+  const { cause } = error;
+  if (!(cause instanceof KubeError)) return undefined;
+  if (cause.isUnavailable) return { kind: "unavailable", message: cause.kubeMessage };
+  return cause.isInvalid || cause.status === 400 || cause.status === 403
+    ? { kind: "refused", message: cause.kubeMessage }
+    : undefined;
+}

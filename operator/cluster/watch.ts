@@ -1,0 +1,50 @@
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
+import type { CacheSet } from "../caches.ts";
+import { engineClusterNameOf } from "../engine/kinds.ts";
+import { INDEX_NAMESPACE } from "../indexes.ts";
+import type { Controller } from "../runtime/controller.ts";
+import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
+
+/** Which changes make a cluster worth another look. Only keys are added; what changed is looked up when it is reconciled. */
+export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = set;
+  const add = (key: string, change: Change<KubeObject>) =>
+    controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+  const addAll = (keys: string[]) => {
+    for (const key of keys) controller.add(key, { priority: PRIORITY_BACKGROUND });
+  };
+  const addByEngineLabel = (change: Change<KubeObject>) => {
+    const name = engineClusterNameOf(change.object.metadata);
+    if (name !== undefined) add(`${change.object.metadata.namespace}/${name}`, change);
+  };
+  set.listen("clusters", (change) => add(objectKey(change.object), change));
+  set.listen("engineClusters", (change) => add(objectKey(change.object), change));
+  set.listen("nodePools", (change) => {
+    const { metadata, spec } = change.object;
+    add(`${metadata.namespace}/${spec.clusterName}`, change);
+  });
+  set.listen("machineDeployments", addByEngineLabel);
+  set.listen("machines", addByEngineLabel);
+  set.listen("authorities", addByEngineLabel);
+  set.listen("namespaces", (change) => {
+    const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
+    for (const cluster of clusters) add(objectKey(cluster), change);
+  });
+  set.listen("clusterClasses", (change) => {
+    if (isNewSpec(change)) addAll(caches.clusters.keys());
+  });
+  set.listen("catalogues", () => addAll(caches.clusters.keys()));
+  set.listen("subnetLocks", (change) => {
+    if (change.type !== "deleted") return;
+    const waiting = caches.clusters.list().filter((cluster) => cluster.status?.workerSubnet === undefined);
+    addAll(waiting.map(objectKey));
+  });
+}
+
+function isNewSpec(change: Change<KubeObject>): boolean {
+  return (
+    change.previous?.metadata.generation !== change.object.metadata.generation || change.type !== "updated"
+  );
+}

@@ -1,0 +1,107 @@
+import { z } from "zod";
+import type { ClusterSettings } from "./cluster/observe.ts";
+import { parseSubnetRange } from "./subnets/allocate.ts";
+
+const planSchema = z.strictObject({
+  class: z.string().min(1),
+  namespace: z.string().min(1),
+  controlPlaneReplicas: z.literal([1, 3, 5]),
+});
+
+const seconds = (fallback: number) => z.coerce.number().int().min(1).max(86_400).default(fallback);
+
+const environmentSchema = z.object({
+  KUBECONFIG: z.string().optional(),
+  MARINA_LISTEN_ADDRESS: z.string().min(1).default("0.0.0.0"),
+  MARINA_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(8081),
+  MARINA_PLATFORM_NAMESPACE: z.string().min(1).default("marina-system"),
+  MARINA_APISERVER_SERVICE_ACCOUNT: z.string().min(1).default("marina-apiserver"),
+  MARINA_PLANS: jsonText(
+    z.record(z.string(), planSchema).refine((plans) => "default" in plans, "must have an entry `default`"),
+  ),
+  MARINA_SUBNET_RANGE: z.string().default("10.64.0.0/10").transform(toSubnetRange),
+  MARINA_PLATFORM_CIDRS: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").map((cidr) => cidr.trim()))
+    .transform((cidrs) => cidrs.filter((cidr) => cidr !== ""))
+    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()]))),
+  MARINA_DRAIN_TIMEOUT_SECONDS: seconds(600),
+  MARINA_SCALE_DOWN_DELAY_SECONDS: seconds(600),
+  MARINA_SCALE_DOWN_UTILIZATION_PERCENT: z.coerce.number().int().min(10).max(90).default(50),
+  MARINA_DEGRADED_AFTER_SECONDS: seconds(60),
+  MARINA_NODE_DEGRADED_AFTER_SECONDS: seconds(300),
+  MARINA_WORKERS_PER_KIND: z.coerce.number().int().min(1).max(200).default(10),
+  MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
+});
+
+export interface Config {
+  listenAddress: string;
+  metricsPort: number;
+  /** Absent in a Pod: then its ServiceAccount is used. */
+  kubeconfigPath: string | undefined;
+  /** The ServiceAccount, in the platform's namespace, that may read the admin kubeconfigs. */
+  apiserverServiceAccount: string;
+  settings: ClusterSettings;
+  workersPerKind: number;
+  logLevel: string;
+}
+
+/** The configuration is wrong; the message lists every fault, one per line, by variable. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** Reads the configuration from environment variables. Throws ConfigError with all faults at once. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const parsed = environmentSchema.safeParse(environment);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+    throw new ConfigError(`The configuration is not valid:\n${faults.join("\n")}`);
+  }
+  const env = parsed.data;
+  return {
+    listenAddress: env.MARINA_LISTEN_ADDRESS,
+    metricsPort: env.MARINA_METRICS_PORT,
+    kubeconfigPath: env.KUBECONFIG,
+    apiserverServiceAccount: env.MARINA_APISERVER_SERVICE_ACCOUNT,
+    settings: {
+      platformNamespace: env.MARINA_PLATFORM_NAMESPACE,
+      plans: env.MARINA_PLANS,
+      subnetRange: env.MARINA_SUBNET_RANGE,
+      platformCIDRs: env.MARINA_PLATFORM_CIDRS,
+      poolDefaults: {
+        drainTimeoutSeconds: env.MARINA_DRAIN_TIMEOUT_SECONDS,
+        scaleDownDelaySeconds: env.MARINA_SCALE_DOWN_DELAY_SECONDS,
+        scaleDownUtilizationPercent: env.MARINA_SCALE_DOWN_UTILIZATION_PERCENT,
+      },
+      degradedAfterSeconds: env.MARINA_DEGRADED_AFTER_SECONDS,
+      nodeDegradedAfterSeconds: env.MARINA_NODE_DEGRADED_AFTER_SECONDS,
+    },
+    workersPerKind: env.MARINA_WORKERS_PER_KIND,
+    logLevel: env.MARINA_LOG_LEVEL,
+  };
+}
+
+function jsonText<Schema extends z.ZodType>(schema: Schema) {
+  return z
+    .string()
+    .transform((text, context) => {
+      try {
+        return JSON.parse(text) as unknown;
+      } catch {
+        context.addIssue({ code: "custom", message: "must be JSON" });
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
+}
+
+function toSubnetRange(text: string, context: z.RefinementCtx) {
+  try {
+    return parseSubnetRange(text);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: (error as Error).message });
+    return z.NEVER;
+  }
+}

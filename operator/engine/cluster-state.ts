@@ -1,0 +1,93 @@
+import { type EngineCluster, type EngineCondition, findEngineCondition } from "./kinds.ts";
+
+/** What the engine says of one cluster, in Marina's words. */
+export interface EngineState {
+  deleting: boolean;
+  paused: boolean;
+  /** The version asked of the engine, no `v`. */
+  version: string | undefined;
+  classRef: { name: string; namespace: string } | undefined;
+  /** "https://host:port", once the engine reported both. */
+  endpoint: { url: string; host: string } | undefined;
+  controlPlaneInitialized: boolean;
+  available: EngineCondition | undefined;
+  controlPlaneAvailable: EngineCondition | undefined;
+  remoteConnection: EngineCondition | undefined;
+  /** A refusal that came after the apply, word for word. */
+  lateRefusal: string | undefined;
+  /** The rollout has ended: everything runs `version`. */
+  settled: boolean;
+  rollingOut: boolean;
+  /** The engine has acted on the object as it stands now. */
+  observed: boolean;
+  deletion: EngineCondition | undefined;
+  /** Names of the entries in the topology, whoever added them. */
+  poolNames: readonly string[];
+}
+
+/** Reads the engine's Cluster. Rules: Cluster API v1.14, seen in runs with its in-memory provider. */
+export function readEngineCluster(cluster: EngineCluster): EngineState {
+  const topology = cluster.spec?.topology;
+  const namespace = cluster.metadata.namespace ?? "";
+  const reconciled = findEngineCondition(cluster, "TopologyReconciled");
+  return {
+    deleting: cluster.metadata.deletionTimestamp !== undefined,
+    paused: isTrue(cluster, "Paused"),
+    version: topology?.version.replace(/^v/, ""),
+    classRef: topology && { namespace, ...topology.classRef },
+    endpoint: readEndpoint(cluster),
+    controlPlaneInitialized: isTrue(cluster, "ControlPlaneInitialized"),
+    available: findEngineCondition(cluster, "Available"),
+    controlPlaneAvailable: findEngineCondition(cluster, "ControlPlaneAvailable"),
+    remoteConnection: findEngineCondition(cluster, "RemoteConnectionProbe"),
+    lateRefusal:
+      reconciled?.status === "False" && reconciled.reason === "ReconcileFailed"
+        ? (reconciled.message ?? reconciled.reason)
+        : undefined,
+    settled: isSettled(cluster),
+    rollingOut: isTrue(cluster, "RollingOut"),
+    observed: isObserved(cluster),
+    deletion: findEngineCondition(cluster, "Deleting"),
+    poolNames: (topology?.workers?.machineDeployments ?? []).map((pool) => pool.name),
+  };
+}
+
+function isTrue(cluster: EngineCluster, type: string): boolean {
+  return findEngineCondition(cluster, type)?.status === "True";
+}
+
+function readEndpoint(cluster: EngineCluster): EngineState["endpoint"] {
+  const { host, port } = cluster.spec?.controlPlaneEndpoint ?? {};
+  if (!host || !port) return undefined;
+  const inUrl = host.includes(":") ? `[${host}]` : host;
+  return { url: `https://${inUrl}:${port}`, host };
+}
+
+function isObserved(cluster: EngineCluster): boolean {
+  const reconciled = findEngineCondition(cluster, "TopologyReconciled");
+  const generation = cluster.metadata.generation ?? 0;
+  return (
+    cluster.status?.observedGeneration === generation &&
+    (reconciled?.observedGeneration === undefined || reconciled.observedGeneration === generation)
+  );
+}
+
+/**
+ * Whether a rollout has ended. No single sign is enough: RollingOut is False for seconds between the stages of an
+ * upgrade, and TopologyReconciled is True a second or two before the last old Machine is gone. Workers without nodes
+ * report no versions.
+ */
+function isSettled(cluster: EngineCluster): boolean {
+  const { controlPlane, workers } = cluster.status ?? {};
+  const wanted = cluster.spec?.topology?.version;
+  const versions = [...(controlPlane?.versions ?? []), ...(workers?.versions ?? [])];
+  return (
+    isObserved(cluster) &&
+    isTrue(cluster, "TopologyReconciled") &&
+    findEngineCondition(cluster, "RollingOut")?.status === "False" &&
+    (controlPlane?.upgradePlan ?? []).length === 0 &&
+    (workers?.upgradePlan ?? []).length === 0 &&
+    (controlPlane?.versions ?? []).length > 0 &&
+    versions.every((entry) => entry.version === wanted)
+  );
+}

@@ -1,0 +1,167 @@
+import { defineKind, type KubeObject, type ObjectMeta } from "../../shared/kube/kind.ts";
+
+const GROUP = "cluster.x-k8s.io";
+const VERSION = "v1beta2";
+
+/** On every object that belongs to a cluster of the engine. */
+export const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
+/** On the MachineDeployments and Machines of an entry of the topology: the entry's name. */
+export const LABEL_ENGINE_POOL = "topology.cluster.x-k8s.io/deployment-name";
+
+/** A condition as the engine writes it (metav1.Condition). */
+export interface EngineCondition {
+  type: string;
+  status: "True" | "False" | "Unknown";
+  reason: string;
+  message?: string;
+  lastTransitionTime: string;
+  observedGeneration?: number;
+}
+
+export interface EngineVariable {
+  name: string;
+  value: unknown;
+}
+
+export interface EngineTaint {
+  key: string;
+  value?: string;
+  effect: string;
+  propagation: "Always" | "OnInitialization";
+}
+
+/** An entry of `spec.topology.workers.machineDeployments`. */
+export interface EnginePool {
+  class: string;
+  name: string;
+  replicas?: number;
+  metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> };
+  deletion?: { nodeDrainTimeoutSeconds?: number };
+  taints?: EngineTaint[];
+  variables?: { overrides: EngineVariable[] };
+}
+
+export interface EngineTopology {
+  classRef: { name: string; namespace?: string };
+  version: string;
+  controlPlane?: { replicas?: number };
+  variables?: EngineVariable[];
+  workers?: { machineDeployments?: EnginePool[] };
+}
+
+interface EngineReplicas {
+  versions?: { version: string; replicas?: number }[];
+  upgradePlan?: unknown[];
+}
+
+/** Cluster API's Cluster, the fields that Marina reads and writes. */
+export interface EngineCluster extends KubeObject {
+  spec?: {
+    paused?: boolean;
+    controlPlaneEndpoint?: { host?: string; port?: number };
+    topology?: EngineTopology;
+  };
+  status?: {
+    observedGeneration?: number;
+    phase?: string;
+    conditions?: EngineCondition[];
+    controlPlane?: EngineReplicas;
+    workers?: EngineReplicas;
+  };
+}
+
+export interface MachineDeployment extends KubeObject {
+  spec?: { clusterName?: string; replicas?: number };
+  status?: {
+    observedGeneration?: number;
+    selector?: string;
+    replicas?: number;
+    readyReplicas?: number;
+    upToDateReplicas?: number;
+    versions?: { version: string; replicas?: number }[];
+    conditions?: EngineCondition[];
+  };
+}
+
+export interface Machine extends KubeObject {
+  spec?: {
+    clusterName?: string;
+    version?: string;
+    infrastructureRef?: { apiGroup?: string; kind?: string; name?: string };
+  };
+  status?: {
+    phase?: string;
+    nodeRef?: { name?: string };
+    conditions?: EngineCondition[];
+  };
+}
+
+export interface ClusterClass extends KubeObject {
+  spec?: {
+    variables?: { name: string }[];
+    workers?: { machineDeployments?: { class: string }[] };
+    kubernetesVersions?: string[];
+  };
+  status?: { variables?: { name: string }[] };
+}
+
+export const engineClusterKind = defineKind<EngineCluster>({
+  group: GROUP,
+  version: VERSION,
+  kind: "Cluster",
+  plural: "clusters",
+  namespaced: true,
+});
+
+export const machineDeploymentKind = defineKind<MachineDeployment>({
+  group: GROUP,
+  version: VERSION,
+  kind: "MachineDeployment",
+  plural: "machinedeployments",
+  namespaced: true,
+});
+
+export const machineKind = defineKind<Machine>({
+  group: GROUP,
+  version: VERSION,
+  kind: "Machine",
+  plural: "machines",
+  namespaced: true,
+});
+
+export const clusterClassKind = defineKind<ClusterClass>({
+  group: GROUP,
+  version: VERSION,
+  kind: "ClusterClass",
+  plural: "clusterclasses",
+  namespaced: true,
+});
+
+/** The condition of this type, if the engine has written it. */
+export function findEngineCondition(
+  object: { status?: { conditions?: EngineCondition[] } } | undefined,
+  type: string,
+): EngineCondition | undefined {
+  return object?.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** Whether an API group is Cluster API's own or that of a provider that keeps to its naming. */
+export function isEngineGroup(group: string): boolean {
+  return group === GROUP || group.endsWith(`.${GROUP}`);
+}
+
+/** The cluster that an object of the engine belongs to, by its label. */
+export function engineClusterNameOf(metadata: ObjectMeta): string | undefined {
+  return metadata.labels?.[LABEL_ENGINE_CLUSTER];
+}
+
+/** The entry of the topology that an object of the engine belongs to; undefined for the control plane's. */
+export function enginePoolNameOf(metadata: ObjectMeta): string | undefined {
+  return metadata.labels?.[LABEL_ENGINE_POOL];
+}
+
+/** A Machine under "namespace/kind/name" of its infrastructure object, so that this one's Events find their cluster. */
+export function indexByInfrastructure(machine: Machine): string[] {
+  const reference = machine.spec?.infrastructureRef;
+  return reference === undefined ? [] : [`${machine.metadata.namespace}/${reference.kind}/${reference.name}`];
+}

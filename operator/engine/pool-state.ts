@@ -1,0 +1,76 @@
+import { type EngineCondition, findEngineCondition, type Machine, type MachineDeployment } from "./kinds.ts";
+
+/** What the engine says of one pool, in Marina's words. Absent counters = no news. */
+export interface EnginePoolState {
+  /** The engine has acted on the MachineDeployment as it stands now. */
+  observed: boolean;
+  desired: number | undefined;
+  nodes: number | undefined;
+  readyNodes: number | undefined;
+  upToDateNodes: number | undefined;
+  rollingOut: boolean;
+  /** The one version that all nodes run (no `v`); undefined while they differ or there are none. */
+  version: string | undefined;
+  selector: string | undefined;
+  available: EngineCondition | undefined;
+}
+
+/** Reads a pool's MachineDeployment. */
+export function readPool(deployment: MachineDeployment): EnginePoolState {
+  const status = deployment.status;
+  const versions = new Set((status?.versions ?? []).map((entry) => entry.version.replace(/^v/, "")));
+  const [version] = versions;
+  return {
+    observed: status?.observedGeneration === deployment.metadata.generation,
+    desired: deployment.spec?.replicas,
+    nodes: status?.replicas,
+    readyNodes: status?.readyReplicas,
+    upToDateNodes: status?.upToDateReplicas,
+    rollingOut: findEngineCondition(deployment, "RollingOut")?.status === "True",
+    version: versions.size === 1 ? version : undefined,
+    selector: status?.selector,
+    available: findEngineCondition(deployment, "Available"),
+  };
+}
+
+/** One machine of a pool, as the status of a NodePool shows it. */
+export interface EngineMachine {
+  name: string;
+  uid: string;
+  node: string | undefined;
+  phase: string;
+  ready: boolean;
+  version: string | undefined;
+  createdAt: string;
+  /** Its node is not well, and since when; undefined for a machine that is starting or going away. */
+  unhealthy: { since: string; reason: string; message: string } | undefined;
+}
+
+/** Reads a Machine. A sick one has a node, is not being deleted, and has NodeHealthy False or Unknown. */
+export function readMachine(machine: Machine): EngineMachine {
+  const node = machine.status?.nodeRef?.name;
+  const deleting = machine.metadata.deletionTimestamp !== undefined;
+  const health = findEngineCondition(machine, "NodeHealthy");
+  const sick = node !== undefined && !deleting && health !== undefined && isSick(health) ? health : undefined;
+  return {
+    name: machine.metadata.name,
+    uid: machine.metadata.uid ?? "",
+    node,
+    phase: machine.status?.phase ?? "Pending",
+    ready: findEngineCondition(machine, "Ready")?.status === "True",
+    version: machine.spec?.version?.replace(/^v/, ""),
+    createdAt: machine.metadata.creationTimestamp ?? "",
+    unhealthy: sick && {
+      since: sick.lastTransitionTime,
+      reason: sick.reason,
+      message: sick.message ?? "",
+    },
+  };
+}
+
+function isSick(health: EngineCondition): boolean {
+  return (
+    (health.status === "False" && health.reason === "NodeNotHealthy") ||
+    (health.status === "Unknown" && health.reason === "NodeHealthyUnknown")
+  );
+}

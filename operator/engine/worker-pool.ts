@@ -1,0 +1,72 @@
+import type { EnginePool } from "./kinds.ts";
+
+/** A node pool in Marina's words, every default resolved. Memory and disk are GiB. */
+export interface DesiredPool {
+  name: string;
+  size: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
+  machine: { vcpus: number; memoryGB: number; diskGB: number };
+  labels: Record<string, string>;
+  taints: readonly { key: string; value?: string; effect: string }[];
+  drainTimeoutSeconds: number;
+  scaleDownDelaySeconds: number;
+  scaleDownUtilizationPercent: number;
+}
+
+const MIN_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
+const MAX_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
+const UNNEEDED_TIME = "cluster.x-k8s.io/autoscaling-options-scaledownunneededtime";
+const UTILIZATION_THRESHOLD = "cluster.x-k8s.io/autoscaling-options-scaledownutilizationthreshold";
+const CAPACITY = "capacity.cluster-autoscaler.kubernetes.io";
+
+/**
+ * The pool's entry in the engine's topology. A fixed pool has replicas and no autoscaler annotations, an autoscaled one
+ * the reverse: the engine refuses both together. Taints go in at start-up, natively or by the class's own variable.
+ */
+export function composePool(
+  pool: DesiredPool,
+  workerClass: string,
+  declared: ReadonlySet<string>,
+): EnginePool {
+  const byVariable = declared.has("nodeTaints");
+  const annotations = pool.size.kind === "autoscaled" ? composeAnnotations(pool, pool.size) : undefined;
+  const metadata = {
+    ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
+    ...(annotations !== undefined && { annotations }),
+  };
+  const overrides = [
+    ...(declared.has("machine") ? [{ name: "machine", value: pool.machine }] : []),
+    ...(byVariable && pool.taints.length > 0 ? [{ name: "nodeTaints", value: pool.taints }] : []),
+  ];
+  return {
+    class: workerClass,
+    name: pool.name,
+    ...(pool.size.kind === "fixed" && { replicas: pool.size.nodes }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    deletion: { nodeDrainTimeoutSeconds: pool.drainTimeoutSeconds },
+    ...(!byVariable &&
+      pool.taints.length > 0 && {
+        taints: pool.taints.map((taint) => ({ ...taint, propagation: "OnInitialization" as const })),
+      }),
+    ...(overrides.length > 0 && { variables: { overrides } }),
+  };
+}
+
+/**
+ * What the cluster autoscaler reads from a node group: bounds, scale-down options, and what a node would offer, so that
+ * it can scale up from zero. See cluster-autoscaler/cloudprovider/clusterapi/README.md.
+ */
+function composeAnnotations(pool: DesiredPool, size: { minNodes: number; maxNodes: number }) {
+  const labels = Object.entries(pool.labels).map(([key, value]) => `${key}=${value}`);
+  const taints = pool.taints.map((taint) => `${taint.key}=${taint.value ?? ""}:${taint.effect}`);
+  return {
+    [MIN_SIZE]: String(size.minNodes),
+    [MAX_SIZE]: String(size.maxNodes),
+    [UNNEEDED_TIME]: `${pool.scaleDownDelaySeconds}s`,
+    [UTILIZATION_THRESHOLD]: String(pool.scaleDownUtilizationPercent / 100),
+    [`${CAPACITY}/cpu`]: String(pool.machine.vcpus),
+    [`${CAPACITY}/memory`]: `${pool.machine.memoryGB}Gi`,
+    [`${CAPACITY}/ephemeral-disk`]: `${pool.machine.diskGB}Gi`,
+    ...(labels.length > 0 && { [`${CAPACITY}/labels`]: labels.join(",") }),
+    ...(taints.length > 0 && { [`${CAPACITY}/taints`]: taints.join(",") }),
+  };
+}

@@ -1,0 +1,25 @@
+import type { Event } from "../../shared/kube/core-kinds.ts";
+
+/** Keeps of an Event what the mirror reads; the rest would be most of the cache. */
+export function trimEvent(event: Event): Event {
+  const { apiVersion, kind, metadata, regarding, type, reason, note, eventTime, series } = event;
+  const { deprecatedCount, deprecatedFirstTimestamp, deprecatedLastTimestamp } = event;
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
+  const kept = { name, namespace, uid, resourceVersion, creationTimestamp };
+  const dropsUndefined = (object: object) =>
+    Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined && value !== null));
+  return dropsUndefined({
+    apiVersion,
+    kind,
+    metadata: dropsUndefined(kept),
+    regarding,
+    type,
+    reason,
+    note,
+    eventTime,
+    series,
+    deprecatedCount,
+    deprecatedFirstTimestamp,
+    deprecatedLastTimestamp,
+  }) as unknown as Event;
+}

@@ -1,0 +1,10 @@
+/** The indexes of the caches. Objects by the organization of their label, and by their public id. */
+export const INDEX_ORGANIZATION = "organization";
+export const INDEX_ID = "id";
+export const INDEX_NAMESPACE = "namespace";
+/** Pools by "namespace/cluster". */
+export const INDEX_CLUSTER = "cluster";
+/** MachineDeployments and Machines by "namespace/cluster/pool". */
+export const INDEX_CLUSTER_AND_POOL = "clusterAndPool";
+/** Machines by "namespace/kind/name" of their infrastructure object. */
+export const INDEX_INFRASTRUCTURE = "infrastructure";

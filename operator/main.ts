@@ -1,0 +1,127 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { MANAGER_OPERATOR } from "../shared/crd/names.ts";
+import { createClient } from "../shared/kube/client.ts";
+import { createTransport, loadConnection } from "../shared/kube/transport.ts";
+import { createLogger, type Logger } from "../shared/log.ts";
+import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
+import { createCaches } from "./caches.ts";
+import { type Config, ConfigError, readConfig } from "./config.ts";
+import { createControllers } from "./controllers.ts";
+import { observeFleet } from "./fleet-metrics.ts";
+import { createLeaderElection } from "./runtime/lease.ts";
+import { createRuntimeMetrics } from "./runtime/metrics.ts";
+import { createRecorder } from "./runtime/recorder.ts";
+import { startHealthServer } from "./runtime/server.ts";
+
+const LEASE = "marina-operator";
+const METRICS_PREFIX = "marina_operator";
+/** How long runs under way may take to end; Kubernetes kills a Pod after 30 s. */
+const DRAIN_DEADLINE_MS = 15_000;
+const FLUSH_DEADLINE_MS = 3_000;
+
+/** Runs the operator until SIGTERM or SIGINT, then drains it. Resolves when all has ended. */
+async function run(config: Config): Promise<void> {
+  const log = createLogger({ name: "operator", level: config.logLevel });
+  const stopping = stopOnSignals(log);
+  const identity = `${hostname()}_${randomBytes(4).toString("hex")}`;
+  const registry = createRegistry();
+  const kubeMetrics = createKubeMetrics(registry, METRICS_PREFIX);
+  const metrics = createRuntimeMetrics(registry, METRICS_PREFIX);
+  const transport = createTransport({
+    connection: loadConnection(config.kubeconfigPath),
+    userAgent: "marina-operator",
+    onRequest: kubeMetrics.onRequest,
+  });
+  const client = createClient(transport);
+  const { platformNamespace } = config.settings;
+  const set = createCaches({ client, platformNamespace, log, metrics: kubeMetrics });
+  observeFleet(registry, METRICS_PREFIX, set.caches);
+  const recorder = createRecorder({
+    client,
+    reportingController: MANAGER_OPERATOR,
+    reportingInstance: identity,
+    fieldManager: MANAGER_OPERATOR,
+    log,
+    onEvent: metrics.onEvent,
+  });
+  const election = createLeaderElection({
+    client,
+    namespace: platformNamespace,
+    name: LEASE,
+    identity,
+    fieldManager: MANAGER_OPERATOR,
+    onStarted: () => undefined,
+    onLost: () => {
+      log.fatal("leadership is lost, ending");
+      process.exit(1);
+    },
+    onLeader: metrics.onLeader,
+    log,
+  });
+  const controllers = createControllers({
+    config,
+    client,
+    set,
+    recorder,
+    reportingController: MANAGER_OPERATOR,
+    isLeader: () => election.isLeader(),
+    metrics: metrics.controller,
+    log,
+  });
+
+  const caching = new AbortController();
+  let synced = false;
+  const server = await startHealthServer({
+    address: config.listenAddress,
+    port: config.metricsPort,
+    registry,
+    healthz: { caches: () => set.healthy(), controllers: () => controllers.healthy() },
+    readyz: { synced: () => synced, draining: () => !stopping.aborted },
+    log,
+  });
+  set.start(caching.signal);
+  election.start();
+  await Promise.race([set.synced, untilAborted(stopping)]);
+  if (!stopping.aborted) {
+    synced = true;
+    controllers.start();
+    log.info({ port: server.port, identity }, "ready");
+    await untilAborted(stopping);
+  }
+
+  const finished = await controllers.drain(DRAIN_DEADLINE_MS);
+  if (!finished) log.warn("runs were cut off at the deadline");
+  await recorder.flush(FLUSH_DEADLINE_MS);
+  await election.release();
+  caching.abort();
+  await server.close();
+  await transport.close();
+  log.info("stopped");
+}
+
+/** Aborts at the first signal; a second one ends the process at once. */
+function stopOnSignals(log: Logger): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(1);
+      log.info({ signal: name }, "draining");
+      controller.abort();
+    });
+  }
+  return controller.signal;
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+try {
+  await run(readConfig());
+} catch (error) {
+  const text = error instanceof ConfigError ? error.message : String((error as Error).stack);
+  process.stderr.write(`${text}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,31 @@
+import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import type { DesiredPool } from "../engine/worker-pool.ts";
+
+/** What a pool takes where its specification says nothing, now and whenever these change. */
+export interface PoolDefaults {
+  drainTimeoutSeconds: number;
+  scaleDownDelaySeconds: number;
+  scaleDownUtilizationPercent: number;
+}
+
+/** What the engine shall make of a pool: its one child, an entry in the topology of its cluster. */
+export function composeDesiredPool(pool: NodePool, defaults: PoolDefaults): DesiredPool {
+  const { spec } = pool;
+  return {
+    name: pool.metadata.name,
+    size: isAutoscaled(spec)
+      ? { kind: "autoscaled", ...autoscalingRange(spec) }
+      : { kind: "fixed", nodes: spec.desiredNodes },
+    machine: { vcpus: spec.vcpus, memoryGB: spec.memoryGB, diskGB: spec.diskGB },
+    labels: spec.nodeLabels ?? {},
+    taints: (spec.nodeTaints ?? []).map(({ key, value, effect }) => ({
+      key,
+      ...(value !== undefined && { value }),
+      effect,
+    })),
+    drainTimeoutSeconds: spec.drainTimeoutSeconds ?? defaults.drainTimeoutSeconds,
+    scaleDownDelaySeconds: spec.scaleDownDelaySeconds ?? defaults.scaleDownDelaySeconds,
+    scaleDownUtilizationPercent: spec.scaleDownUtilizationPercent ?? defaults.scaleDownUtilizationPercent,
+  };
+}

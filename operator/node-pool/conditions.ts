@@ -1,0 +1,156 @@
+import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+import type { NodePoolConditionType } from "../../shared/crd/node-pool.ts";
+import type { Fault, NewCondition } from "../runtime/conditions.ts";
+import type { ObservedPool } from "./observe.ts";
+import type { PoolProgress } from "./progress.ts";
+
+type Decided = NewCondition<NodePoolConditionType>;
+
+/** All conditions of a pool, from what was observed and nothing else. */
+export function decideConditions(
+  observed: ObservedPool,
+  progress: PoolProgress,
+  fault: Fault | undefined,
+): Decided[] {
+  const ready = decideReady(observed, progress, fault);
+  const scaling = decideScaling(observed, progress);
+  const upToDate = decideUpToDate(observed, progress);
+  const moving =
+    ready.status === "False"
+      ? ready
+      : scaling.status === "True"
+        ? scaling
+        : upToDate.status === "False"
+          ? upToDate
+          : undefined;
+  const settled = { reason: "Settled", message: "The pool is as wanted." };
+  const { reason, message } = moving ?? settled;
+  return [
+    ready,
+    scaling,
+    upToDate,
+    decideAutoscaling(observed),
+    fault === undefined && moving !== undefined
+      ? { type: "Reconciling", status: "True", reason, message }
+      : { type: "Reconciling", status: "False", reason, message },
+    fault !== undefined
+      ? {
+          type: "Stalled",
+          status: "True",
+          reason: fault.reason,
+          message: clipConditionMessage(fault.message),
+        }
+      : { type: "Stalled", status: "False", reason, message: "Nothing stands in the way." },
+  ];
+}
+
+function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Fault | undefined): Decided {
+  const no = (reason: string, message: string): Decided => ({
+    type: "Ready",
+    status: "False",
+    reason,
+    message: clipConditionMessage(message),
+  });
+  const { pool, cluster } = observed;
+  if (pool.metadata.deletionTimestamp !== undefined) {
+    const left = observed.machines.length;
+    return no(
+      "Deleting",
+      left === 0 ? "The pool is going away." : `The pool is going away; machines left: ${left}.`,
+    );
+  }
+  if (fault !== undefined) return no(fault.reason, fault.message);
+  if (cluster === undefined) {
+    return no(
+      "WaitingForCluster",
+      `There is no cluster ${pool.spec.clusterName} in this namespace yet; create it.`,
+    );
+  }
+  if (cluster.deleting)
+    return no("WaitingForCluster", `The cluster ${pool.spec.clusterName} is being deleted.`);
+  if (progress.sick.length > 0) {
+    const names = progress.sick.map((machine) => machine.node ?? machine.name).join(", ");
+    return no("NodesUnhealthy", `Nodes that are not healthy: ${names}.`);
+  }
+  const { nodes, readyNodes, wanted } = progress;
+  if (pool.status?.firstReadyAt !== undefined || progress.state === "settled") {
+    return { type: "Ready", status: "True", reason: "Available", message: "The pool serves." };
+  }
+  if (progress.state === "absent" && !cluster.controlPlaneInitialized) {
+    return no(
+      "WaitingForControlPlane",
+      "The control plane of the cluster is not up yet; nodes join after it.",
+    );
+  }
+  if (progress.state === "absent" && cluster.upgrading) {
+    return no("UpgradeInProgress", "The cluster is being upgraded; new pools come after its control plane.");
+  }
+  return no("WaitingForNodes", `${readyNodes} of ${wanted} nodes are ready, ${nodes} exist.`);
+}
+
+function decideScaling(observed: ObservedPool, progress: PoolProgress): Decided {
+  const { wanted, nodes, readyNodes } = progress;
+  if (progress.state !== "scaling") {
+    return {
+      type: "Scaling",
+      status: "False",
+      reason: "Settled",
+      message: "The number of nodes is not changing.",
+    };
+  }
+  const waits = observed.cluster?.upgrading === true && observed.engine?.desired !== wanted;
+  return waits
+    ? {
+        type: "Scaling",
+        status: "True",
+        reason: "UpgradeInProgress",
+        message: `The change to ${wanted} nodes waits for the upgrade of the cluster to reach this pool.`,
+      }
+    : {
+        type: "Scaling",
+        status: "True",
+        reason: "Scaling",
+        message: `Scaling to ${wanted} nodes: ${nodes} exist, ${readyNodes} are ready.`,
+      };
+}
+
+function decideUpToDate(observed: ObservedPool, progress: PoolProgress): Decided {
+  const target = observed.cluster?.version;
+  const behind = progress.version !== undefined && target !== undefined && progress.version !== target;
+  const { upToDateNodes, wanted } = progress;
+  if (progress.state === "rollingOut") {
+    const message = `Nodes are being replaced one after another: ${upToDateNodes} of ${wanted} are up to date.`;
+    return { type: "UpToDate", status: "False", reason: "RollingOut", message };
+  }
+  if (behind) {
+    const message = `Nodes run ${progress.version}; they follow the cluster to ${target}.`;
+    return { type: "UpToDate", status: "False", reason: "UpgradeInProgress", message };
+  }
+  if (progress.state === "absent") {
+    return {
+      type: "UpToDate",
+      status: "Unknown",
+      reason: "WaitingForNodes",
+      message: "There are no nodes yet.",
+    };
+  }
+  return { type: "UpToDate", status: "True", reason: "UpToDate", message: "All nodes are as wanted." };
+}
+
+function decideAutoscaling(observed: ObservedPool): Decided {
+  return isAutoscaled(observed.pool.spec)
+    ? {
+        type: "Autoscaling",
+        status: "False",
+        reason: "NotConfigured",
+        message:
+          "The platform runs no cluster autoscaler; ask its operator for one. The number of nodes stays as it is.",
+      }
+    : {
+        type: "Autoscaling",
+        status: "False",
+        reason: "FixedSize",
+        message: "The pool has the number of nodes that its owner gave.",
+      };
+}

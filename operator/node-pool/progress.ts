@@ -1,0 +1,66 @@
+import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
+
+/** How far a pool is from what is wanted. */
+export interface PoolProgress {
+  /** `absent`: the engine has not made it yet; `unhealthy`: only sick nodes are missing from what is wanted. */
+  state: "absent" | "scaling" | "rollingOut" | "unhealthy" | "settled";
+  /** Nodes wanted: of a fixed pool what its owner asks for, of an autoscaled one what the autoscaler asks for. */
+  wanted: number;
+  nodes: number;
+  readyNodes: number;
+  upToDateNodes: number;
+  version: string | undefined;
+  /** Machines that have been sick for longer than the threshold. */
+  sick: readonly EngineMachine[];
+  /** When the next sick machine passes the threshold; undefined = none is on its way. */
+  nextSickInMs: number | undefined;
+}
+
+/**
+ * Measures a pool. Counters that the engine does not report keep their last value: they vanish for a second now and
+ * then. A pool scales while the counts differ and nothing rolls out; the engine's own words for it end too early.
+ */
+export function measurePool(
+  pool: NodePool,
+  engine: EnginePoolState | undefined,
+  machines: readonly EngineMachine[],
+  nodeDegradedAfterSeconds: number,
+  now: Date,
+): PoolProgress {
+  const last = pool.status;
+  const wanted = isAutoscaled(pool.spec)
+    ? (engine?.desired ?? pool.spec.desiredNodes)
+    : pool.spec.desiredNodes;
+  const nodes = engine?.nodes ?? last?.nodes ?? 0;
+  const readyNodes = engine?.readyNodes ?? last?.readyNodes ?? 0;
+  const ailing = machines.filter((machine) => machine.unhealthy !== undefined);
+  const dueInMs = (machine: EngineMachine) =>
+    Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
+  const pending = ailing.map(dueInMs).filter((ms) => ms > 0);
+  return {
+    state: judge(engine, wanted, nodes, readyNodes, ailing.length),
+    wanted,
+    nodes,
+    readyNodes,
+    upToDateNodes: engine?.upToDateNodes ?? last?.upToDateNodes ?? 0,
+    version: engine?.version ?? last?.version,
+    sick: ailing.filter((machine) => dueInMs(machine) <= 0),
+    nextSickInMs: pending.length === 0 ? undefined : Math.min(...pending),
+  };
+}
+
+function judge(
+  engine: EnginePoolState | undefined,
+  wanted: number,
+  nodes: number,
+  readyNodes: number,
+  ailing: number,
+): PoolProgress["state"] {
+  if (engine === undefined) return "absent";
+  if (engine.rollingOut) return "rollingOut";
+  if (!engine.observed || engine.desired !== wanted || nodes !== wanted) return "scaling";
+  if (readyNodes >= wanted) return "settled";
+  return readyNodes + ailing >= wanted ? "unhealthy" : "scaling";
+}

@@ -1,0 +1,24 @@
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { Caches } from "../caches.ts";
+import type { ReconcileResult } from "../runtime/controller.ts";
+import { applyPlan, type PlanContext } from "../runtime/plan.ts";
+import { observePool, type PoolSettings } from "./observe.ts";
+import { reconcilePool } from "./reconcile.ts";
+
+export interface PoolDeps {
+  caches: Caches;
+  settings: PoolSettings;
+  now(): Date;
+  /** The context in which the plan of this key is carried out. */
+  planContext(key: string, signal: AbortSignal): Omit<PlanContext<never>, "kind">;
+}
+
+/** One round for one pool: observe, decide, apply. Rejects with the KubeError of whoever refused. */
+export async function runPool(deps: PoolDeps, key: string, signal: AbortSignal): Promise<ReconcileResult> {
+  const now = deps.now();
+  const observed = observePool(deps.caches, deps.settings, key, now);
+  if (observed === undefined) return undefined;
+  const plan = reconcilePool(observed, now);
+  await applyPlan({ ...deps.planContext(key, signal), kind: nodePoolKind }, observed.pool, plan);
+  return { requeueAfterMs: plan.requeueAfterMs };
+}

@@ -1,0 +1,122 @@
+import { clipStatusMessage } from "../../shared/crd/conditions.ts";
+import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
+import type {
+  NodePoolConditionType,
+  NodePoolPhase,
+  NodePoolStatus,
+  NodePoolTransition,
+} from "../../shared/crd/node-pool.ts";
+import {
+  type ConditionLike,
+  type Fault,
+  findCondition,
+  formatTime,
+  heldForMs,
+  SILENT_WAIT_MS,
+  setConditions,
+} from "../runtime/conditions.ts";
+import { appendTransitions } from "../runtime/transitions.ts";
+import { decideConditions } from "./conditions.ts";
+import type { ObservedPool } from "./observe.ts";
+import { measurePool, type PoolProgress } from "./progress.ts";
+
+type Happened = Omit<NodePoolTransition, "sequence" | "at">;
+
+/** The whole status of a pool as it stands now, and when it has to be looked at again for the sake of time alone. */
+export function composePoolStatus(
+  observed: ObservedPool,
+  fault: Fault | undefined,
+  now: Date,
+): { status: NodePoolStatus; requeueAfterMs: number | undefined } {
+  const { pool } = observed;
+  const last = pool.status;
+  const progress = measurePool(
+    pool,
+    observed.engine,
+    observed.machines,
+    observed.nodeDegradedAfterSeconds,
+    now,
+  );
+  const generation = pool.metadata.generation ?? 0;
+  const decided = decideConditions(observed, progress, fault);
+  const conditions = setConditions<NodePoolConditionType>(last?.conditions ?? [], decided, now, generation);
+  const isReady = findCondition(conditions, "Ready")?.status === "True";
+  const firstReadyAt = last?.firstReadyAt ?? (isReady ? formatTime(now) : undefined);
+  const phase = projectPhase(conditions);
+  const waited = heldForMs(findCondition(conditions, "Reconciling"), now);
+  const message = composeMessage(conditions, waited);
+  const version = progress.version;
+  const selector = observed.engine?.selector ?? last?.selector;
+  const happened: Happened[] = [];
+  if (last?.firstReadyAt === undefined && firstReadyAt !== undefined) happened.push({ type: "Ready" });
+  if (phase === "Failed" && projectPhase(last?.conditions ?? []) !== "Failed") {
+    happened.push({ type: "Failed", ...(fault && { reason: fault.reason }) });
+  }
+  return {
+    status: {
+      observedGeneration: generation,
+      conditions,
+      phase,
+      nodes: progress.nodes,
+      readyNodes: progress.readyNodes,
+      upToDateNodes: progress.upToDateNodes,
+      ...(firstReadyAt !== undefined && { firstReadyAt }),
+      ...(version !== undefined && { version }),
+      ...(selector !== undefined && { selector }),
+      ...(message !== undefined && { message: clipStatusMessage(message) }),
+      machines: presentMachines(observed),
+      ...(last?.replacements !== undefined && { replacements: last.replacements }),
+      transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
+    },
+    requeueAfterMs: nextLook(conditions, waited, progress),
+  };
+}
+
+/** The phase is for people, and nothing but the conditions in one word. */
+export function projectPhase(conditions: readonly ConditionLike<NodePoolConditionType>[]): NodePoolPhase {
+  const ready = findCondition(conditions, "Ready");
+  if (ready?.reason === "Deleting") return "Deleting";
+  if (findCondition(conditions, "Stalled")?.status === "True") return "Failed";
+  if (ready?.reason === "NodesUnhealthy") return "Scaling";
+  if (ready?.status !== "True") return "Provisioning";
+  const moving =
+    findCondition(conditions, "Scaling")?.status === "True" ||
+    findCondition(conditions, "UpToDate")?.status === "False";
+  return moving ? "Scaling" : "Ready";
+}
+
+function composeMessage(
+  conditions: readonly ConditionLike<NodePoolConditionType>[],
+  waitedMs: number,
+): string | undefined {
+  const stalled = findCondition(conditions, "Stalled");
+  if (stalled?.status === "True") return stalled.message;
+  const ready = findCondition(conditions, "Ready");
+  if (ready?.reason === "NodesUnhealthy") return ready.message;
+  const reconciling = findCondition(conditions, "Reconciling");
+  return reconciling?.status === "True" && waitedMs >= SILENT_WAIT_MS ? reconciling.message : undefined;
+}
+
+function presentMachines(observed: ObservedPool): NonNullable<NodePoolStatus["machines"]> {
+  return observed.machines.map(({ name, uid, node, phase, ready, version, createdAt }) => ({
+    name,
+    uid,
+    ...(node !== undefined && { node }),
+    phase,
+    ready,
+    ...(version !== undefined && { version }),
+    createdAt,
+  }));
+}
+
+function nextLook(
+  conditions: readonly ConditionLike<NodePoolConditionType>[],
+  waitedMs: number,
+  progress: PoolProgress,
+): number | undefined {
+  const waits: number[] = [];
+  if (progress.nextSickInMs !== undefined) waits.push(progress.nextSickInMs);
+  const reconciling = findCondition(conditions, "Reconciling")?.status === "True";
+  if (reconciling && waitedMs < SILENT_WAIT_MS) waits.push(SILENT_WAIT_MS - waitedMs);
+  return waits.length === 0 ? undefined : Math.min(...waits);
+}

@@ -1,0 +1,32 @@
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
+import type { CacheSet } from "../caches.ts";
+import { enginePoolNameOf } from "../engine/kinds.ts";
+import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
+import type { Controller } from "../runtime/controller.ts";
+import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
+
+/** Which changes make a pool worth another look. Only keys are added. */
+export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = set;
+  const add = (key: string, change: Change<KubeObject>) =>
+    controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+  const addPoolsOf = (change: Change<KubeObject>) => {
+    for (const pool of caches.nodePools.byIndex(INDEX_CLUSTER, objectKey(change.object)))
+      add(objectKey(pool), change);
+  };
+  const addByEngineLabel = (change: Change<KubeObject>) => {
+    const name = enginePoolNameOf(change.object.metadata);
+    if (name !== undefined) add(`${change.object.metadata.namespace}/${name}`, change);
+  };
+  set.listen("nodePools", (change) => add(objectKey(change.object), change));
+  set.listen("clusters", addPoolsOf);
+  set.listen("engineClusters", addPoolsOf);
+  set.listen("machineDeployments", addByEngineLabel);
+  set.listen("machines", addByEngineLabel);
+  set.listen("namespaces", (change) => {
+    const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
+    for (const pool of pools) add(objectKey(pool), change);
+  });
+}

@@ -1,0 +1,21 @@
+import { formatTime } from "./conditions.ts";
+
+interface Transition {
+  sequence: number;
+  at: string;
+}
+
+/** The last `limit` transitions, oldest first, with what happened now numbered on from the last one. */
+export function appendTransitions<T extends Transition>(
+  previous: readonly T[],
+  happened: readonly Omit<T, keyof Transition>[],
+  limit: number,
+  now: Date,
+): T[] {
+  const last = previous.at(-1)?.sequence ?? 0;
+  const added = happened.map((what, index) => {
+    const transition: Transition = { sequence: last + index + 1, at: formatTime(now) };
+    return { ...transition, ...what } as T;
+  });
+  return [...previous, ...added].slice(-limit);
+}

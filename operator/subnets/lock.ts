@@ -1,0 +1,62 @@
+import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
+import type { Step } from "../runtime/plan.ts";
+
+/** Tells the locks from other ConfigMaps of the platform's namespace. */
+export const LABEL_LOCK = "cloud.marina.dev/lock";
+export const LOCK_SELECTOR = `${LABEL_LOCK}=subnet`;
+
+/** Which /24 belongs to whom. */
+export interface SubnetLock {
+  subnet: string;
+  clusterId: string;
+  /** Name and uid of the ConfigMap. */
+  name: string;
+  uid: string | undefined;
+  createdAt: string;
+}
+
+/** Reads a lock; undefined for a ConfigMap that is none. */
+export function readLock(configMap: ConfigMap): SubnetLock | undefined {
+  const { metadata, data } = configMap;
+  const clusterId = metadata.labels?.[LABEL_CLUSTER_ID];
+  const subnet = data?.subnet;
+  if (clusterId === undefined || subnet === undefined) return undefined;
+  const { name, uid, creationTimestamp = "" } = metadata;
+  return { subnet, clusterId, name, uid, createdAt: creationTimestamp };
+}
+
+/**
+ * Takes a subnet. The NAME of the ConfigMap is the subnet, so the API server lets exactly one creator win: two operators
+ * can never give one subnet twice, and a lost status is found again by the id inside.
+ */
+export function takeSubnet(namespace: string, subnet: string, clusterId: string): Step {
+  const object: ConfigMap = {
+    apiVersion: "v1",
+    kind: configMapKind.kind,
+    metadata: {
+      name: nameLock(subnet),
+      namespace,
+      labels: { [LABEL_LOCK]: "subnet", [LABEL_CLUSTER_ID]: clusterId },
+    },
+    data: { subnet },
+  };
+  return { verb: "create", kind: configMapKind, object };
+}
+
+/** Gives a subnet back. */
+export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
+  return { verb: "delete", kind: configMapKind, namespace, name: lock.name, uid: lock.uid };
+}
+
+function nameLock(subnet: string): string {
+  return `subnet-${subnet.replace(/\/24$/, "").replaceAll(".", "-")}`;
+}
+
+/** A young lock may belong to a cluster that the cache does not show yet. */
+const MIN_AGE_MS = 10 * 60_000;
+
+/** Whether a lock without a cluster is old enough to be swept away. */
+export function isOldEnough(lock: SubnetLock, now: Date): boolean {
+  return now.getTime() - Date.parse(lock.createdAt) >= MIN_AGE_MS;
+}

@@ -1,0 +1,26 @@
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import type { Caches } from "../caches.ts";
+import { INDEX_ID } from "../indexes.ts";
+import type { ReconcileResult } from "../runtime/controller.ts";
+import { isOldEnough, readLock } from "./lock.ts";
+
+export interface SweepDeps {
+  client: Pick<KubeClient, "delete">;
+  caches: Caches;
+  now(): Date;
+}
+
+/** Frees one subnet whose cluster is no more. Rejects with the KubeError of the API server. */
+export async function sweepLock(deps: SweepDeps, key: string, signal: AbortSignal): Promise<ReconcileResult> {
+  const configMap = deps.caches.subnetLocks.get(key);
+  const lock = configMap && readLock(configMap);
+  if (lock === undefined) return undefined;
+  const [owner] = deps.caches.clusters.byIndex(INDEX_ID, lock.clusterId);
+  if (owner !== undefined || !isOldEnough(lock, deps.now())) return undefined;
+  await deps.client.delete(configMapKind, configMap?.metadata.namespace, lock.name, {
+    uid: lock.uid,
+    signal,
+  });
+  return undefined;
+}

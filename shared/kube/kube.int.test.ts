@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { createLogger } from "../log.ts";
+import { createClient, type KubeClient } from "./client.ts";
+import { type ConfigMap, configMapKind, namespaceKind } from "./core-kinds.ts";
+import { createReflector } from "./reflector.ts";
+import { createStore } from "./store.ts";
+import { type Cable, layCable } from "./testing-cable.ts";
+import { createTransport, loadConnection, type Transport } from "./transport.ts";
+
+const namespace = `kube-test-${randomUUID()}`;
+const log = createLogger({ name: "test", level: "silent" });
+const me = { fieldManager: "me" };
+let transport: Transport;
+let client: KubeClient;
+
+beforeAll(async () => {
+  transport = createTransport({ connection: loadConnection(readStack().kubeconfig) });
+  client = createClient(transport);
+  await client.create(namespaceKind, { metadata: { name: namespace } }, me);
+});
+afterAll(async () => {
+  await client.delete(namespaceKind, undefined, namespace);
+  await transport.close();
+});
+
+const cleanUp: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of cleanUp.splice(0)) await step();
+});
+
+const map = (name: string, value: string) => ({ metadata: { namespace, name }, data: { value } });
+
+test("an identical apply changes nothing, another manager's is a conflict unless forced", async () => {
+  const first = await client.apply(configMapKind, map("a", "1"), me);
+  const again = await client.apply(configMapKind, map("a", "1"), me);
+  expect(again.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
+  const other = { fieldManager: "other" };
+  await expect(client.apply(configMapKind, map("a", "2"), other)).rejects.toMatchObject({ isConflict: true });
+  const forced = await client.apply(configMapKind, map("a", "2"), { ...other, force: true });
+  expect(forced.data).toEqual({ value: "2" });
+});
+
+test("a dry run checks and stores nothing", async () => {
+  await client.create(configMapKind, map("dry", "1"), { ...me, dryRun: true });
+  expect(await client.get(configMapKind, namespace, "dry")).toBeUndefined();
+  const misnamed = client.create(configMapKind, map("Bad_Name", "1"), { ...me, dryRun: true });
+  await expect(misnamed).rejects.toMatchObject({ isInvalid: true });
+});
+
+test("a patch of an older state and a deletion of another uid are conflicts", async () => {
+  const { metadata } = await client.create(configMapKind, map("old", "1"), me);
+  await client.mergePatch(configMapKind, namespace, "old", { data: { value: "2" } }, me);
+  const stale = { metadata: { resourceVersion: metadata.resourceVersion }, data: { value: "3" } };
+  await expect(client.mergePatch(configMapKind, namespace, "old", stale, me)).rejects.toMatchObject({
+    isConflict: true,
+  });
+  await expect(
+    client.delete(configMapKind, namespace, "old", { uid: "00000000-0000-0000-0000-000000000000" }),
+  ).rejects.toMatchObject({ isConflict: true });
+  await client.delete(configMapKind, namespace, "old", { uid: metadata.uid });
+  await client.delete(configMapKind, namespace, "old");
+  expect(await client.get(configMapKind, namespace, "old")).toBeUndefined();
+});
+
+test("a reflector shows a write once it has seen its resourceVersion", async () => {
+  const { store } = await reflect(readStack().kubeconfig);
+  const { metadata } = await client.apply(configMapKind, map("seen", "1"), me);
+  await waitFor("the write in the store", () => store.hasSeen(metadata.resourceVersion ?? ""), {
+    intervalMs: 5,
+  });
+  expect(store.get(`${namespace}/seen`)?.data).toEqual({ value: "1" });
+});
+
+test.each(["cut", "freeze"] as const)(
+  "a reflector whose connection is hit by %s catches up with everything that happened meanwhile",
+  async (fault) => {
+    for (const name of ["stays", "changes", "goes", "again"]) {
+      await client.apply(configMapKind, map(name, "before"), { ...me, force: true });
+    }
+    const { store, cable, told } = await reflect(readStack().kubeconfig);
+    cable[fault]();
+    told.length = 0;
+    await client.delete(configMapKind, namespace, "goes");
+    await client.delete(configMapKind, namespace, "again");
+    for (const name of ["changes", "again", "new"]) {
+      await client.apply(configMapKind, map(name, fault), { ...me, force: true });
+    }
+    expect(told).toEqual([]);
+    cable.mend();
+    await waitFor("the store to catch up", () => store.get(`${namespace}/new`)?.data?.value === fault, {
+      intervalMs: 20,
+    });
+    const versionsOf = (maps: ConfigMap[]) =>
+      new Map(maps.map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
+    expect(versionsOf(store.list())).toEqual(versionsOf(await client.listAll(configMapKind, { namespace })));
+    expect(told).toContain("deleted goes");
+    expect(told).toContain("deleted again");
+    expect(told).toContain("added again");
+    expect(told).toContain("updated changes");
+    expect(told).not.toContain("updated stays");
+  },
+);
+
+/** A synced reflector over the test's namespace behind a cable of its own. */
+async function reflect(kubeconfig: string) {
+  const connection = loadConnection(kubeconfig);
+  const cable: Cable = await layCable(connection.server);
+  const own = createTransport({ connection: { ...connection, server: cable.url }, timeoutMs: 3_000 });
+  const store = createStore<ConfigMap>();
+  const told: string[] = [];
+  const stop = new AbortController();
+  const reflector = createReflector({
+    client: createClient(own),
+    kind: configMapKind,
+    namespace,
+    store,
+    onChange: ({ type, object }) => told.push(`${type} ${object.metadata.name}`),
+    log,
+    timing: { backoffBaseMs: 20, backoffCapMs: 100 },
+  });
+  reflector.start(stop.signal);
+  cleanUp.push(
+    () => stop.abort(),
+    () => own.close(),
+    () => cable.close(),
+  );
+  await reflector.synced;
+  return { store, cable, told };
+}
