@@ -5,9 +5,9 @@ export interface AccessRules {
   /** CIDRs that are always let in and never limited: the platform and the tenant's own workers. */
   trusted: readonly string[];
   /** CIDRs that are let in besides; undefined = any source. */
-  allowed: readonly string[] | undefined;
+  allowed?: readonly string[] | undefined;
   /** New connections of all other sources together. */
-  limit: { maxConnectionsPerSecond: number; burst: number } | undefined;
+  limit?: { maxConnectionsPerSecond: number; burst: number } | undefined;
 }
 
 export type Verdict = "admitted" | "refused" | "limited";

@@ -1,0 +1,28 @@
+import type { Context } from "../context.ts";
+import { findTenant } from "../context.ts";
+import { findOwnerName } from "../engine-kinds.ts";
+import type { LocalCluster } from "../kinds.ts";
+import { idOf, type Tenant } from "../tenant.ts";
+import type { ClusterEffect, ObservedCluster } from "./reconcile.ts";
+
+/** The world as far as a LocalCluster depends on it; undefined while Cluster API has not labelled it. */
+export async function observeCluster(context: Context, object: LocalCluster): Promise<ObservedCluster | undefined> {
+  const tenant = findTenant(object);
+  if (tenant === undefined) return undefined;
+  const chosen = object.spec.controlPlaneEndpoint?.port;
+  const isGoing = object.metadata.deletionTimestamp !== undefined;
+  return {
+    object,
+    ownerName: findOwnerName(object.metadata, "Cluster"),
+    freePort: chosen || isGoing ? undefined : await context.ports.pick(),
+    front: await context.fronts.get(idOf(tenant)),
+    targetPort: isGoing ? 0 : await context.ports.ensureApiserverPort(tenant),
+    platformCIDRs: context.settings.platformCIDRs,
+    now: new Date(),
+  };
+}
+
+export async function applyClusterEffect(context: Context, tenant: Tenant, effect: ClusterEffect): Promise<void> {
+  if (effect.do === "open") await context.fronts.put(idOf(tenant), effect.spec);
+  else await context.fronts.remove(idOf(tenant));
+}
