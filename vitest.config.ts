@@ -8,6 +8,8 @@ const onStack = {
 
 export default defineConfig({
   test: {
+    // Stories and integration tests wait for the stack most of their time: more workers than cores.
+    maxWorkers: 4,
     projects: [
       {
         test: {

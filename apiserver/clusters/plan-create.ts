@@ -1,4 +1,4 @@
-import { type VersionCatalogue, resolveVersion } from "../../shared/kubernetes-version.ts";
+import { resolveVersion, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import { checkPoolRules, type NewNodePool, toNodePoolSpec } from "../node-pools/store.ts";
 import type { NewCluster } from "./new-cluster.ts";
@@ -29,8 +29,7 @@ export function checkCreate(body: CreateClusterBody, catalogue: VersionCatalogue
   const names = new Set<string>();
   for (const [index, pool] of (body.node_pools ?? []).entries()) {
     const place = `node_pools[${index}]`;
-    const sent = new Set(Object.keys(pool));
-    for (const detail of checkPoolRules(toNodePoolSpec(pool, ""), sent))
+    for (const detail of checkPoolRules(toNodePoolSpec(pool, "")))
       details.push({ ...detail, field: detail.field === "body" ? place : `${place}.${detail.field}` });
     const key = pool.name.toLowerCase();
     if (names.has(key))

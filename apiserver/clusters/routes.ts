@@ -10,7 +10,13 @@ import { createObjectName, findCluster, listClusters, type ProjectedCluster } fr
 import { createCluster } from "./create.ts";
 import { checkCreate, planCreate } from "./plan-create.ts";
 import { presentCluster, presentNetworkPolicy } from "./present-cluster.ts";
-import { clusterListQuery, clusterPage, clusterRecord, createClusterBody, networkPolicyRecord } from "./schema.ts";
+import {
+  clusterListQuery,
+  clusterPage,
+  clusterRecord,
+  createClusterBody,
+  networkPolicyRecord,
+} from "./schema.ts";
 import { deleteCluster, readAdminKubeconfig } from "./store.ts";
 import { createCatalogueReader } from "./version-catalogue.ts";
 
@@ -40,7 +46,8 @@ function addCreate(router: Router, deps: Deps, catalogue: Catalogue): void {
       operationId: "createCluster",
       tag,
       summary: "Create a cluster",
-      description: "The cluster and its node pools are accepted whole or not at all; they come up afterwards.",
+      description:
+        "The cluster and its node pools are accepted whole or not at all; they come up afterwards.",
       access: "clusters:create",
       body: createClusterBody,
       answers: {
@@ -138,7 +145,8 @@ function addDelete(router: Router, deps: Deps, catalogue: Catalogue): void {
       operationId: "deleteCluster",
       tag,
       summary: "Delete a cluster",
-      description: "Works in every state. The record answers with status deleting until everything is removed.",
+      description:
+        "Works in every state. The record answers with status deleting until everything is removed.",
       access: "clusters:delete",
       answers: {
         202: {
@@ -200,7 +208,11 @@ function addNetworkPolicy(router: Router, deps: Deps): void {
       summary: "Get the network policy of a cluster",
       access: "network:read",
       answers: {
-        200: { description: "The policy of the public endpoint.", body: networkPolicyRecord, headers: ["ETag"] },
+        200: {
+          description: "The policy of the public endpoint.",
+          body: networkPolicyRecord,
+          headers: ["ETag"],
+        },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },

@@ -1,11 +1,13 @@
 import { z } from "@hono/zod-openapi";
-import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
 import { authorizedCIDRsSchema } from "../../shared/crd/cidr.ts";
+import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
 import { KUBERNETES_VERSION_PATTERN } from "../../shared/kubernetes-version.ts";
 import { pageQuery, pageSchema } from "../http/page.ts";
 import { createNodePoolBody } from "../node-pools/store.ts";
 import { CLUSTER_STATUSES } from "../projection/store.ts";
 
+/** The packages that are sold now; a retired one can still stand on a cluster. */
+const PLANS = ["dev", "starter", "growth", "scale"] as const;
 const MAX_NODE_POOLS = 50;
 const timestamp = z.iso.datetime();
 const counters = z.object({ total: z.int(), ready: z.int() });
@@ -62,7 +64,9 @@ export const createClusterBody = z
       description: "MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.",
       example: "1.34",
     }),
-    plan: clusterSpecSchema.shape.plan,
+    plan: z.enum(PLANS).optional().openapi({
+      description: "The package that the cluster is billed as; without one it is billed per resource.",
+    }),
     public_endpoint: z.boolean().default(true),
     authorized_cidrs: authorizedCIDRsSchema.optional(),
     node_pools: z.array(createNodePoolBody).max(MAX_NODE_POOLS).optional(),

@@ -16,9 +16,7 @@ export interface CatalogueReader {
 }
 
 /** Reads the catalogue of Kubernetes versions, a ConfigMap of the platform, and keeps it for 30 s. */
-export function createCatalogueReader(
-  deps: Pick<Deps, "kube" | "config" | "now" | "log">,
-): CatalogueReader {
+export function createCatalogueReader(deps: Pick<Deps, "kube" | "config" | "now" | "log">): CatalogueReader {
   let known: { catalogue: VersionCatalogue; atMs: number } | undefined;
   let running: Promise<VersionCatalogue> | undefined;
 

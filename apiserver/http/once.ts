@@ -114,5 +114,5 @@ function replay(c: Context<HttpEnv>, answer: StoredAnswer): Response {
   for (const [name, value] of Object.entries(answer.headers)) c.header(name, value);
   c.header("Idempotency-Replayed", "true");
   c.status(answer.status as StatusCode);
-  return c.body(answer.body === "" ? null : answer.body);
+  return answer.body === "" ? c.body(null) : c.body(answer.body);
 }

@@ -69,7 +69,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
       }
       const message = error instanceof Error ? error.message.slice(0, 300) : String(error);
       options.log.warn(
-        { queue: options.name, work: batch.map(options.keyOf), message },
+        { queue: options.name, work: batch.map((work) => options.keyOf(work)), message },
         "work failed; once more soon",
       );
       for (const work of batch) addLater(work);

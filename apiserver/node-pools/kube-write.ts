@@ -1,7 +1,7 @@
+import { LABEL_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { LABEL_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../http/errors.ts";
 
 /** Socket errors of a connection that was never there, so that nothing can have been sent over it. */
@@ -89,7 +89,11 @@ function codeOf(reason: string | undefined): DetailCode {
 }
 
 function socketCodeOf(cause: unknown): string {
-  for (let current = cause, depth = 0; current instanceof Error && depth < 4; current = current.cause, depth++) {
+  for (
+    let current = cause, depth = 0;
+    current instanceof Error && depth < 4;
+    current = current.cause, depth++
+  ) {
     if ("code" in current && typeof current.code === "string") return current.code;
   }
   return "";

@@ -36,10 +36,8 @@ const MUTABLE_FIELDS = Object.keys(WIRE_NAMES) as MutablePoolField[];
  * changes (a removed node label is null); it is empty when the body asks for what is already there.
  */
 export function mergeUpdate(current: CurrentPool, change: NodePoolChange): MergeResult {
-  const settings = presentSettings(change);
-  const sent = new Set(settings.map(([field]) => WIRE_NAMES[field]));
-  const merged: NodePoolSpec = { ...current.spec, ...Object.fromEntries(settings) };
-  const [first, ...others] = [...checkFixed(current, change), ...checkPoolRules(merged, sent)];
+  const merged: NodePoolSpec = { ...current.spec, ...presentSettings(change) };
+  const [first, ...others] = [...checkFixed(current, change), ...checkPoolRules(merged)];
   if (first !== undefined) return { ok: false, details: [first, ...others] };
 
   const changed = MUTABLE_FIELDS.filter((field) => isChanged(current, merged, field));
@@ -47,9 +45,11 @@ export function mergeUpdate(current: CurrentPool, change: NodePoolChange): Merge
   return { ok: true, changed, patch, merged };
 }
 
-function presentSettings({ settings }: NodePoolChange): [MutablePoolField, unknown][] {
-  return MUTABLE_FIELDS.map((field): [MutablePoolField, unknown] => [field, settings[field]]).filter(
-    ([, value]) => value !== undefined && value !== null,
+function presentSettings({ settings }: NodePoolChange): Partial<MutablePoolSpec> {
+  return Object.fromEntries(
+    MUTABLE_FIELDS.map((field) => [field, settings[field]]).filter(
+      ([, value]) => value !== undefined && value !== null,
+    ),
   );
 }
 

@@ -6,19 +6,14 @@ import { findWireNames, toWireWords } from "./wire-names.ts";
 
 /**
  * Every rule between a pool's fields that does not hold, for create and for the merged result of an update: the very
- * rules that the custom resource carries, in the words of the interface. `sent` holds the wire names in the body: a
- * detail names the rule's own field, or the first of its fields that the client did send.
+ * rules that the custom resource carries, in the words of the interface. A rule over the whole pool is told at the
+ * first field that it names.
  */
-export function checkPoolRules(spec: NodePoolSpec, sent: ReadonlySet<string>): ErrorDetail[] {
-  return findFaults(nodePoolRules, spec).map((fault) => toDetail(fault, sent));
+export function checkPoolRules(spec: NodePoolSpec): ErrorDetail[] {
+  return findFaults(nodePoolRules, spec).map(toDetail);
 }
 
-function toDetail({ code, message }: Fault, sent: ReadonlySet<string>): ErrorDetail {
-  const fields = findWireNames(message);
-  const [own = "body"] = fields;
-  return {
-    field: fields.find((field) => sent.has(field)) ?? own,
-    code,
-    message: toWireWords(message).replace(`${own}: `, ""),
-  };
+function toDetail({ field, code, message }: Fault): ErrorDetail {
+  const [first = "body"] = findWireNames(field === "" ? message : field);
+  return { field: first, code, message: toWireWords(message) };
 }

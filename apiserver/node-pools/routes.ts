@@ -61,7 +61,7 @@ function addCreate(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
-      const [first, ...others] = checkPoolRules(spec, new Set(Object.keys(body)));
+      const [first, ...others] = checkPoolRules(spec);
       if (first !== undefined) throw validationFailed([first, ...others]);
 
       return once({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {

@@ -2,8 +2,8 @@ import { inArray } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Deps } from "../deps.ts";
-import { type Caches, projectCluster, projectNodePool } from "./sights.ts";
 import { findByUid } from "./read.ts";
+import { type Caches, projectCluster, projectNodePool } from "./sights.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 import { type ProjectedObject, projectSights, type Sight } from "./upsert.ts";
 import { findVanished } from "./vanished.ts";
@@ -34,7 +34,10 @@ interface Known {
 export async function projectBatch(deps: Deps, caches: Caches, batch: readonly Work[]): Promise<void> {
   const isGeneral = (work: Work) => "kind" in work && work.kind === "vanished";
   const seen = batch.flatMap((work) => toSeen(caches, work) ?? []);
-  const known = await findKnown(deps, seen.map(({ object }) => object.metadata.uid ?? ""));
+  const known = await findKnown(
+    deps,
+    seen.map(({ object }) => object.metadata.uid ?? ""),
+  );
   const sights: Sight[] = batch.some(isGeneral) ? await findVanished(deps, caches) : [];
   for (const { object, gone } of seen) {
     const sight = await toSight(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
@@ -97,7 +100,9 @@ function project(caches: Caches, object: Cluster | NodePool): ProjectedObject | 
 
 async function readLive({ kube }: Deps, object: Cluster | NodePool): Promise<Cluster | NodePool | undefined> {
   const { namespace, name } = object.metadata;
-  return isNodePool(object) ? kube.get(nodePoolKind, namespace, name) : kube.get(clusterKind, namespace, name);
+  return isNodePool(object)
+    ? kube.get(nodePoolKind, namespace, name)
+    : kube.get(clusterKind, namespace, name);
 }
 
 async function findKnown({ db }: Deps, uids: readonly string[]): Promise<Map<string, Known>> {

@@ -3,7 +3,15 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { networkUpdatedAtOf, updatedAtOf } from "./managed-fields.ts";
-import { type ClusterStatusName, clusterStatusOf, type NodePoolStatusName, nodePoolStatusOf } from "./status.ts";
+import {
+  type ClusterStatusName,
+  clusterStatusOf,
+  type NodePoolStatusName,
+  nodePoolStatusOf,
+} from "./status.ts";
+
+/** Admission holds labels to this form; an object that came past it is not served. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** A custom resource as the API serves it. `object` carries no managedFields: what is read from them stands beside it. */
 interface Projected<Kind extends KubeObject> {
@@ -59,12 +67,12 @@ function projectCommon<Kind extends KubeObject>(
   displayName: string | undefined,
 ): Projected<Kind> | undefined {
   const { uid, namespace, name, resourceVersion, labels } = object.metadata;
-  const id = labels?.[LABEL_ID];
-  if (id === undefined || uid === undefined || namespace === undefined || resourceVersion === undefined)
+  const id = labels?.[LABEL_ID]?.toLowerCase() ?? "";
+  if (!UUID.test(id) || uid === undefined || namespace === undefined || resourceVersion === undefined)
     return undefined;
   return {
     uid,
-    id: id.toLowerCase(),
+    id,
     orgId,
     namespace,
     name,

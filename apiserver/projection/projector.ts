@@ -26,15 +26,18 @@ export interface Projector {
  */
 export function startProjector(deps: Deps, signal: AbortSignal): Projector {
   let synced = false;
-  const stopped = runAsLeader({ sql: deps.sql, log: deps.log, name: "projector", signal }, async (leading) => {
-    try {
-      await lead(deps, leading, () => {
-        synced = true;
-      });
-    } finally {
-      synced = false;
-    }
-  });
+  const stopped = runAsLeader(
+    { sql: deps.sql, log: deps.log, name: "projector", signal },
+    async (leading) => {
+      try {
+        await lead(deps, leading, () => {
+          synced = true;
+        });
+      } finally {
+        synced = false;
+      }
+    },
+  );
   return { synced: () => synced, stopped };
 }
 
@@ -121,11 +124,16 @@ function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): 
 }
 
 /** A pool is served as part of its cluster, so a cluster that comes or gets its id brings its pools along. */
-function onClusterChange(caches: Caches, { type, object, previous }: Change<Cluster>, queue: BatchQueue<Work>): void {
+function onClusterChange(
+  caches: Caches,
+  { type, object, previous }: Change<Cluster>,
+  queue: BatchQueue<Work>,
+): void {
   const key = objectKey(object);
-  if (type === "deleted") return queue.add({ gone: object });
-  queue.add({ kind: "Cluster", key });
-  if (type === "updated" && previous?.metadata.labels?.[LABEL_ID] === object.metadata.labels?.[LABEL_ID]) return;
+  queue.add(type === "deleted" ? { gone: object } : { kind: "Cluster", key });
+  if (type === "deleted") return;
+  if (type === "updated" && previous?.metadata.labels?.[LABEL_ID] === object.metadata.labels?.[LABEL_ID])
+    return;
   for (const pool of caches.nodePools.byIndex("cluster", key))
     queue.add({ kind: "NodePool", key: objectKey(pool) });
 }

@@ -33,7 +33,8 @@ export async function listClusters(
   const conditions: (SQL | undefined)[] = [isLiveCluster(orgId)];
   if (filter.cursor !== undefined) conditions.push(gt(projectedClusters.id, filter.cursor));
   if (filter.status !== undefined) conditions.push(eq(projectedClusters.status, filter.status));
-  if (filter.name !== undefined) conditions.push(ilike(projectedClusters.displayName, escapeLike(filter.name)));
+  if (filter.name !== undefined)
+    conditions.push(ilike(projectedClusters.displayName, escapeLike(filter.name)));
   const rows = await db
     .select()
     .from(projectedClusters)
@@ -158,12 +159,14 @@ function isLivePool(orgId: string, clusterId: string) {
 }
 
 // The status column is written by the projection alone, from the closed lists of status.ts.
-function toCluster({ deletedAt: _, ...row }: typeof projectedClusters.$inferSelect): ProjectedCluster {
-  return { ...row, status: row.status as ClusterStatusName };
+function toCluster(row: typeof projectedClusters.$inferSelect): ProjectedCluster {
+  const { deletedAt: _, ...projected } = row;
+  return { ...projected, status: row.status as ClusterStatusName };
 }
 
-function toNodePool({ deletedAt: _, ...row }: typeof projectedNodePools.$inferSelect): ProjectedNodePool {
-  return { ...row, status: row.status as NodePoolStatusName };
+function toNodePool(row: typeof projectedNodePools.$inferSelect): ProjectedNodePool {
+  const { deletedAt: _, ...projected } = row;
+  return { ...projected, status: row.status as NodePoolStatusName };
 }
 
 function escapeLike(text: string): string {

@@ -149,7 +149,11 @@ async function retireOthers(tx: Queryable, object: ProjectedObject): Promise<str
   return rows.find(({ id }) => id === object.id)?.status;
 }
 
-async function writeRow(tx: Queryable, object: ProjectedObject, deletedAt: Date | null = null): Promise<void> {
+async function writeRow(
+  tx: Queryable,
+  object: ProjectedObject,
+  deletedAt: Date | null = null,
+): Promise<void> {
   if (isPool(object)) {
     const values = { ...object, deletedAt };
     await tx

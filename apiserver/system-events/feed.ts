@@ -34,7 +34,10 @@ export function createFeed(deps: { sql: Sql; log: Logger }): Feed {
     const onListen = () => [...readers.keys()].forEach(wake);
     deps.sql.listen(SYSTEM_EVENTS_CHANNEL, wake, onListen).catch((error: unknown) => {
       listening = false;
-      deps.log.warn({ message: error instanceof Error ? error.message : String(error) }, "cannot listen for events");
+      deps.log.warn(
+        { message: error instanceof Error ? error.message : String(error) },
+        "cannot listen for events",
+      );
     });
   }
 

@@ -1,12 +1,9 @@
-import {
-  GROUP,
-  LABEL_NODE_POOL_ID,
-  LABEL_SOURCE,
-  MANAGER_OPERATOR,
-} from "../../shared/crd/names.ts";
+import { GROUP, LABEL_NODE_POOL_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import type { SystemEventPayload } from "./table.ts";
 
+/** What stands in `regarding` is the writer's word; the database compares identifiers only. */
+const UID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SOURCES = ["operator", "machine", "hypervisor"] as const;
 
 /** What the harvester takes from one Kubernetes Event. Which cluster it belongs to is told by `regardingUid`. */
@@ -29,11 +26,13 @@ export interface HarvestedEvent {
 export function harvestEvent(event: Event): HarvestedEvent | undefined {
   const { regarding, related, metadata } = event;
   if (event.reportingController !== MANAGER_OPERATOR) return undefined;
-  if (regarding?.uid === undefined || metadata.uid === undefined) return undefined;
-  if (regarding.apiVersion?.split("/", 1)[0] !== GROUP) return undefined;
+  if (metadata.uid === undefined || !UID.test(regarding?.uid ?? "")) return undefined;
+  if (regarding?.uid === undefined || regarding.apiVersion?.split("/", 1)[0] !== GROUP) return undefined;
 
   const object = related?.name === undefined ? regarding : related;
-  const firstSeenAt = toTimestamp(event.deprecatedFirstTimestamp ?? event.eventTime ?? metadata.creationTimestamp);
+  const firstSeenAt = toTimestamp(
+    event.deprecatedFirstTimestamp ?? event.eventTime ?? metadata.creationTimestamp,
+  );
   const count = event.series?.count ?? event.deprecatedCount ?? 1;
   return {
     eventUid: metadata.uid,

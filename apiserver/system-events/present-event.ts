@@ -1,16 +1,20 @@
-import type { EventRow, StatusPayload, SystemEventPayload } from "./store.ts";
 import type { z } from "@hono/zod-openapi";
-import type { statusData, systemEventData } from "./schema.ts";
+import type { eventItem } from "./schema.ts";
+import type { EventRow, StatusPayload, SystemEventPayload } from "./store.ts";
 
-export type SystemEventData = z.output<typeof systemEventData>;
-export type StatusData = z.output<typeof statusData>;
+/** One event as the history lists it; the stream sends the same `event` and `data`. */
+export type PresentedEvent = z.output<typeof eventItem>;
 
-/** What the stream carries as the data of one event. */
-export function presentEvent(row: EventRow): SystemEventData | StatusData {
+/** The wire form of one event. */
+export function presentEvent(row: EventRow): PresentedEvent {
   const place = { id: row.id, cluster_id: row.clusterId, node_pool_id: row.nodePoolId };
-  return row.kind === "status"
-    ? { ...place, ...presentStatus(row.payload as StatusPayload) }
-    : { ...place, ...presentSystemEvent(row.payload as SystemEventPayload) };
+  // The kind of a row says which payload it has: both are written by appendEvents alone.
+  if (row.kind === "status")
+    return { event: "status", data: { ...place, ...presentStatus(row.payload as StatusPayload) } };
+  return {
+    event: "system-event",
+    data: { ...place, ...presentSystemEvent(row.payload as SystemEventPayload) },
+  };
 }
 
 function presentStatus({ status, previousStatus, message, at }: StatusPayload) {
@@ -19,5 +23,14 @@ function presentStatus({ status, previousStatus, message, at }: StatusPayload) {
 
 function presentSystemEvent(payload: SystemEventPayload) {
   const { type, reason, message, source, object, count, firstSeenAt, lastSeenAt } = payload;
-  return { type, reason, message, source, object, count, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt };
+  return {
+    type,
+    reason,
+    message,
+    source,
+    object,
+    count,
+    first_seen_at: firstSeenAt,
+    last_seen_at: lastSeenAt,
+  };
 }

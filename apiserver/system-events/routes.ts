@@ -1,8 +1,8 @@
 import type { Deps } from "../deps.ts";
+import type { OrganizationCall } from "../http/call.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { hasPermission } from "../http/permissions.ts";
-import type { OrganizationCall } from "../http/call.ts";
 import { addRoute } from "../http/routes.ts";
 import { findCluster } from "../projection/store.ts";
 import { createFeed, type Feed } from "./feed.ts";
@@ -38,9 +38,9 @@ export function addSystemEventRoutes(router: Router, deps: Deps): void {
     async (c, call) => {
       const cluster = await findCluster(deps.db, call.orgId, call.params.clusterID);
       if (cluster === undefined) throw notFound("cluster");
-      if (wantsJson(c.req.header("accept")))
-        return c.json(await readPage(deps, cluster.id, call.query), 200);
+      if (wantsJson(c.req.header("accept"))) return c.json(await readPage(deps, cluster.id, call.query), 200);
       const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? call.query.last_event_id);
+      // The stream is the other form of the same answer, which the type of a JSON answer cannot say.
       return openStream(router, deps, feed, call, cluster.id, lastEventId) as never;
     },
   );
@@ -61,7 +61,7 @@ async function readPage(deps: Deps, clusterId: string, { cursor, limit }: PageRe
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
-    items: shown.map((row) => ({ event: row.kind, data: presentEvent(row) }) as never),
+    items: shown.map(presentEvent),
     next_cursor: rows.length > limit && last !== undefined ? positionToCursor(last.id) : null,
   };
 }
@@ -93,7 +93,10 @@ function openStream(
   const body = toResponseBody(
     (signal) => streamEvents(source, signal),
     (error) =>
-      deps.log.warn({ clusterId, message: error instanceof Error ? error.message : String(error) }, "a stream broke"),
+      deps.log.warn(
+        { clusterId, message: error instanceof Error ? error.message : String(error) },
+        "a stream broke",
+      ),
   );
   return new Response(body, {
     headers: {
@@ -105,6 +108,6 @@ function openStream(
 }
 
 /** The stream is the default; JSON has to be asked for and no stream beside it. */
-function wantsJson(accept: string | undefined): boolean {
-  return accept !== undefined && accept.includes("application/json") && !accept.includes("text/event-stream");
+function wantsJson(accept = ""): boolean {
+  return accept.includes("application/json") && !accept.includes("text/event-stream");
 }

@@ -16,7 +16,9 @@ export const systemEventData = z
     message: z.string(),
     source: z.enum(["operator", "machine", "hypervisor"]),
     object: z.object({ kind: z.string(), name: z.string() }),
-    count: z.int().openapi({ description: "How often it has happened so far; each rise is an event of its own." }),
+    count: z
+      .int()
+      .openapi({ description: "How often it has happened so far; each rise is an event of its own." }),
     first_seen_at: timestamp,
     last_seen_at: timestamp,
   })
@@ -32,17 +34,20 @@ export const statusData = z
   })
   .openapi("StatusEvent");
 
-export const eventPage = pageSchema(
-  z.union([
-    z.object({ event: z.literal("system-event"), data: systemEventData }),
-    z.object({ event: z.literal("status"), data: statusData }),
-  ]),
-  "SystemEventPage",
-);
+export const eventItem = z.union([
+  z.object({ event: z.literal("system-event"), data: systemEventData }),
+  z.object({ event: z.literal("status"), data: statusData }),
+]);
+
+export const eventPage = pageSchema(eventItem, "SystemEventPage");
 
 /** `last_event_id` is for clients that cannot send the header of that name. */
 export const eventQuery = pageQuery.extend({
-  last_event_id: z.string().regex(/^\d{1,15}$/).optional().openapi({
-    description: "Replay what came after this event.",
-  }),
+  last_event_id: z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .optional()
+    .openapi({
+      description: "Replay what came after this event.",
+    }),
 });

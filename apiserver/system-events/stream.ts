@@ -31,14 +31,15 @@ export interface StreamSource {
  */
 export async function* streamEvents(source: StreamSource, signal: AbortSignal): AsyncGenerator<string> {
   const subscription = source.feed.subscribe(source.clusterId);
-  source.closing.addEventListener("abort", subscription.wake, { once: true });
+  const onClosing = () => subscription.wake();
+  source.closing.addEventListener("abort", onClosing, { once: true });
   try {
     yield RETRY;
     const start = await findStart(source);
     if (start.gap !== undefined) yield start.gap;
     yield* follow(source, subscription, start.position, signal);
   } finally {
-    source.closing.removeEventListener("abort", subscription.wake);
+    source.closing.removeEventListener("abort", onClosing);
     subscription.close();
   }
 }
@@ -93,5 +94,5 @@ function formatBye(reason: "token_expired" | "access_withdrawn" | "shutting_down
 }
 
 function toMessage(row: EventRow): string {
-  return formatMessage({ event: row.kind, id: row.id, data: presentEvent(row) });
+  return formatMessage({ ...presentEvent(row), id: row.id });
 }

@@ -38,7 +38,7 @@ test("an API server killed between the custom resource and the answer leaves one
     // Writers of the projection wait behind this lock: the custom resources are made, the answer is not.
     const lock = await database.reserve();
     await lock`BEGIN`;
-    await lock`LOCK TABLE cluster_projection IN EXCLUSIVE MODE`;
+    await lock`LOCK TABLE projected_clusters IN EXCLUSIVE MODE`;
     const unanswered = alice.request("POST", clusters, aCluster("once"), key).catch(() => "no answer");
     await waitFor(
       "the custom resource",

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
-import { Agent, request as httpsRequest } from "node:https";
+import { Agent, type AgentOptions, request as httpsRequest } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A Kubernetes object of any kind, as in a manifest. */

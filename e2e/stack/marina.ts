@@ -88,8 +88,11 @@ export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): 
   return [...steps, classStep];
 }
 
+// Measured on the idle operator: 215 MB with --enable-source-maps, 119 MB without, 111 MB with these.
+const MEMORY_FLAGS = ["--max-semi-space-size=2", "--optimize-for-size"];
+
 function runBundle(name: string): { command: string; args: string[] } {
-  return { command: process.execPath, args: ["--enable-source-maps", join(DIST, `${name}.js`)] };
+  return { command: process.execPath, args: [...MEMORY_FLAGS, join(DIST, `${name}.js`)] };
 }
 
 function apiserverNode({ environment }: MarinaDeps): ProcessNode {

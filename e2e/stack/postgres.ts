@@ -148,7 +148,7 @@ async function createDatabase({ superuser }: DatabaseUrls, secrets: Secrets): Pr
     if (found !== undefined) return;
     // The names are ours and the passwords hexadecimal; DDL takes no parameters.
     await sql.unsafe(`DROP ROLE IF EXISTS ${APISERVER}; DROP ROLE IF EXISTS ${OWNER};`);
-    await sql.unsafe(`CREATE ROLE ${OWNER} LOGIN PASSWORD '${secrets.ownerPassword}'`);
+    await sql.unsafe(`CREATE ROLE ${OWNER} LOGIN CREATEDB PASSWORD '${secrets.ownerPassword}'`);
     await sql.unsafe(
       `CREATE ROLE ${APISERVER} LOGIN PASSWORD '${secrets.apiserverPassword}' IN ROLE ${OWNER}`,
     );

@@ -9,9 +9,10 @@ export interface ProcessIdentity {
 
 function readProcStartTime(pid: number): string | undefined {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // proc(5): the name in parentheses may hold spaces; the state is field 3, the start time in ticks field 22.
+  // proc(5): the name in parentheses may hold spaces. Field 3 is the state, 20 the number of threads, 22 the start
+  // time in ticks. A zombie whose other threads still end holds its ports yet.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  if (fields[0] === "Z") return undefined;
+  if (fields[0] === "Z" && fields[17] === "1") return undefined;
   return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}/${fields[19] ?? ""}`;
 }
 

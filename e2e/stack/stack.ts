@@ -95,7 +95,7 @@ async function migrate(environment: MarinaEnvironment): Promise<void> {
   const { PATH = "" } = process.env;
   try {
     const env = { PATH, MARINA_DATABASE_URL: environment.ownerUrl };
-    await run(process.execPath, ["--enable-source-maps", join(DIST, "migrate.js")], { env });
+    await run(process.execPath, [join(DIST, "migrate.js")], { env });
   } catch (error) {
     throw new StartError(`The migrations failed: ${messageOf(error)}`);
   }

@@ -41,7 +41,8 @@ export interface Supervisor {
   stop(): Promise<void>;
 }
 
-const STALE_END_MS = 5000;
+// All of them are asked at once, and one that waits for another (kube-apiserver for etcd) will not end by itself.
+const STALE_END_MS = 1000;
 const STEP_DEADLINE_MS = 60_000;
 
 async function runStep(node: StepNode): Promise<void> {

@@ -79,7 +79,7 @@ async function readGoVersion(): Promise<string> {
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
     if (isMissing)
       throw new StartError(`Go is not installed, and it builds the stack's programs once: ${advice}.`);
-    const reason = messageOf(error).split("\n")[1] ?? messageOf(error);
+    const reason = messageOf(error).trim().split("\n").at(-1) ?? "";
     throw new StartError(`This Go cannot build the stack's programs (${reason.trim()}): ${advice}.`);
   }
 }

@@ -1,0 +1,44 @@
+import { describe, expect, test } from "vitest";
+import { ConfigError, readConfig } from "./config.ts";
+
+const minimal = {
+  MARINA_PUBLIC_URL: "https://api.example.com/",
+  MARINA_DATABASE_URL: "postgres://marina@127.0.0.1/marina",
+  MARINA_OIDC_ISSUERS: JSON.stringify([{ issuer: "https://issuer.example.com", audience: "marina" }]),
+};
+
+describe("the configuration", () => {
+  test("has a default for everything that has a sensible one", () => {
+    expect(readConfig(minimal)).toMatchObject({
+      listenAddress: "0.0.0.0",
+      port: 8080,
+      publicUrl: "https://api.example.com",
+      platformNamespace: "marina-system",
+      roles: ["api", "projector", "harvester"],
+      issuers: [
+        { rolePath: "realm_access.roles", admin: false, trustEmail: false, types: ["JWT", "at+jwt"] },
+      ],
+    });
+  });
+
+  test("lists every fault at once, by variable", () => {
+    const read = () =>
+      readConfig({
+        MARINA_PORT: "99999",
+        MARINA_OIDC_ISSUERS: "[",
+        MARINA_ROLES: "api,king",
+        MARINA_LOG_LEVEL: "loud",
+      });
+    expect(read).toThrow(ConfigError);
+    for (const name of ["PORT", "OIDC_ISSUERS", "ROLES", "LOG_LEVEL", "PUBLIC_URL", "DATABASE_URL"]) {
+      expect(read).toThrow(`MARINA_${name}`);
+    }
+  });
+
+  test("refuses an unknown setting of an issuer", () => {
+    const issuers = JSON.stringify([
+      { issuer: "https://issuer.example.com", audience: "marina", adminn: true },
+    ]);
+    expect(() => readConfig({ ...minimal, MARINA_OIDC_ISSUERS: issuers })).toThrow("adminn");
+  });
+});

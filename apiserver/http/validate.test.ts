@@ -1,0 +1,91 @@
+import { z } from "@hono/zod-openapi";
+import { describe, expect, test } from "vitest";
+import { formatPath, idSchema, toDetails } from "./validate.ts";
+
+const schema = z.strictObject({
+  name: z.string().min(1).max(5),
+  vcpus: z.int().min(1).max(128),
+  effect: z.enum(["NoSchedule", "NoExecute"]),
+  authorized_cidrs: z
+    .array(z.union([z.cidrv4(), z.cidrv6()]))
+    .max(2)
+    .optional(),
+  node_pools: z
+    .array(z.strictObject({ vcpus: z.int().max(4) }))
+    .min(1)
+    .optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  range: z
+    .strictObject({ min: z.int(), max: z.int() })
+    .refine((range) => range.min <= range.max, { path: ["min"], params: { code: "min_gt_max" } })
+    .optional(),
+});
+
+const valid = { name: "a", vcpus: 1, effect: "NoSchedule" };
+
+function detailsOf(input: unknown): string[] {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return [];
+  return toDetails(parsed.error.issues, input).map(({ field, code }) => `${field}/${code}`);
+}
+
+describe("a fault in a body becomes a detail", () => {
+  test.each<[string, unknown, string[]]>([
+    ["nothing wrong", valid, []],
+    ["a missing field", { vcpus: 1, effect: "NoSchedule" }, ["name/required"]],
+    ["a missing enum", { name: "a", vcpus: 1 }, ["effect/required"]],
+    ["a field that is null", { ...valid, name: null }, ["name/invalid_type"]],
+    ["a wrong type", { ...valid, vcpus: "1" }, ["vcpus/invalid_type"]],
+    ["a fraction", { ...valid, vcpus: 1.5 }, ["vcpus/invalid_type"]],
+    ["a number below its bound", { ...valid, vcpus: 0 }, ["vcpus/out_of_range"]],
+    ["a number above its bound", { ...valid, vcpus: 129 }, ["vcpus/out_of_range"]],
+    ["a number beyond all integers", { ...valid, vcpus: 1e300 }, ["vcpus/out_of_range"]],
+    ["a text that is too long", { ...valid, name: "abcdef" }, ["name/too_long"]],
+    ["a text that is too short", { ...valid, name: "" }, ["name/too_short"]],
+    ["a value outside of an enum", { ...valid, effect: "No" }, ["effect/invalid_enum"]],
+    ["an unknown field", { ...valid, plan: "dev", x: 1 }, ["plan/unknown_field", "x/unknown_field"]],
+    [
+      "an unknown field inside",
+      { ...valid, node_pools: [{ vcpus: 1, x: 1 }] },
+      ["node_pools[0].x/unknown_field"],
+    ],
+    ["a fault inside a list", { ...valid, node_pools: [{ vcpus: 5 }] }, ["node_pools[0].vcpus/out_of_range"]],
+    ["a list that is too short", { ...valid, node_pools: [] }, ["node_pools/too_short"]],
+    [
+      "a list that is too long",
+      { ...valid, authorized_cidrs: ["::/0", "::/0", "::/0"] },
+      ["authorized_cidrs/too_many"],
+    ],
+    [
+      "a bare address",
+      { ...valid, authorized_cidrs: ["10.0.0.0/8", "10.0.0.1"] },
+      ["authorized_cidrs/invalid_cidr"],
+    ],
+    ["a wrong type in a named list", { ...valid, authorized_cidrs: [5] }, ["authorized_cidrs/invalid_type"]],
+    ["a wrong value in a map", { ...valid, labels: { a: 1 } }, ["labels.a/invalid_type"]],
+    ["a rule with its own code", { ...valid, range: { min: 2, max: 1 } }, ["range.min/min_gt_max"]],
+    ["a list instead of an object", [], ["body/invalid_type"]],
+    ["null instead of an object", null, ["body/invalid_type"]],
+    [
+      "a prototype key",
+      JSON.parse('{"__proto__":{},"name":"a","vcpus":1,"effect":"NoSchedule"}'),
+      ["__proto__/unknown_field"],
+    ],
+  ])("%s", (_case, input, expected) => {
+    expect(detailsOf(input)).toEqual(expected);
+  });
+});
+
+test.each<[PropertyKey[], string]>([
+  [[], "body"],
+  [["name"], "name"],
+  [["node_pools", 0, "vcpus"], "node_pools[0].vcpus"],
+  [["authorized_cidrs", 3], "authorized_cidrs"],
+])("the path %j is written as %s", (path, text) => {
+  expect(formatPath(path)).toBe(text);
+});
+
+test("ids are taken in any version and case, and made lower-case", () => {
+  expect(idSchema.parse("11111111-1111-1111-1111-11111111ABCD")).toBe("11111111-1111-1111-1111-11111111abcd");
+  expect(idSchema.safeParse("11111111").success).toBe(false);
+});
