@@ -31,8 +31,6 @@ const PACKAGES = {
 
 export type ToolName = keyof typeof PACKAGES;
 
-export const ALL_TOOLS = Object.keys(PACKAGES) as readonly ToolName[];
-
 export interface Tools {
   /** The folder of all of them. */
   dir: string;
