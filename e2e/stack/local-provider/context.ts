@@ -4,7 +4,7 @@ import type { Secret } from "../../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import type { Store } from "../../../shared/kube/store.ts";
 import type { Logger } from "../../../shared/log.ts";
-import type { EngineCluster, EngineMachine } from "./engine-kinds.ts";
+import type { EngineMachine } from "./engine-kinds.ts";
 import type { TenantKeys } from "./etcd.ts";
 import type { FrontClient } from "./front/client.ts";
 import { LABEL_CLUSTER_NAME, type LocalBootstrap, type LocalCluster, type LocalControlPlane, type LocalMachine } from "./kinds.ts";
@@ -32,7 +32,6 @@ export interface Stores {
   controlPlanes: Store<LocalControlPlane>;
   machines: Store<LocalMachine>;
   bootstraps: Store<LocalBootstrap>;
-  engineClusters: Store<EngineCluster>;
   engineMachines: Store<EngineMachine>;
   secrets: Store<Secret>;
 }

@@ -2,18 +2,11 @@ import { defineKind, type KubeObject, type ObjectMeta } from "../../../shared/ku
 
 const CLUSTER_API = { group: "cluster.x-k8s.io", version: "v1beta2", namespaced: true };
 
-/** Cluster API's Cluster, the fields that the provider reads. */
-export interface EngineCluster extends KubeObject {
-  spec?: { paused?: boolean; controlPlaneEndpoint?: { host?: string; port?: number } };
-  status?: { initialization?: { infrastructureProvisioned?: boolean; controlPlaneInitialized?: boolean } };
-}
-
 /** Cluster API's Machine, the fields that the provider reads. */
 export interface EngineMachine extends KubeObject {
   spec?: { clusterName?: string; version?: string; bootstrap?: { dataSecretName?: string } };
 }
 
-export const engineClusterKind = defineKind<EngineCluster>({ ...CLUSTER_API, kind: "Cluster", plural: "clusters" });
 export const engineMachineKind = defineKind<EngineMachine>({ ...CLUSTER_API, kind: "Machine", plural: "machines" });
 
 export interface NodeTaint {

@@ -7,7 +7,7 @@ import { createStore, type Store } from "../../../shared/kube/store.ts";
 import type { Logger } from "../../../shared/log.ts";
 import { findByTenant, findTenant, INDEX_TENANT, indexByTenant, type Stores } from "./context.ts";
 import type { Controllers } from "./controllers.ts";
-import { type EngineCluster, type EngineMachine, engineClusterKind, engineMachineKind, findOwnerName } from "./engine-kinds.ts";
+import { type EngineMachine, engineMachineKind, findOwnerName } from "./engine-kinds.ts";
 import {
   LABEL_CLUSTER_NAME,
   type LocalBootstrap,
@@ -19,7 +19,6 @@ import {
   localControlPlaneKind,
   localMachineKind,
 } from "./kinds.ts";
-import type { Tenant } from "./tenant.ts";
 
 const INDEX_MACHINE = "machine";
 
@@ -37,7 +36,6 @@ export function createStores(): Stores {
     controlPlanes: createStore<LocalControlPlane>(byTenant),
     machines: createStore<LocalMachine>(byMachine),
     bootstraps: createStore<LocalBootstrap>(byMachine),
-    engineClusters: createStore<EngineCluster>(),
     engineMachines: createStore<EngineMachine>(),
     secrets: createStore<Secret>(),
   };
@@ -69,22 +67,19 @@ export function createWatches(options: {
     return createReflector({ client, kind, store, labelSelector, onChange, log, metrics });
   }
 
-  function wakeTenant(tenant: Tenant): void {
+  function wakeTenantOf(object: KubeObject): void {
+    const tenant = findTenant(object);
+    if (tenant === undefined) return;
     const cluster = findByTenant(stores.clusters, tenant);
     const controlPlane = findByTenant(stores.controlPlanes, tenant);
     if (cluster !== undefined) controllers().clusters.add(objectKey(cluster));
     if (controlPlane !== undefined) controllers().controlPlanes.add(objectKey(controlPlane));
   }
 
-  function wakeTenantOf(object: KubeObject): void {
-    const tenant = findTenant(object);
-    if (tenant !== undefined) wakeTenant(tenant);
-  }
-
   const reflectors = [
-    watch(localClusterKind, stores.clusters, (one) => controllers().clusters.add(objectKey(one))),
+    watch(localClusterKind, stores.clusters, wakeTenantOf),
     watch(localControlPlaneKind, stores.controlPlanes, (one) => {
-      controllers().controlPlanes.add(objectKey(one));
+      wakeTenantOf(one);
       // Machines wait for the first answer of their control plane.
       for (const machine of stores.machines.byIndex(INDEX_TENANT, indexByTenant(one)[0] ?? "")) {
         if (machine.spec.providerID === undefined) controllers().machines.add(objectKey(machine));
@@ -92,9 +87,6 @@ export function createWatches(options: {
     }),
     watch(localMachineKind, stores.machines, (one) => controllers().machines.add(objectKey(one))),
     watch(localBootstrapKind, stores.bootstraps, (one) => controllers().bootstraps.add(objectKey(one))),
-    watch(engineClusterKind, stores.engineClusters, ({ metadata }) =>
-      wakeTenant({ namespace: metadata.namespace ?? "", name: metadata.name }),
-    ),
     watch(engineMachineKind, stores.engineMachines, (one) => {
       for (const machine of stores.machines.byIndex(INDEX_MACHINE, objectKey(one))) {
         if (machine.spec.providerID === undefined) controllers().machines.add(objectKey(machine));

@@ -16,6 +16,8 @@ export interface ObservedCluster {
   front: FrontState | undefined;
   /** Where the tenant's kube-apiserver listens, or will. */
   targetPort: number;
+  /** Whether the tenant's API has answered once. */
+  apiAnswered: boolean;
   /** Networks of the platform, always let in. */
   platformCIDRs: readonly string[];
   now: Date;
@@ -44,7 +46,9 @@ export function reconcileCluster(observed: ObservedCluster): Decision<Status, Cl
   const { front } = observed;
   const isCurrent = front !== undefined && isDeepStrictEqual(front.spec, spec);
   const effects: ClusterEffect[] = isCurrent && front.listening ? [] : [{ do: "open", spec }];
-  const provisioned = (object.status?.initialization?.provisioned ?? false) || (isCurrent && front.listening);
+  // Cluster API connects as soon as this is said, and after a failure not again for 30 s: so not before it answers.
+  const answers = isCurrent && front.listening && observed.apiAnswered;
+  const provisioned = (object.status?.initialization?.provisioned ?? false) || answers;
   const conditions = describeFrontCondition(isCurrent ? front : undefined);
   const status = nextStatus<Status>(object, { initialization: { provisioned } }, [conditions], observed.now);
   const requeueAfterMs = effects.length === 0 ? undefined : isCurrent ? RETRY_PORT_MS : SOON_MS;

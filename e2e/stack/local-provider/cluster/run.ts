@@ -1,5 +1,4 @@
-import type { Context } from "../context.ts";
-import { findTenant } from "../context.ts";
+import { type Context, findByTenant, findTenant } from "../context.ts";
 import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalCluster } from "../kinds.ts";
 import { idOf, type Tenant } from "../tenant.ts";
@@ -17,6 +16,8 @@ export async function observeCluster(context: Context, object: LocalCluster): Pr
     freePort: chosen || isGoing ? undefined : await context.ports.pick(),
     front: await context.fronts.get(idOf(tenant)),
     targetPort: isGoing ? 0 : await context.ports.ensureApiserverPort(tenant),
+    apiAnswered:
+      findByTenant(context.stores.controlPlanes, tenant)?.status?.initialization?.controlPlaneInitialized === true,
     platformCIDRs: context.settings.platformCIDRs,
     now: new Date(),
   };

@@ -1,7 +1,7 @@
 import { isPortFree } from "../../ports.ts";
 import { KubeError } from "../../../../shared/kube/errors.ts";
 import { secretKind } from "../../../../shared/kube/core-kinds.ts";
-import { type Context, findTenant } from "../context.ts";
+import { type Context, findByTenant, findTenant } from "../context.ts";
 import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalControlPlane } from "../kinds.ts";
 import { hashOfSpec, type ProgramState } from "../processes.ts";
@@ -24,8 +24,8 @@ export const FIELD_MANAGER = "marina-local-provider";
 /** Each start takes a core for seconds: seven at once took 8 to 14 s each, one alone 2.7 s. */
 const MAX_STARTING = 2;
 
-function serverOf(context: Context, { namespace, name }: Tenant): string | undefined {
-  const { host, port } = context.stores.engineClusters.get(`${namespace}/${name}`)?.spec?.controlPlaneEndpoint ?? {};
+function serverOf(context: Context, tenant: Tenant): string | undefined {
+  const { host, port } = findByTenant(context.stores.clusters, tenant)?.spec.controlPlaneEndpoint ?? {};
   return host && port ? `https://${host}:${port}` : undefined;
 }
 
