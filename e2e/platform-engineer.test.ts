@@ -15,8 +15,11 @@ test("a platform engineer sees, awaits and reads the story of a tenant's cluster
   });
   const namespace = `org-${organization.id}`;
   const { stdout: name } = await kubectl([
-    ...["get", "clusters.cloud.marina.dev", "-n", namespace, "-l", `cloud.marina.dev/id=${cluster.id}`],
-    ...["-o", "jsonpath={.items[0].metadata.name}"],
+    "get",
+    "clusters.cloud.marina.dev",
+    `--namespace=${namespace}`,
+    `--selector=cloud.marina.dev/id=${cluster.id}`,
+    "--output=jsonpath={.items[0].metadata.name}",
   ]);
   expect(name).toMatch(/^seen-from-below-[a-z0-9]{5}$/);
 

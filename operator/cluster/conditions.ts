@@ -47,12 +47,7 @@ export function decideAspects(facts: Facts): Decided[] {
     decideNetworkPolicy(facts),
     decideUpgrading(facts),
     facts.observed.engine?.state.paused === true
-      ? decide(
-          "EnginePaused",
-          "True",
-          "EnginePaused",
-          "The engine has been told to leave this cluster alone.",
-        )
+      ? decide("EnginePaused", "True", "EnginePaused", describePause(facts.observed))
       : decide("EnginePaused", "False", "Settled", "The engine is at work."),
   ];
 }
@@ -169,9 +164,9 @@ function decideReady(
     return no("EngineUnavailable", `The engine does not answer: ${observed.applyFailure.message}`);
   }
   const state = observed.engine?.state;
-  if (state === undefined) return no("Provisioning", "The cluster was accepted.");
-  if (state.paused) return no("EnginePaused", "The engine has been told to leave this cluster alone.");
-  if (!state.controlPlaneInitialized) return no("WaitingForControlPlane", "The control plane is being made.");
+  if (state?.paused) return no("EnginePaused", describePause(observed));
+  if (!state?.controlPlaneInitialized)
+    return no("WaitingForControlPlane", "The control plane is being made.");
   if (state.available?.status !== "True") {
     return no("WaitingForNodes", state.available ? explain(state.available) : "The engine is not done yet.");
   }
@@ -207,10 +202,15 @@ function findUnsettled(
     : { reason: "Provisioning", message: "The change is on its way to the engine." };
 }
 
+function describePause({ cluster }: ObservedCluster): string {
+  const { namespace, name } = cluster.metadata;
+  return `The engine has been told to leave this cluster alone: set spec.paused of the Cluster API Cluster ${namespace}/${name} to false.`;
+}
+
 function describeDeletion(observed: ObservedCluster): string {
   const state = observed.engine?.state;
   if (state === undefined) return "The engine has nothing of the cluster left.";
-  if (state.paused) return "The engine has been told to leave this cluster alone; deletion waits.";
+  if (state.paused) return `Deletion waits. ${describePause(observed)}`;
   const { deletion } = state;
   return deletion === undefined ? "The engine was told to delete it." : explain(deletion);
 }

@@ -43,6 +43,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       fault: refusal.fault,
       target: decision.target,
       subnet: decision.ok ? decision.subnet : undefined,
+      clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
       taken: decision.ok && steps.apply.length === 0 && observed.engine?.state.observed === true,
     },
     now,
@@ -65,7 +66,7 @@ interface Steps {
 }
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
-const NOTHING_DECIDED = { target: undefined, subnet: undefined, taken: false };
+const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: undefined, taken: false };
 
 /** The lock of the subnet first: no engine object may exist before its network is certain. */
 function planSteps(observed: ObservedCluster, decision: Decision & { ok: true }, id: string): Steps {

@@ -37,10 +37,11 @@ export async function runCluster(
     return { requeueAfterMs: plan.requeueAfterMs };
   } catch (error) {
     const applyFailure = readFailure(error);
-    if (applyFailure === undefined) throw error instanceof StepError ? error.cause : error;
+    // After the object's own metadata was written the status has to be decided on what it is now: at the retry.
+    if (applyFailure === undefined || plan.metadata !== undefined) throw causeOf(error);
     const second = reconcileCluster({ ...observed, applyFailure }, now);
-    await applyPlan(context, observed.cluster, { ...second, metadata: undefined });
-    if (applyFailure.kind === "unavailable") throw error;
+    await applyPlan(context, observed.cluster, second);
+    if (applyFailure.kind === "unavailable") throw causeOf(error);
     return { requeueAfterMs: second.requeueAfterMs };
   }
 }
@@ -65,6 +66,11 @@ function lookAtEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefined
     url: state.endpoint.url,
     ca: Buffer.from(certificate, "base64").toString(),
   });
+}
+
+/** The controller knows a KubeError's kinds, and says no more of a conflict than it is worth. */
+function causeOf(error: unknown): unknown {
+  return error instanceof StepError ? error.cause : error;
 }
 
 /** How the engine answered; undefined for a failure that is not its own. */

@@ -31,6 +31,7 @@ export interface StatusInput {
   fault: Fault | undefined;
   target: string | undefined;
   subnet: string | undefined;
+  clusterClass: string | undefined;
   /** The live engine object is what was decided, and the engine has acted on it. */
   taken: boolean;
 }
@@ -75,7 +76,7 @@ export function composeClusterStatus(
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
     ...(last?.usage !== undefined && { usage: last.usage }),
     ...optional("message", message && clipStatusMessage(message)),
-    ...optional("clusterClass", engine?.state.classRef?.name ?? last?.clusterClass),
+    ...optional("clusterClass", input.clusterClass ?? engine?.state.classRef?.name ?? last?.clusterClass),
   };
   return {
     status,

@@ -106,7 +106,7 @@ export function mirrorEvent(event: Event, subject: EventSubject): RecordedEvent 
     type: event.type === "Warning" ? "Warning" : "Normal",
     reason,
     action: "Mirror",
-    note: `${kind} ${name}: ${event.note ?? reason}`,
+    note: composeNote(`${kind} ${name}`, event.note ?? reason),
     labels: {
       [LABEL_CLUSTER_ID]: clusterId,
       ...(poolId !== undefined && { [LABEL_NODE_POOL_ID]: poolId }),
@@ -116,4 +116,9 @@ export function mirrorEvent(event: Event, subject: EventSubject): RecordedEvent 
     ...(at !== undefined && { at: new Date(at) }),
     count,
   };
+}
+
+/** The engine names the object in some of its notes only. */
+function composeNote(object: string, note: string): string {
+  return note.startsWith(object) ? note : `${object}: ${note}`;
 }

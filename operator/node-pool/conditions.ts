@@ -67,8 +67,6 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
       `There is no cluster ${pool.spec.clusterName} in this namespace yet; create it.`,
     );
   }
-  if (cluster.deleting)
-    return no("WaitingForCluster", `The cluster ${pool.spec.clusterName} is being deleted.`);
   if (progress.sick.length > 0) {
     const names = progress.sick.map((machine) => machine.node ?? machine.name).join(", ");
     return no("NodesUnhealthy", `Nodes that are not healthy: ${names}.`);
@@ -77,6 +75,8 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
   if (pool.status?.firstReadyAt !== undefined || progress.state === "settled") {
     return { type: "Ready", status: "True", reason: "Available", message: "The pool serves." };
   }
+  if (cluster.deleting)
+    return no("WaitingForCluster", `The cluster ${pool.spec.clusterName} is being deleted.`);
   if (progress.state === "absent" && !cluster.controlPlaneInitialized) {
     return no(
       "WaitingForControlPlane",

@@ -1,4 +1,5 @@
 import type { JsonPatchOperation, KubeClient } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject, OwnerReference } from "../../shared/kube/kind.ts";
 import type { RecordedEvent, Recorder } from "./recorder.ts";
 
@@ -122,7 +123,12 @@ async function releaseFinalizer<T extends KubeObject>(context: PlanContext<T>, o
     { op: "remove", path },
   ];
   const { fieldManager, signal } = context;
-  await context.client.jsonPatch(context.kind, namespace, name, operations, { fieldManager, signal });
+  try {
+    await context.client.jsonPatch(context.kind, namespace, name, operations, { fieldManager, signal });
+  } catch (error) {
+    // The cache may show an object a moment longer than it lives.
+    if (!(error instanceof KubeError && error.isNotFound)) throw error;
+  }
 }
 
 async function applyStep<T extends KubeObject>(context: PlanContext<T>, step: Step): Promise<void> {

@@ -1,0 +1,56 @@
+import { createHash, randomBytes } from "node:crypto";
+import postgres from "postgres";
+import { migrate, readJournal } from "./migrate.ts";
+
+export interface TestDatabase {
+  url: string;
+  drop(): Promise<void>;
+}
+
+/**
+ * A database of its own for one test file: a clone of a template that holds the newest schema. The template is made
+ * once per server and set of migrations; `adminUrl` needs the right to create databases.
+ */
+export async function createTestDatabase(adminUrl: string): Promise<TestDatabase> {
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  await withAdmin(adminUrl, async (sql) => {
+    const template = await ensureTemplate(sql, adminUrl);
+    await sql`create database ${sql(name)} template ${sql(template)}`;
+  });
+  return {
+    url: databaseUrl(adminUrl, name),
+    drop: () =>
+      withAdmin(adminUrl, async (sql) => {
+        await sql`drop database if exists ${sql(name)} with (force)`;
+      }),
+  };
+}
+
+async function ensureTemplate(sql: postgres.Sql, adminUrl: string): Promise<string> {
+  const digest = createHash("sha256").update(JSON.stringify(readJournal())).digest("hex").slice(0, 12);
+  const name = `template_${digest}`;
+  await sql`select pg_advisory_lock(hashtextextended(${name}, 0))`;
+  const [found] = await sql`select datallowconn from pg_database where datname = ${name}`;
+  if (found?.datallowconn === false) return name;
+  await sql`drop database if exists ${sql(name)} with (force)`;
+  await sql`create database ${sql(name)}`;
+  await migrate(databaseUrl(adminUrl, name));
+  // Closed to connections = complete; a template that somebody is connected to cannot be cloned.
+  await sql`alter database ${sql(name)} with allow_connections false`;
+  return name;
+}
+
+async function withAdmin(adminUrl: string, use: (sql: postgres.Sql) => Promise<void>): Promise<void> {
+  const sql = postgres(adminUrl, { max: 1, onnotice: () => undefined });
+  try {
+    await use(sql);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+function databaseUrl(adminUrl: string, name: string): string {
+  const url = new URL(adminUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}

@@ -1,0 +1,158 @@
+import { readStack } from "../../e2e/stack/testing.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
+import { createLogger } from "../../shared/log.ts";
+import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
+import { createApp } from "../app.ts";
+import type { Config } from "../config.ts";
+import { connectDatabase } from "../db/client.ts";
+import { createTestDatabase } from "../db/testing.ts";
+import type { Deps } from "../deps.ts";
+import { bindUser } from "../members/store.ts";
+import { members, users } from "../members/table.ts";
+import { createAuthenticator } from "./auth.ts";
+import { createId } from "./id.ts";
+import type { Role } from "./principal.ts";
+import { createReadiness } from "./readiness.ts";
+
+type UserName = "alice" | "bob" | "staff";
+
+export interface TestRequest {
+  /** A user of the stack; null sends no credential. Default alice. */
+  as?: UserName | null;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, with no Content-Type unless `headers` has one. */
+  rawBody?: string;
+  headers?: Record<string, string>;
+}
+
+export interface TestAnswer {
+  status: number;
+  headers: Headers;
+  // The tests look into bodies of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is whatever the operation says.
+  body: any;
+}
+
+export interface TestApp {
+  deps: Deps;
+  app: ReturnType<typeof createApp>;
+  request(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
+  /** A new organization that `as` (default alice) owns; returns its id. */
+  createOrganization(as?: UserName): Promise<string>;
+  /** Gives a user of the stack a role in an organization. */
+  addMember(orgId: string, user: UserName, role: Role): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * The API as one application in this process, on a database of its own, with the stack's Kubernetes API and tokens of
+ * the stack's identity provider. Its background loops do not run.
+ */
+export async function startTestApp(changes: { audience?: string } = {}): Promise<TestApp> {
+  const stack = readStack();
+  const database = await createTestDatabase(stack.databaseUrl);
+  const clients = connectDatabase(database.url, { poolSize: 4 });
+  const transport = createTransport({ connection: loadConnection(stack.kubeconfig) });
+  const draining = new AbortController();
+  const metrics = createRegistry();
+  const deps: Deps = {
+    config: testConfig(database.url, stack, changes.audience ?? "marina"),
+    log: createLogger({ name: "apiserver", level: "silent" }),
+    now: () => new Date(),
+    db: clients.db,
+    sql: clients.sql,
+    kube: createClient(transport),
+    metrics,
+    kubeMetrics: createKubeMetrics(metrics, "marina_apiserver"),
+    draining: draining.signal,
+  };
+  const authenticator = createAuthenticator({
+    issuers: deps.config.issuers,
+    bindUser: (user) => bindUser(deps, user),
+  });
+  const app = createApp(deps, { authenticator, readiness: createReadiness() });
+  const request = (method: string, path: string, options: TestRequest = {}) =>
+    send(app, stack.tokens, method, path, options);
+  return {
+    deps,
+    app,
+    request,
+    async createOrganization(as = "alice") {
+      const answer = await request("POST", "/api/v1/organizations", {
+        as,
+        body: { name: "Test organization" },
+      });
+      if (answer.status !== 201) throw new Error(`no organization: ${JSON.stringify(answer.body)}`);
+      return answer.body.id;
+    },
+    addMember: (orgId, user, role) => addMember(deps, subjectOf(stack.tokens[user]), user, orgId, role),
+    async close() {
+      draining.abort();
+      await Promise.all([transport.close(), clients.close()]);
+      await database.drop();
+    },
+  };
+}
+
+type Stack = ReturnType<typeof readStack>;
+
+function testConfig(databaseUrl: string, stack: Stack, audience: string): Config {
+  return {
+    listenAddress: "127.0.0.1",
+    port: 0,
+    publicUrl: "http://127.0.0.1",
+    databaseUrl,
+    kubeconfigPath: stack.kubeconfig,
+    issuers: [
+      {
+        issuer: stack.issuer,
+        audience,
+        rolePath: "realm_access.roles",
+        admin: true,
+        trustEmail: true,
+        types: ["JWT", "at+jwt"],
+      },
+    ],
+    platformNamespace: "marina-system",
+    roles: ["api"],
+    logLevel: "silent",
+  };
+}
+
+async function send(
+  app: TestApp["app"],
+  tokens: Stack["tokens"],
+  method: string,
+  path: string,
+  options: TestRequest,
+): Promise<TestAnswer> {
+  const { as = "alice", body, rawBody } = options;
+  const text = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
+  const headers = new Headers(options.headers);
+  if (as !== null && !headers.has("authorization")) headers.set("authorization", `Bearer ${tokens[as]}`);
+  if (body !== undefined) headers.set("content-type", "application/json");
+  if (text !== undefined) headers.set("content-length", String(Buffer.byteLength(text)));
+  // Bytes, because a string body would bring a Content-Type of its own.
+  const bytes = text === undefined ? null : new TextEncoder().encode(text);
+  const response = await app.request(path, { method, headers, body: bytes });
+  const answer = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(answer) : answer };
+}
+
+async function addMember(deps: Deps, userId: string, name: string, orgId: string, role: Role): Promise<void> {
+  const email = `${name}@example.com`;
+  const [issuer] = deps.config.issuers;
+  if (issuer === undefined) throw new Error("no issuer");
+  await deps.db.insert(users).values({ id: userId, issuer: issuer.issuer, email }).onConflictDoNothing();
+  await deps.db
+    .insert(members)
+    .values({ id: createId(), orgId, userId, email, role, acceptedAt: new Date() });
+}
+
+function subjectOf(token: string): string {
+  const payload = token.split(".")[1] ?? "";
+  return JSON.parse(Buffer.from(payload, "base64url").toString()).sub;
+}

@@ -1,0 +1,123 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { auditLog } from "../audit/table.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { organizationNamespace } from "./store.ts";
+
+let api: TestApp;
+beforeAll(async () => {
+  api = await startTestApp();
+});
+afterAll(() => api.close());
+
+const path = "/api/v1/organizations";
+
+describe("creating an organization", () => {
+  test("answers 201 with the record, where it is and its version", async () => {
+    const answer = await api.request("POST", path, {
+      body: { name: "Example Ltd", billing_email: "a@example.com" },
+    });
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({
+      name: "Example Ltd",
+      slug: "example-ltd",
+      plan: "starter",
+      billing_email: "a@example.com",
+      vat_id: null,
+    });
+    expect(answer.headers.get("location")).toBe(`${path}/${answer.body.id}`);
+    expect(answer.headers.get("etag")).toBe('"1"');
+    expect(answer.body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  test("makes the caller its owner", async () => {
+    const orgId = await api.createOrganization();
+    const me = await api.request("GET", "/api/v1/me");
+    expect(me.body.organizations).toContainEqual(expect.objectContaining({ id: orgId, role: "owner" }));
+  });
+
+  test("makes its Namespace", async () => {
+    const orgId = await api.createOrganization();
+    const namespace = await api.deps.kube.get(namespaceKind, undefined, organizationNamespace(orgId));
+    expect(namespace?.metadata.labels?.["cloud.marina.dev/org-id"]).toBe(orgId);
+  });
+
+  test("leaves one audit row with the request's id", async () => {
+    const answer = await api.request("POST", path, {
+      body: { name: "Audited" },
+      headers: { "x-request-id": "audit-1" },
+    });
+    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.orgId, answer.body.id));
+    expect(rows).toEqual([
+      expect.objectContaining({ action: "organization.create", requestId: "audit-1", result: "done" }),
+    ]);
+  });
+
+  test("with a slug that is taken is 409 and makes nothing", async () => {
+    await api.request("POST", path, { body: { name: "First", slug: "taken" } });
+    const before = await api.request("GET", path);
+    const answer = await api.request("POST", path, { as: "bob", body: { name: "Second", slug: "taken" } });
+    expect(answer.status).toBe(409);
+    expect(answer.body.error).toMatchObject({
+      code: "already_exists",
+      details: [{ field: "slug", code: "duplicate" }],
+    });
+    expect((await api.request("GET", path)).body.items).toHaveLength(before.body.items.length);
+  });
+
+  test("of a name that another has gives another slug", async () => {
+    const first = await api.request("POST", path, { body: { name: "Same name" } });
+    const second = await api.request("POST", path, { as: "bob", body: { name: "Same name" } });
+    expect(second.status).toBe(201);
+    expect(second.body.slug).not.toBe(first.body.slug);
+    expect(second.body.slug).toMatch(/^same-name-/);
+  });
+});
+
+describe("reading organizations", () => {
+  test("shows only one's own, in the order of creation, page by page", async () => {
+    const mine = [await api.createOrganization("staff"), await api.createOrganization("staff")];
+    await api.createOrganization("bob");
+    const first = await api.request("GET", `${path}?limit=1`, { as: "staff" });
+    expect(first.body.items.map((item: { id: string }) => item.id)).toEqual([mine[0]]);
+    const second = await api.request("GET", `${path}?limit=1&cursor=${first.body.next_cursor}`, {
+      as: "staff",
+    });
+    expect(second.body.items.map((item: { id: string }) => item.id)).toEqual([mine[1]]);
+    expect(second.body.next_cursor).toBeNull();
+  });
+
+  test("answers 304 for the version at hand", async () => {
+    const orgId = await api.createOrganization();
+    const answer = await api.request("GET", `${path}/${orgId}`);
+    const tag = answer.headers.get("etag") ?? "";
+    const again = await api.request("GET", `${path}/${orgId}`, { headers: { "if-none-match": tag } });
+    expect(again.status).toBe(304);
+    expect(again.body).toBe("");
+  });
+
+  test("of somebody else is the same answer as one that does not exist", async () => {
+    const orgId = await api.createOrganization("alice");
+    const foreign = await api.request("GET", `${path}/${orgId}`, { as: "bob" });
+    const missing = await api.request("GET", `${path}/0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11`, { as: "bob" });
+    expect(foreign.status).toBe(404);
+    delete foreign.body.error.request_id;
+    delete missing.body.error.request_id;
+    expect(foreign.body).toEqual(missing.body);
+  });
+
+  test("takes an id in upper case", async () => {
+    const orgId = await api.createOrganization();
+    expect((await api.request("GET", `${path}/${orgId.toUpperCase()}`)).body.id).toBe(orgId);
+  });
+
+  test.each(["owner", "admin", "member", "billing", "viewer"] as const)(
+    "is allowed to a %s",
+    async (role) => {
+      const orgId = await api.createOrganization("alice");
+      await api.addMember(orgId, "bob", role);
+      expect((await api.request("GET", `${path}/${orgId}`, { as: "bob" })).status).toBe(200);
+    },
+  );
+});

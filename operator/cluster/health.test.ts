@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { aCluster, enginePoolWith, makeCondition, makeMachine, makePool, START } from "../testing.ts";
+
+const silent = { ok: false, message: "ECONNREFUSED" };
+const sick = (since: string) =>
+  makeMachine("m1", {
+    conditions: [
+      makeCondition("NodeHealthy", "Unknown", { reason: "NodeHealthyUnknown", lastTransitionTime: since }),
+    ],
+  });
+
+test("an endpoint that is silent for less than a minute degrades nothing, and is looked at again in time", () => {
+  const fixture = aCluster().ready().after(600).with({ probe: silent }).reconciled();
+  expect(fixture.observed.cluster.status?.phase).toBe("Ready");
+  expect(fixture.after(20).plan().requeueAfterMs).toBe(40_000);
+});
+
+test("an endpoint that is silent for a minute degrades the cluster, and its answer ends it", () => {
+  const lost = aCluster().ready().after(600).with({ probe: silent }).reconciled().after(60).reconciled();
+  const { status } = lost.observed.cluster;
+  expect(status).toMatchObject({ phase: "Degraded" });
+  expect(status?.message).toBe("The endpoint does not answer: ECONNREFUSED.");
+  expect(status?.transitions?.at(-1)).toMatchObject({ type: "Degraded", reason: "EndpointUnreachable" });
+  const back = lost.with({ probe: { ok: true, message: "" } }).reconciled();
+  expect(back.observed.cluster.status).toMatchObject({ phase: "Ready" });
+  expect(back.observed.cluster.status?.transitions?.map((it) => it.type)).toEqual([
+    "Ready",
+    "Degraded",
+    "Recovered",
+  ]);
+});
+
+test.each([
+  { what: "its control plane is not available", type: "ControlPlaneAvailable", status: "Unknown" as const },
+  { what: "the engine cannot reach it", type: "RemoteConnectionProbe", status: "False" as const },
+])("a cluster is degraded when $what for a minute", ({ type, status }) => {
+  const lost = aCluster()
+    .ready()
+    .engineSaying([makeCondition(type, status)])
+    .reconciled()
+    .after(60)
+    .reconciled();
+  expect(lost.observed.cluster.status?.phase).toBe("Degraded");
+  expect(lost.observed.cluster.status?.transitions?.at(-1)).toMatchObject({
+    reason: "ControlPlaneUnavailable",
+  });
+});
+
+test("a cluster whose engine calls it not available for new nodes alone is not degraded", () => {
+  const busy = aCluster()
+    .ready()
+    .engineSaying([makeCondition("Available", "False")])
+    .reconciled();
+  expect(busy.after(600).reconciled().observed.cluster.status?.phase).toBe("Ready");
+});
+
+test.each([
+  { seconds: 299, phase: "Ready" },
+  { seconds: 300, phase: "Degraded" },
+])("a node that is sick for $seconds s makes the cluster $phase", ({ seconds, phase }) => {
+  const ready = aCluster().withPools(makePool("web")).ready();
+  const pools = ready.observed.pools.map((pool) => ({
+    ...pool,
+    engine: enginePoolWith({ desired: 2 }),
+    machines: [sick(START.toISOString())],
+  }));
+  expect(ready.with({ pools }).after(seconds).reconciled().observed.cluster.status?.phase).toBe(phase);
+});
+
+test("an operator that has just started believes the last word of the endpoint", () => {
+  const fixture = aCluster().ready().with({ probe: undefined });
+  expect(fixture.plan().status).toBeUndefined();
+});

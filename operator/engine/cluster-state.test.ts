@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { makeCondition } from "../testing.ts";
+import { readEngineCluster } from "./cluster-state.ts";
+import type { EngineCluster } from "./kinds.ts";
+
+const settled: EngineCluster = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { name: "demo", namespace: "org-1", generation: 4 },
+  spec: {
+    controlPlaneEndpoint: { host: "10.0.0.1", port: 6443 },
+    topology: { classRef: { name: "standard-v1", namespace: "marina-system" }, version: "v1.34.2" },
+  },
+  status: {
+    observedGeneration: 4,
+    conditions: [
+      makeCondition("TopologyReconciled", "True", { observedGeneration: 4 }),
+      makeCondition("RollingOut", "False"),
+    ],
+    controlPlane: { versions: [{ version: "v1.34.2" }] },
+    workers: { versions: [{ version: "v1.34.2" }] },
+  },
+};
+
+const saying = (...conditions: ReturnType<typeof makeCondition>[]) => {
+  const said = conditions.map((condition) => condition.type);
+  const kept = (settled.status?.conditions ?? []).filter((condition) => !said.includes(condition.type));
+  return { ...settled.status, conditions: [...kept, ...conditions] };
+};
+
+test("a rollout has settled when every sign says so", () => {
+  expect(readEngineCluster(settled).settled).toBe(true);
+});
+
+test.each<{ what: string; status: EngineCluster["status"] }>([
+  {
+    what: "the engine has not seen the object as it is",
+    status: { ...settled.status, observedGeneration: 3 },
+  },
+  {
+    what: "the topology was reconciled for an older object",
+    status: saying(makeCondition("TopologyReconciled", "True", { observedGeneration: 3 })),
+  },
+  { what: "the topology is not reconciled", status: saying(makeCondition("TopologyReconciled", "False")) },
+  { what: "machines roll out", status: saying(makeCondition("RollingOut", "True")) },
+  { what: "it is not known whether they do", status: saying(makeCondition("RollingOut", "Unknown")) },
+  { what: "versions are still planned", status: { ...settled.status, controlPlane: { upgradePlan: [{}] } } },
+  { what: "no version is reported", status: { ...settled.status, controlPlane: {} } },
+  {
+    what: "some workers run another version",
+    status: { ...settled.status, workers: { versions: [{ version: "v1.34.2" }, { version: "v1.33.6" }] } },
+  },
+])("it has not while $what", ({ status }) => {
+  expect(readEngineCluster({ ...settled, ...(status && { status }) }).settled).toBe(false);
+});
+
+test("workers without nodes report no version and hold nothing up", () => {
+  const { workers: _, ...status } = settled.status ?? {};
+  expect(readEngineCluster({ ...settled, status }).settled).toBe(true);
+});
+
+test.each([
+  { endpoint: { host: "10.0.0.1", port: 6443 }, url: "https://10.0.0.1:6443" },
+  { endpoint: { host: "fd00::1", port: 6443 }, url: "https://[fd00::1]:6443" },
+  { endpoint: { host: "", port: 0 }, url: undefined },
+  { endpoint: { host: "10.0.0.1" }, url: undefined },
+])("the endpoint $endpoint is $url", ({ endpoint, url }) => {
+  const cluster = { ...settled, spec: { ...settled.spec, controlPlaneEndpoint: endpoint } };
+  expect(readEngineCluster(cluster).endpoint?.url).toBe(url);
+});

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { composeDesiredPool } from "../node-pool/children.ts";
+import { makePool, settings } from "../testing.ts";
+import { composePool } from "./worker-pool.ts";
+
+const compose = (spec: Partial<NodePoolSpec>, variables: string[] = ["machine"]) =>
+  composePool(
+    composeDesiredPool(makePool("web", spec), settings.poolDefaults),
+    "default",
+    new Set(variables),
+  );
+
+test("a fixed pool has replicas, a size and the platform's drain timeout, and nothing of the autoscaler", () => {
+  expect(compose({ desiredNodes: 3 })).toEqual({
+    class: "default",
+    name: "web",
+    replicas: 3,
+    deletion: { nodeDrainTimeoutSeconds: 600 },
+    variables: { overrides: [{ name: "machine", value: { vcpus: 2, memoryGB: 4, diskGB: 20 } }] },
+  });
+});
+
+test("a pool's own drain timeout goes before the platform's", () => {
+  expect(compose({ drainTimeoutSeconds: 30 }).deletion).toEqual({ nodeDrainTimeoutSeconds: 30 });
+});
+
+test("a class that knows no machine size gets none", () => {
+  expect(compose({}, [])).not.toHaveProperty("variables");
+});
+
+test("an autoscaled pool has bounds and what a node offers, and no replicas", () => {
+  const pool = compose({
+    minVCPUs: 2,
+    maxVCPUs: 9,
+    nodeLabels: { tier: "web" },
+    nodeTaints: [{ key: "gpu", effect: "NoSchedule" }],
+    scaleDownUtilizationPercent: 65,
+  });
+  expect(pool).not.toHaveProperty("replicas");
+  expect(pool.metadata?.annotations).toEqual({
+    "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size": "1",
+    "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "4",
+    "cluster.x-k8s.io/autoscaling-options-scaledownunneededtime": "600s",
+    "cluster.x-k8s.io/autoscaling-options-scaledownutilizationthreshold": "0.65",
+    "capacity.cluster-autoscaler.kubernetes.io/cpu": "2",
+    "capacity.cluster-autoscaler.kubernetes.io/memory": "4Gi",
+    "capacity.cluster-autoscaler.kubernetes.io/ephemeral-disk": "20Gi",
+    "capacity.cluster-autoscaler.kubernetes.io/labels": "tier=web",
+    "capacity.cluster-autoscaler.kubernetes.io/taints": "gpu=:NoSchedule",
+  });
+});
+
+test("labels reach live nodes, taints new ones", () => {
+  const pool = compose({
+    nodeLabels: { tier: "db" },
+    nodeTaints: [{ key: "db", value: "yes", effect: "NoSchedule" }],
+  });
+  expect(pool.metadata).toEqual({ labels: { tier: "db" } });
+  expect(pool.taints).toEqual([
+    { key: "db", value: "yes", effect: "NoSchedule", propagation: "OnInitialization" },
+  ]);
+});
+
+test("a class with taints of its own gets them as its variable", () => {
+  const pool = compose({ nodeTaints: [{ key: "db", effect: "NoExecute" }] }, ["nodeTaints"]);
+  expect(pool).not.toHaveProperty("taints");
+  expect(pool.variables?.overrides).toEqual([
+    { name: "nodeTaints", value: [{ key: "db", effect: "NoExecute" }] },
+  ]);
+});
