@@ -47,6 +47,10 @@ function createContext(settings: Settings) {
     const object = findByTenant(stores.controlPlanes, tenant);
     if (object !== undefined) controllers?.controlPlanes.add(objectKey(object));
   };
+  const wakeCluster = (tenant: Tenant): void => {
+    const object = findByTenant(stores.clusters, tenant);
+    if (object !== undefined) controllers?.clusters.add(objectKey(object));
+  };
   const context: Context = {
     settings,
     client,
@@ -75,12 +79,9 @@ function createContext(settings: Settings) {
       onEnd: () => controllers?.controlPlanes && wakeAll(controllers.controlPlanes, stores.controlPlanes.keys()),
       log,
     }),
-    apis: createTenantApis(settings.runDir),
+    apis: createTenantApis(settings.runDir, wakeCluster),
     starting: new Set(),
-    wakeCluster(tenant) {
-      const object = findByTenant(stores.clusters, tenant);
-      if (object !== undefined) controllers?.clusters.add(objectKey(object));
-    },
+    wakeCluster,
     log,
   };
   const made = createControllers(context, metrics.controller);

@@ -15,6 +15,10 @@ export interface TenantApis {
   client(tenant: Tenant, port: number): KubeClient;
   /** Never rejects; an answer takes 2 s at most. */
   probe(tenant: Tenant, port: number): Promise<Readiness>;
+  /** What was seen last; undefined when nobody asked yet. */
+  isReady(tenant: Tenant): boolean | undefined;
+  /** Without asking: it does not run, or is about to end. */
+  noteNotReady(tenant: Tenant): void;
   /** Milliseconds since a probe was good; undefined when none was. */
   lastReadyMs(tenant: Tenant): number | undefined;
   /** Closes the connections. */
@@ -23,9 +27,18 @@ export interface TenantApis {
 
 const PROBE_TIMEOUT_MS = 2000;
 
-export function createTenantApis(runDir: string): TenantApis {
+/** `onChange`: a tenant has become ready, or ceased to be. */
+export function createTenantApis(runDir: string, onChange: (tenant: Tenant) => void): TenantApis {
   const transports = new Map<string, { made: string; transport: Transport }>();
   const readyAt = new Map<string, number>();
+  const readyNow = new Map<string, boolean>();
+
+  function note(tenant: Tenant, ready: boolean): void {
+    if (ready) readyAt.set(idOf(tenant), performance.now());
+    if (readyNow.get(idOf(tenant)) === ready) return;
+    readyNow.set(idOf(tenant), ready);
+    onChange(tenant);
+  }
 
   function open(tenant: Tenant, port: number): Transport {
     const files = filesOf(runDir, tenant);
@@ -59,9 +72,11 @@ export function createTenantApis(runDir: string): TenantApis {
     client: (tenant, port) => createClient(open(tenant, port)),
     async probe(tenant, port) {
       const readiness = await ask(tenant, port);
-      if (readiness.ready) readyAt.set(idOf(tenant), performance.now());
+      note(tenant, readiness.ready);
       return readiness;
     },
+    isReady: (tenant) => readyNow.get(idOf(tenant)),
+    noteNotReady: (tenant) => note(tenant, false),
     lastReadyMs(tenant) {
       const at = readyAt.get(idOf(tenant));
       return at === undefined ? undefined : performance.now() - at;
@@ -70,6 +85,7 @@ export function createTenantApis(runDir: string): TenantApis {
       const known = transports.get(idOf(tenant));
       transports.delete(idOf(tenant));
       readyAt.delete(idOf(tenant));
+      readyNow.delete(idOf(tenant));
       await known?.transport.close();
     },
   };

@@ -18,6 +18,8 @@ export interface ObservedCluster {
   targetPort: number;
   /** Whether the tenant's API has answered once. */
   apiAnswered: boolean;
+  /** Whether it is ready now; undefined when this provider has not asked yet. */
+  apiReady: boolean | undefined;
   /** Networks of the platform, always let in. */
   platformCIDRs: readonly string[];
   now: Date;
@@ -72,6 +74,7 @@ function describeFront(observed: ObservedCluster, endpoint: { host: string; port
   return {
     ...endpoint,
     targetPort: observed.targetPort,
+    held: !(observed.apiReady ?? observed.front?.spec.held === false),
     rules: {
       trusted: [...observed.platformCIDRs, ...(workerSubnet === undefined ? [] : [workerSubnet])],
       ...(publicEndpoint === false ? { allowed: [] } : authorizedCIDRs && { allowed: authorizedCIDRs }),

@@ -18,6 +18,7 @@ export async function observeCluster(context: Context, object: LocalCluster): Pr
     targetPort: isGoing ? 0 : await context.ports.ensureApiserverPort(tenant),
     apiAnswered:
       findByTenant(context.stores.controlPlanes, tenant)?.status?.initialization?.controlPlaneInitialized === true,
+    apiReady: context.apis.isReady(tenant),
     platformCIDRs: context.settings.platformCIDRs,
     now: new Date(),
   };

@@ -11,6 +11,7 @@ import {
   areFilesGood,
   filesOf,
   hashOfAuthorities,
+  idOf,
   PROGRAMS,
   type Program,
   processNameOf,
@@ -65,6 +66,7 @@ export async function observeControlPlane(
   const runs = programs["kube-apiserver"]?.running === true;
   const hash = authorities && hashOfAuthorities(authorities, port);
   const filesGood = hash !== undefined && areFilesGood(filesOf(settings.runDir, tenant), hash, now);
+  if (!runs) apis.noteNotReady(tenant);
   const readiness = runs && filesGood ? await apis.probe(tenant, port) : { ready: false, because: "it does not run" };
   if (readiness.ready || !runs) context.starting.delete(apiserver);
   return {
@@ -101,6 +103,12 @@ async function createSecrets(context: Context, object: LocalControlPlane, tenant
   if (server === undefined || authorities === undefined) return;
   const kubeconfig = await makeKubeconfig(authorities.ca, server, object, tenant);
   await client.apply(secretKind, kubeconfig, { fieldManager: FIELD_MANAGER, force: true });
+}
+
+async function holdConnections({ apis, fronts }: Context, tenant: Tenant): Promise<void> {
+  apis.noteNotReady(tenant);
+  const front = await fronts.get(idOf(tenant));
+  if (front !== undefined) await fronts.put(idOf(tenant), { ...front.spec, held: true });
 }
 
 async function destroy(context: Context, tenant: Tenant): Promise<void> {
@@ -147,6 +155,7 @@ export async function applyControlPlaneEffect(
       return processes.start(name, specs[effect.program]);
     }
     case "stop":
+      if (effect.program === "kube-apiserver") await holdConnections(context, tenant);
       // It ends its watches first, so that none of its clients waits for a dead connection.
       return processes.stop(processNameOf(tenant, effect.program), "SIGTERM");
     case "destroy":

@@ -43,6 +43,7 @@ async function specOf(changes: Partial<FrontSpec["rules"]> = {}): Promise<FrontS
     host: "127.0.0.1",
     port: await findFreePort(),
     targetPort: (target.address() as AddressInfo).port,
+    held: false,
     rules: { trusted: ["127.0.0.1/32"], allowed: undefined, limit: undefined, ...changes },
   };
 }
@@ -76,6 +77,15 @@ test("a change of the rules holds for the next connection without closing the po
   expect(await ask(spec.port, "127.0.0.2")).not.toContain("pong");
   await fronts.put("one", { ...spec, rules: { ...spec.rules, allowed: ["127.0.0.2/32"] } });
   expect(await ask(spec.port, "127.0.0.2")).toBe("pong ping");
+});
+
+test("a held connection waits, and goes on where it was once the target is ready", async () => {
+  const spec = await specOf();
+  await fronts.put("one", { ...spec, held: true });
+  const answer = ask(spec.port, "127.0.0.2");
+  expect(await Promise.race([answer, fronts.put("one", { ...spec, held: true })])).toMatchObject({ listening: true });
+  await fronts.put("one", spec);
+  expect(await answer).toBe("pong ping");
 });
 
 test("a port that another program has is said in the state, and is had once it is free", async () => {

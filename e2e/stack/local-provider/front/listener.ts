@@ -7,6 +7,11 @@ export interface FrontSpec {
   port: number;
   /** Port of the tenant's kube-apiserver on 127.0.0.1. */
   targetPort: number;
+  /**
+   * While true new connections wait, 20 s at most: a kube-apiserver that starts listens before it knows its own roles,
+   * and would refuse everybody.
+   */
+  held: boolean;
   rules: AccessRules;
 }
 
@@ -22,6 +27,8 @@ export interface Listener {
   change(spec: FrontSpec): void;
   close(): Promise<void>;
 }
+
+const MAX_HOLD_MS = 20_000;
 
 function drop(socket: Socket): void {
   socket.on("error", () => {});
@@ -49,14 +56,34 @@ function join(client: Socket, targetPort: number, open: Set<Socket>): void {
 export async function listen(first: FrontSpec): Promise<Listener> {
   const counts: Counts = { admitted: 0, refused: 0, limited: 0 };
   const open = new Set<Socket>();
+  const waiting = new Map<Socket, NodeJS.Timeout>();
   let spec = first;
   let admission = createAdmission(first.rules, performance.now());
   const server: Server = createServer({ noDelay: true }, (client) => {
     const verdict = admission.judge(client.remoteAddress ?? "", performance.now());
     counts[verdict] += 1;
-    if (verdict === "admitted") join(client, spec.targetPort, open);
-    else drop(client);
+    if (verdict !== "admitted") drop(client);
+    else if (spec.held) hold(client);
+    else join(client, spec.targetPort, open);
   });
+
+  function hold(client: Socket): void {
+    const timer = setTimeout(() => drop(client), MAX_HOLD_MS);
+    waiting.set(client, timer);
+    client.once("error", () => {});
+    client.once("close", () => {
+      clearTimeout(timer);
+      waiting.delete(client);
+    });
+  }
+
+  function release(): void {
+    for (const [client, timer] of waiting) {
+      clearTimeout(timer);
+      join(client, spec.targetPort, open);
+    }
+    waiting.clear();
+  }
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host: first.host, port: first.port, exclusive: true }, resolve);
@@ -68,9 +95,10 @@ export async function listen(first: FrontSpec): Promise<Listener> {
       const sameRules = JSON.stringify(next.rules) === JSON.stringify(spec.rules);
       if (!sameRules) admission = createAdmission(next.rules, performance.now());
       spec = next;
+      if (!spec.held) release();
     },
     close() {
-      for (const socket of open) socket.destroy();
+      for (const socket of [...open, ...waiting.keys()]) socket.destroy();
       return new Promise((resolve) => {
         server.close(() => resolve());
       });
