@@ -1,9 +1,9 @@
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
 
 /** The settings of a cluster that an audit row shows, by wire name. */
-export function presentAudit(spec: ClusterSpec): Record<string, unknown> {
+export function presentAudit(spec: ClusterSpec, objectName: string): Record<string, unknown> {
   return {
-    name: spec.displayName,
+    name: spec.displayName ?? objectName,
     k8s_version: spec.version,
     plan: spec.plan ?? null,
     public_endpoint: spec.publicEndpoint,

@@ -30,7 +30,7 @@ import { type NewCluster, toClusterObject } from "./new-cluster.ts";
 import { CLUSTER_WIRE_NAMES } from "./schema.ts";
 
 /**
- * Creates a cluster exactly once. The intent and the name are committed first; then the pools are written and the
+ * Creates a cluster exactly once. Intent and name are committed before anything of it is written; then the pools are written and the
  * Cluster last, whose existence is the commit; then projection, audit row and the end of the intent go in one
  * transaction. Safe to repeat with the same ids, also after a crash at any point. Throws 409 already_exists or
  * operation_in_progress for a name, 422 for what the Kubernetes API refuses, 503 when the write is not confirmed.
@@ -43,12 +43,12 @@ export async function createCluster(
 ): Promise<ProjectedCluster> {
   if (resumed && (await hasClusterRecord(deps.db, wanted.orgId, wanted.clusterId)))
     return requireExisting(deps, wanted);
+  await ensureNamespace(deps, wanted.orgId);
   const intent = await begin(deps, origin, wanted);
   if (intent.state === "done") return requireExisting(deps, intent.wish);
   const { wish } = intent;
   const suspects = resumed ? [...wish.nodePools] : [];
   try {
-    await ensureNamespace(deps, wish.orgId);
     const objects = await writeObjects(deps, wish, (pool) => suspects.push(pool));
     return await settleCreate(deps, intent.origin, wish, objects);
   } catch (error) {
@@ -78,7 +78,10 @@ export async function settleCreate(
         action: "cluster.create",
         orgId: wish.orgId,
         target: { kind: "cluster", id: wish.clusterId },
-        after: { ...presentAudit(wish.spec), node_pools: wish.nodePools.map(({ spec }) => spec.displayName) },
+        after: {
+          ...presentAudit(wish.spec, wish.objectName),
+          node_pools: wish.nodePools.map(({ spec }) => spec.displayName),
+        },
         result: "done",
       });
     await projectSights(

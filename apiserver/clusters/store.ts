@@ -29,7 +29,7 @@ export async function deleteCluster(
       action: "cluster.delete",
       orgId: cluster.orgId,
       target: { kind: "cluster", id: cluster.id },
-      before: presentAudit(live.spec),
+      before: presentAudit(live.spec, live.metadata.name),
       result: "done",
     });
     await projectSights(tx, [{ object: projected, gone }]);

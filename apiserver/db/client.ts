@@ -1,5 +1,6 @@
 import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
+import { createPool } from "./pool.ts";
 
 export type Sql = postgres.Sql;
 export type Database = PostgresJsDatabase;
@@ -30,23 +31,33 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
     keep_alive: 30,
     onnotice: () => undefined,
   };
-  const queries = postgres(databaseUrl, {
+  const pool = createPool(databaseUrl, {
     ...shared,
     max: options.poolSize ?? 10,
     connection: { application_name: "marina-apiserver", statement_timeout: STATEMENT_TIMEOUT_MS },
   });
   const sql = postgres(databaseUrl, {
     ...shared,
-    max: 4,
+    max: 2,
     connection: { application_name: "marina-apiserver-jobs", statement_timeout: 0 },
   });
   return {
-    db: drizzle(queries),
+    db: drizzle(pool.client),
     sql,
     async close() {
-      await Promise.all([queries.end({ timeout: 5 }), sql.end({ timeout: 5 })]);
+      await Promise.all([pool.close(), sql.end({ timeout: 5 })]);
     },
   };
+}
+
+/**
+ * A connection of its own to the same database, for a lock or a session: it is never shared and never renewed for its
+ * age. A broken one is replaced at the next query, by another backend. The caller ends it.
+ */
+export function openOwnConnection(sql: Sql): Sql {
+  // postgres.js takes its own parsed options again (as its listen() does); the types know only the written form.
+  const options = { ...sql.options, max: 1, idle_timeout: null, max_lifetime: null };
+  return postgres(options as unknown as postgres.Options<Record<string, never>>);
 }
 
 /**

@@ -36,10 +36,11 @@ export function handleUnknownMethod(c: Context<HttpEnv>, allowed: readonly strin
 /** Maps an error to the one that a client gets to see. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (isDatabaseUnavailable(error)) return dependencyUnavailable("The database", error);
+  // First, for both have the same socket errors as their cause.
   if (error instanceof KubeError && error.isUnavailable) {
     return dependencyUnavailable("The Kubernetes API", error, Math.ceil((error.retryAfterMs ?? 5000) / 1000));
   }
+  if (isDatabaseUnavailable(error)) return dependencyUnavailable("The database", error);
   if (error instanceof HTTPException && error.status < 500) {
     return new ApiError("bad_request", "The request is malformed.", { cause: error });
   }

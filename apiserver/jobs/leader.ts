@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../shared/log.ts";
-import type { Sql } from "../db/client.ts";
+import { openOwnConnection, type Sql } from "../db/client.ts";
 
 const RETRY_MS = 2000;
 /** How long a leader whose connection broke may go on before it notices. */
@@ -26,29 +26,40 @@ export async function runAsLeader(
 ): Promise<void> {
   const { log, name, signal } = options;
   while (!signal.aborted) {
+    const connection = openOwnConnection(options.sql);
     try {
-      await holdOnce(options, lead);
+      while (!signal.aborted) {
+        await seekOnce(options, connection, lead);
+        await pause(signal);
+      }
     } catch (error) {
-      log.warn(
-        { leader: name, message: error instanceof Error ? error.message : String(error) },
-        "leading ended",
-      );
+      const message = error instanceof Error ? error.message : String(error);
+      log.warn({ leader: name, message }, "leading ended");
+      await pause(signal);
+    } finally {
+      await connection.end({ timeout: 1 });
     }
-    await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
-async function holdOnce(options: LeaderOptions, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
-  const connection = await options.sql.reserve();
+async function pause(signal: AbortSignal): Promise<void> {
+  await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+}
+
+async function seekOnce(
+  options: LeaderOptions,
+  connection: Sql,
+  lead: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const key = `marina:${options.name}`;
+  const [lock] = await connection<{ held: boolean; pid: number }[]>`
+    select pg_try_advisory_lock(hashtextextended(${key}, 0)) as held, pg_backend_pid() as pid`;
+  if (lock?.held !== true) return;
+  options.log.info({ leader: options.name }, "leading");
   try {
-    const [lock] = await connection<{ held: boolean; pid: number }[]>`
-      select pg_try_advisory_lock(hashtextextended(${`marina:${options.name}`}, 0)) as held, pg_backend_pid() as pid`;
-    if (lock?.held !== true) return;
-    options.log.info({ leader: options.name }, "leading");
     await leadWhileHeld(options, connection, lock.pid, lead);
-    await connection`select pg_advisory_unlock(hashtextextended(${`marina:${options.name}`}, 0))`;
   } finally {
-    connection.release();
+    await connection`select pg_advisory_unlock(hashtextextended(${key}, 0))`;
   }
 }
 

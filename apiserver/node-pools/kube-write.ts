@@ -7,6 +7,9 @@ import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from ".
 /** Socket errors of a connection that was never there, so that nothing can have been sent over it. */
 const NEVER_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
+/** The client has waited for the lost answer already. */
+const READ_BACK_MS = 5_000;
+
 /**
  * Creates an object whose public id and name were fixed before, or finds that it was created already: by an earlier
  * attempt, or by this one when its answer was lost (read back once). Throws the KubeError of a create that is not
@@ -42,7 +45,7 @@ export async function readBack<T extends KubeObject>(
 ): Promise<T> {
   let found: T | undefined;
   try {
-    found = await kube.get(kind, namespace, name);
+    found = await kube.get(kind, namespace, name, { timeoutMs: READ_BACK_MS });
   } catch {
     throw writeError;
   }

@@ -55,7 +55,7 @@ function addCreate(router: Router, deps: Deps): void {
           headers: ["Location", "Retry-After", "ETag"],
         },
       },
-      errors: ["already_exists", "conflict"],
+      errors: ["already_exists", "operation_in_progress", "conflict"],
     },
     async (c, { orgId, origin, params, readBody, once }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
@@ -137,7 +137,13 @@ function addUpdate(router: Router, deps: Deps): void {
       answers: {
         200: { description: "The node pool as it is now wanted.", body: nodePoolRecord, headers: ["ETag"] },
       },
-      errors: ["already_exists", "conflict", "managed_elsewhere", "precondition_failed"],
+      errors: [
+        "already_exists",
+        "operation_in_progress",
+        "conflict",
+        "managed_elsewhere",
+        "precondition_failed",
+      ],
     },
     async (c, { orgId, origin, params, readBody }) => {
       const { cluster, pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);

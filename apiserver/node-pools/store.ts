@@ -7,6 +7,7 @@ import { ApiError, notFound, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
 import {
+  isNameInFlight,
   type ProjectedCluster,
   type ProjectedNodePool,
   projectSights,
@@ -21,12 +22,10 @@ import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
 
-export { presentAudit as presentNodePoolAudit } from "./audit-fields.ts";
 export { createOnce, isCertainlyNotWritten, toRefusal } from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
 export { type CreateNodePoolBody, createNodePoolBody, toNodePoolSpec } from "./schema.ts";
-export { WIRE_NAMES as NODE_POOL_WIRE_NAMES } from "./wire-names.ts";
 
 const MAX_ATTEMPTS = 5;
 
@@ -42,7 +41,7 @@ export async function createNodePool(
   pool: NewNodePool,
 ): Promise<ProjectedNodePool> {
   const name = pool.spec.displayName ?? pool.objectName;
-  if (!(await reserveName(deps.db, cluster.id, name, pool.id))) throw nameTaken(name);
+  if (!(await reserveName(deps.db, cluster.id, name, pool.id))) throw await nameTaken(deps, cluster.id, name);
   const place = {
     orgId: cluster.orgId,
     namespace: cluster.namespace,
@@ -160,7 +159,8 @@ async function patchReserved(
 ): Promise<NodePool | undefined> {
   const name = specPatch.displayName;
   if (typeof name !== "string") return patchOnce(deps, origin, live, specPatch);
-  if (!(await reserveName(deps.db, pool.clusterId, name, pool.id))) throw nameTaken(name);
+  if (!(await reserveName(deps.db, pool.clusterId, name, pool.id)))
+    throw await nameTaken(deps, pool.clusterId, name);
   try {
     return await patchOnce(deps, origin, live, specPatch);
   } catch (error) {
@@ -224,7 +224,11 @@ function project(object: NodePool, cluster: ProjectedCluster): ProjectedNodePool
   return projected;
 }
 
-function nameTaken(name: string): ApiError {
+async function nameTaken(deps: Deps, clusterId: string, name: string): Promise<ApiError> {
+  if (await isNameInFlight(deps.db, clusterId, name))
+    return new ApiError("operation_in_progress", `A node pool named ${name} is being written right now.`, {
+      retryAfterSeconds: 10,
+    });
   return new ApiError("already_exists", `The cluster already has a node pool named ${name}.`, {
     details: [{ field: "name", code: "duplicate", message: "is taken" }],
   });

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { cpus, tmpdir, totalmem } from "node:os";
@@ -10,15 +9,31 @@ export interface ContainerEngine {
   close(): void;
 }
 
+// The path of a Unix socket may hold 107 bytes (unix(7)), 103 on macOS.
+const MAX_SOCKET_PATH = 100;
+
+function placeSocket(dir: string): { socket: string; remove: () => void } {
+  const socket = join(dir, "engine.sock");
+  if (Buffer.byteLength(socket) <= MAX_SOCKET_PATH) {
+    const remove = (): void => rmSync(socket, { force: true });
+    // A killed start leaves its socket, and nobody can listen there again.
+    remove();
+    return { socket, remove };
+  }
+  const folder = mkdtempSync(join(tmpdir(), "marina-"));
+  return {
+    socket: join(folder, "engine.sock"),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
 /**
- * Listens on a Unix socket in the temporary folder (a path may hold 107 bytes there, a run directory may be longer).
- * The provider asks for the capacity of its machine templates, which scaling from zero needs, and logs errors for ever
- * without an answer.
+ * Listens on a Unix socket in the run directory, or in the temporary folder when that path is too long. The provider
+ * asks for the capacity of its machine templates, which scaling from zero needs, and logs errors for ever without an
+ * answer.
  */
 export async function startContainerEngine(dir: string): Promise<ContainerEngine> {
-  const id = createHash("sha256").update(dir).digest("hex").slice(0, 8);
-  const folder = mkdtempSync(join(tmpdir(), `marina-${id}-`));
-  const socket = join(folder, "engine.sock");
+  const { socket, remove } = placeSocket(dir);
   const info = { NCPU: cpus().length, MemTotal: totalmem(), OSType: "linux", ServerVersion: "0" };
   const server = createServer((request, response) => {
     const path = request.url ?? "";
@@ -38,7 +53,7 @@ export async function startContainerEngine(dir: string): Promise<ContainerEngine
     close() {
       server.close();
       server.closeAllConnections();
-      rmSync(folder, { recursive: true, force: true });
+      remove();
     },
   };
 }

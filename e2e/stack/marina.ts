@@ -122,12 +122,12 @@ function operatorNode({ environment, after }: MarinaDeps): ProcessNode {
   };
 }
 
-function migrationsNode({ after }: MarinaDeps, migrate: () => Promise<void>): StepNode {
+function migrationsNode({ after }: MarinaDeps, migrate: (signal: AbortSignal) => Promise<void>): StepNode {
   return { name: "migrations", after: ["bundles", ...after.database], run: migrate };
 }
 
 /** The product itself, from its bundles: migrations, API server and operator. `migrate` runs the migrations' program. */
-export function marinaNodes(deps: MarinaDeps, migrate: () => Promise<void>): Node[] {
+export function marinaNodes(deps: MarinaDeps, migrate: (signal: AbortSignal) => Promise<void>): Node[] {
   return [
     { name: "bundles", after: [], run: deps.build },
     migrationsNode(deps, migrate),

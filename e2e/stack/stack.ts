@@ -97,11 +97,11 @@ function requireNotRunning(dir: string, lockFile: string, apiUrl: string): void 
   );
 }
 
-async function migrate(environment: MarinaEnvironment): Promise<void> {
+async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Promise<void> {
   const { PATH = "" } = process.env;
   try {
     const env = { PATH, MARINA_DATABASE_URL: environment.ownerUrl };
-    await run(process.execPath, [join(DIST, "migrate.js")], { env });
+    await run(process.execPath, [join(DIST, "migrate.js")], { env, signal });
   } catch (error) {
     throw new StartError(`The migrations failed: ${messageOf(error)}`);
   }
@@ -185,7 +185,9 @@ async function prepare(options: StackOptions, dir: string, progress: Progress): 
     ...platformSteps(platform),
     ...(options.parts === "infrastructure"
       ? []
-      : marinaNodes({ ...platform, environment, build: buildBundles }, () => migrate(environment))),
+      : marinaNodes({ ...platform, environment, build: buildBundles }, (signal) =>
+          migrate(environment, signal),
+        )),
   ];
   const { kube, kubeconfig } = cluster;
   return { dir, ports, apiPort, tools, secrets, kube, kubeconfig, environment, nodes, close: cluster.close };
@@ -250,6 +252,7 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
     return { info, infoFile, part: (name) => supervisor.part(name), crashed, stop };
   } catch (error) {
     await stop();
+    if (options.signal?.aborted === true) throw new StartError("stopped");
     throw crash === undefined ? error : new StartError(crash);
   }
 }

@@ -128,7 +128,9 @@ test("a part that ignores the request to end is killed", async () => {
 
 test("a step that fails ends the start, and nothing that waits for it begins", async () => {
   const failing: Node = { name: "fill", after: [], run: () => Promise.reject(new Error("no room")) };
-  await expect(supervisor.start([failing, program("api", ["fill"])])).rejects.toThrow("no room");
+  await expect(supervisor.start([failing, program("api", ["fill"])])).rejects.toThrow(
+    /^fill failed: no room$/,
+  );
   expect(supervisor.parts()).toEqual([]);
 });
 

@@ -4,16 +4,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Ordered, visitInOrder, visitInReverse } from "./graph.ts";
 import { isRunning, type ProcessIdentity, signalGroup } from "./process-identity.ts";
 import { createPart, describeExit, type Exit, type Part, type ProcessSpec, tailOf } from "./process-part.ts";
-import { StartError } from "./start-error.ts";
+import { messageOf, StartError } from "./start-error.ts";
 
 /** A program of the table: its spec is made when its turn comes, from what earlier parts left. */
 export interface ProcessNode extends Ordered {
-  process: () => ProcessSpec | Promise<ProcessSpec>;
+  process: (signal: AbortSignal) => ProcessSpec | Promise<ProcessSpec>;
 }
 
 /** Something to be done once between programs, such as filling a database. */
 export interface StepNode extends Ordered {
-  run: () => Promise<void>;
+  /** The signal tells that everything is to stop: programs run by the step must end then. */
+  run: (signal: AbortSignal) => Promise<void>;
   /** Default 60_000. */
   deadlineMs?: number;
 }
@@ -45,14 +46,18 @@ export interface Supervisor {
 const STALE_END_MS = 1000;
 const STEP_DEADLINE_MS = 60_000;
 
-async function runStep(node: StepNode): Promise<void> {
+async function runStep(node: StepNode, stopped: AbortSignal): Promise<void> {
   const deadlineMs = node.deadlineMs ?? STEP_DEADLINE_MS;
   const timer = new AbortController();
   const late = sleep(deadlineMs, undefined, { signal: timer.signal }).then(() => {
     throw new StartError(`${node.name} was not done after ${deadlineMs / 1000} s`);
   });
   try {
-    await Promise.race([node.run(), late]);
+    await Promise.race([node.run(stopped), late]);
+  } catch (error) {
+    stopped.throwIfAborted();
+    if (error instanceof StartError) throw error;
+    throw new StartError(`${node.name} failed: ${messageOf(error)}`, { cause: error });
   } finally {
     late.catch(() => {});
     timer.abort();
@@ -93,53 +98,56 @@ export async function endLeftovers(dir: string): Promise<string[]> {
   return found;
 }
 
+interface StartContext {
+  options: SupervisorOptions;
+  parts: Map<string, Part>;
+  signal: AbortSignal;
+  onCrash: (part: Part, exit: Exit) => void;
+}
+
+async function startNode(node: Node, { options, parts, signal, onCrash }: StartContext): Promise<void> {
+  signal.throwIfAborted();
+  const startedAt = Date.now();
+  if ("run" in node) await runStep(node, signal);
+  else {
+    const spec = await node.process(signal);
+    signal.throwIfAborted();
+    rmSync(join(options.dir, "logs", `${node.name}.log`), { force: true });
+    const onChange = options.onChange ?? (() => {});
+    const part = createPart(node.name, spec, { dir: options.dir, signal, onChange, onCrash });
+    parts.set(node.name, part);
+    await part.start();
+  }
+  options.onReady?.(node.name, (Date.now() - startedAt) / 1000);
+}
+
 /** Runs a table of programs and steps; knows nothing of what they are. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const parts = new Map<string, Part>();
   const abort = new AbortController();
   let table: readonly Node[] = [];
   let stopping: Promise<void> | undefined;
-  let starting: Promise<unknown> = Promise.resolve();
   mkdirSync(join(options.dir, "logs"), { recursive: true });
   mkdirSync(join(options.dir, "processes"), { recursive: true });
-
   const onCrash = (part: Part, exit: Exit): void => {
     if (stopping !== undefined) return;
     options.onCrash(part, `${part.name} ended by itself (${describeExit(exit)}); ${tailOf(part.log)}`);
   };
-
-  const startNode = async (node: Node): Promise<void> => {
-    abort.signal.throwIfAborted();
-    const startedAt = Date.now();
-    if ("run" in node) await runStep(node);
-    else {
-      const spec = await node.process();
-      abort.signal.throwIfAborted();
-      rmSync(join(options.dir, "logs", `${node.name}.log`), { force: true });
-      const onChange = options.onChange ?? (() => {});
-      const part = createPart(node.name, spec, { dir: options.dir, signal: abort.signal, onChange, onCrash });
-      parts.set(node.name, part);
-      await part.start();
-    }
-    options.onReady?.(node.name, (Date.now() - startedAt) / 1000);
-  };
-
-  const stopAll = async (): Promise<void> => {
+  const stop = (): Promise<void> => {
+    // First: whatever is about to start sees it and does not.
     abort.abort(new StartError("stopped while starting"));
-    await starting;
-    await visitInReverse(table, async (node) => parts.get(node.name)?.stop());
+    stopping ??= visitInReverse(table, async (node) => parts.get(node.name)?.stop());
+    return stopping;
   };
-
   return {
     async start(nodes) {
       table = nodes;
-      const run = visitInOrder(nodes, startNode);
-      // A stop waits for what has begun, never for what failed.
-      starting = run.catch(() => {});
       try {
-        await run;
+        await visitInOrder(nodes, (node) =>
+          startNode(node, { options, parts, signal: abort.signal, onCrash }),
+        );
       } catch (error) {
-        await this.stop();
+        await stop();
         throw error;
       }
     },
@@ -149,9 +157,6 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       return part;
     },
     parts: () => [...parts.values()],
-    stop() {
-      stopping ??= stopAll();
-      return stopping;
-    },
+    stop,
   };
 }

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { inject } from "vitest";
 import type { StackInfo } from "./stack-info.ts";
 import { messageOf } from "./start-error.ts";
-import type { UserName } from "./users.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -72,22 +71,4 @@ export function kubectl(
     });
     child.stdin?.end(stdin);
   });
-}
-
-/** An access token of one of the stack's users. */
-export function tokenFor(user: UserName): string {
-  return readStack().tokens[user];
-}
-
-/** A new organization of one user (default alice) by REST; returns its id. */
-export async function createOrganization(name: string, user: UserName = "alice"): Promise<string> {
-  const { apiUrl } = readStack();
-  const answer = await fetch(`${apiUrl}/api/v1/organizations`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${tokenFor(user)}`, "content-type": "application/json" },
-    body: JSON.stringify({ name }),
-  });
-  const body = (await answer.json()) as { id?: string };
-  if (body.id === undefined) throw new Error(`no organization: ${answer.status} ${JSON.stringify(body)}`);
-  return body.id;
 }

@@ -150,6 +150,11 @@ export function isEngineGroup(group: string): boolean {
   return group === GROUP || group.endsWith(`.${GROUP}`);
 }
 
+/** Whether a kind of the engine is about the machines of a cluster, not about the cluster as a whole. */
+export function isMachineKind(kind: string): boolean {
+  return ["Machine", "MachineSet", "MachineDeployment", "MachineHealthCheck"].includes(kind);
+}
+
 /** The cluster that an object of the engine belongs to, by its label. */
 export function engineClusterNameOf(metadata: ObjectMeta): string | undefined {
   return metadata.labels?.[LABEL_ENGINE_CLUSTER];

@@ -4,7 +4,14 @@ import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "..
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
-import { engineClusterNameOf, enginePoolNameOf, isEngineGroup, type Machine } from "../engine/kinds.ts";
+import {
+  engineClusterKind,
+  engineClusterNameOf,
+  enginePoolNameOf,
+  isEngineGroup,
+  isMachineKind,
+  type Machine,
+} from "../engine/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
 import type { RecordedEvent } from "../runtime/recorder.ts";
 import { referTo } from "../runtime/reference.ts";
@@ -18,8 +25,6 @@ export interface EventSubject {
   pool: NodePool | undefined;
   source: Source;
 }
-
-const MACHINE_KINDS = new Set(["Machine", "MachineSet", "MachineDeployment", "MachineHealthCheck"]);
 
 /** Whether an Event may be about the engine: neither about Kubernetes' own kinds nor about ours. */
 export function mayConcernEngine(event: Event): boolean {
@@ -44,9 +49,8 @@ export function findSubject(caches: Caches, event: Event): EventSubject | undefi
   const [carried] = caches.machines.byIndex(INDEX_INFRASTRUCTURE, `${namespace}/${kind}/${name}`);
   const group = regarding?.apiVersion?.split("/")[0] ?? "";
   if (carried === undefined && !isEngineGroup(group)) return undefined;
-  const source = carried !== undefined ? "hypervisor" : MACHINE_KINDS.has(kind) ? "machine" : "operator";
-  const engineCluster = kind === "Cluster" ? caches.engineClusters.get(key) : undefined;
-  if (engineCluster !== undefined) return subjectOf(caches, namespace, name, undefined, source);
+  const source = carried !== undefined ? "hypervisor" : isMachineKind(kind) ? "machine" : "operator";
+  if (kind === engineClusterKind.kind) return subjectOf(caches, namespace, name, undefined, source);
   const labelled: Pick<Machine, "metadata"> | undefined =
     carried ?? caches.machines.get(key) ?? caches.machineDeployments.get(key);
   const clusterName = labelled && engineClusterNameOf(labelled.metadata);

@@ -54,7 +54,10 @@ test("a single occurrence has no series, several have one", () => {
   const once = toEventObject({ event, firstAt: at, lastAt: at, more: 1 }, identity, reporting);
   expect(once).toMatchObject({
     eventTime: "2026-01-02T03:04:05.678000Z",
-    note: "made it",
+    firstTimestamp: "2026-01-02T03:04:05Z",
+    lastTimestamp: "2026-01-02T03:04:05Z",
+    count: 1,
+    message: "made it",
     reportingInstance: "i",
   });
   expect(once).not.toHaveProperty("series");
@@ -66,12 +69,12 @@ test("a single occurrence has no series, several have one", () => {
 
 test("a note is cut at 1 kB, between characters", () => {
   const long = { ...event, note: "ä".repeat(1_000) };
-  const { note } = toEventObject(
+  const { message } = toEventObject(
     { event: long, firstAt: at, lastAt: at, more: 1 },
     { namespace: "n", name: "x" },
     reporting,
   );
-  expect(note).toBe("ä".repeat(512));
+  expect(message).toBe("ä".repeat(512));
 });
 
 test.each<{
@@ -101,5 +104,5 @@ test.each<{
   { what: "a total of one", existing: {}, more: 1, total: 1, count: undefined },
 ])("$what is counted on to $count", ({ existing, more, total, count }) => {
   const patch = toSeriesPatch(existing as Event, { event, firstAt: at, lastAt: later, more, total });
-  expect(patch?.series.count).toBe(count);
+  expect(patch?.count).toBe(count);
 });

@@ -1,6 +1,37 @@
 import { createHash } from "node:crypto";
+import type { CoreV1Event } from "@kubernetes/client-node";
 import type { Event } from "../../shared/kube/core-kinds.ts";
+import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { microTime } from "./micro-time.ts";
+
+/**
+ * An Event as core/v1 has it, the same object as in events.k8s.io/v1. Written this way, for this API alone takes the
+ * times by which `kubectl describe` puts Events in order.
+ */
+export interface WrittenEvent extends KubeObject {
+  involvedObject: EventReference;
+  related?: EventReference;
+  type: CoreV1Event["type"];
+  reason: string;
+  action: string;
+  message: string;
+  eventTime: string;
+  firstTimestamp: string;
+  lastTimestamp: string;
+  count: number;
+  series?: { count: number; lastObservedTime: string };
+  source: { component: string };
+  reportingComponent: string;
+  reportingInstance: string;
+}
+
+export const writtenEventKind = defineKind<WrittenEvent>({
+  group: "",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  namespaced: true,
+});
 
 export interface EventReference {
   apiVersion: string;
@@ -71,26 +102,26 @@ function identifyObject(reference: EventReference): string[] {
   return [reference.kind, reference.namespace ?? "", reference.name, reference.uid ?? ""];
 }
 
-/** The Event as it is created. Every field but `series` is immutable in events.k8s.io/v1. */
+/** The Event as it is created. Both forms of repetition are filled: the count of core/v1 and the series. */
 export function toEventObject(
   { event, firstAt, lastAt, more, total }: Occurrences,
   identity: { namespace: string; name: string },
   reporting: { controller: string; instance: string },
 ) {
-  const count = total ?? more;
   return {
     metadata: { ...identity, ...(event.labels && { labels: event.labels }) },
     eventTime: microTime(firstAt),
-    reportingController: reporting.controller,
+    firstTimestamp: wholeSeconds(firstAt),
+    ...toRepetition(total ?? more, lastAt),
+    source: { component: reporting.controller },
+    reportingComponent: reporting.controller,
     reportingInstance: reporting.instance.slice(0, 128),
     type: event.type,
     reason: event.reason.slice(0, 128),
     action: event.action.slice(0, 128),
-    note: cutBytes(event.note, 1024),
-    regarding: event.regarding,
+    message: cutBytes(event.note, 1024),
+    involvedObject: event.regarding,
     ...(event.related && { related: event.related }),
-    // The API refuses a series of one.
-    ...(count > 1 && { series: { count, lastObservedTime: microTime(lastAt) } }),
   };
 }
 
@@ -98,8 +129,20 @@ export function toEventObject(
 export function toSeriesPatch(existing: Event, { lastAt, more, total }: Occurrences) {
   const told = existing.series?.count ?? existing.deprecatedCount ?? 1;
   const count = Math.max(told, total ?? told + more);
-  if (count === told) return undefined;
-  return { series: { count, lastObservedTime: microTime(lastAt) } };
+  return count === told ? undefined : toRepetition(count, lastAt);
+}
+
+function toRepetition(count: number, lastAt: Date) {
+  return {
+    count,
+    lastTimestamp: wholeSeconds(lastAt),
+    // The API refuses a series of one.
+    ...(count > 1 && { series: { count, lastObservedTime: microTime(lastAt) } }),
+  };
+}
+
+function wholeSeconds(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`;
 }
 
 function cutBytes(text: string, bytes: number): string {

@@ -67,25 +67,34 @@ export interface PlanContext<T extends KubeObject> {
 
 /**
  * Carries a plan out: metadata, apply, remove, status, events, finalizer. Stops at the first failure: a StepError for a
- * step, a KubeError for the object itself. Running the same plan again is safe. The status is written against the object that was read: a conflict means that
- * it was decided on old facts.
+ * step, a KubeError for the object itself; a plan for an object that is gone is void. Running the same plan again is
+ * safe. The status is written against the object that was read: a conflict means that it was decided on old facts.
  */
 export async function applyPlan<T extends KubeObject, Status>(
   context: PlanContext<T>,
   object: T,
   plan: Plan<Status>,
 ): Promise<void> {
-  const current = await applyMetadata(context, object, plan.metadata);
-  for (const step of [...plan.apply, ...plan.remove]) {
+  try {
+    const current = await applyMetadata(context, object, plan.metadata);
+    await applySteps(context, [...plan.apply, ...plan.remove]);
+    await applyStatus(context, current, plan.status);
+    for (const event of plan.events) context.recorder.record(event);
+    if (plan.releaseFinalizer) await releaseFinalizer(context, current);
+  } catch (error) {
+    // The cache may show an object a moment longer than it lives.
+    if (!(error instanceof KubeError && error.isNotFound)) throw error;
+  }
+}
+
+async function applySteps<T extends KubeObject>(context: PlanContext<T>, steps: Step[]): Promise<void> {
+  for (const step of steps) {
     try {
       await applyStep(context, step);
     } catch (error) {
       throw new StepError(step, error);
     }
   }
-  await applyStatus(context, current, plan.status);
-  for (const event of plan.events) context.recorder.record(event);
-  if (plan.releaseFinalizer) await releaseFinalizer(context, current);
 }
 
 async function applyMetadata<T extends KubeObject>(
@@ -123,12 +132,7 @@ async function releaseFinalizer<T extends KubeObject>(context: PlanContext<T>, o
     { op: "remove", path },
   ];
   const { fieldManager, signal } = context;
-  try {
-    await context.client.jsonPatch(context.kind, namespace, name, operations, { fieldManager, signal });
-  } catch (error) {
-    // The cache may show an object a moment longer than it lives.
-    if (!(error instanceof KubeError && error.isNotFound)) throw error;
-  }
+  await context.client.jsonPatch(context.kind, namespace, name, operations, { fieldManager, signal });
 }
 
 async function applyStep<T extends KubeObject>(context: PlanContext<T>, step: Step): Promise<void> {

@@ -43,7 +43,7 @@ function record(answers: { create?: () => Promise<unknown>; get?: () => Promise<
     recorder,
     results,
     api,
-    created: () => sent(api.create, 1) as { note: string; series?: { count: number } }[],
+    created: () => sent(api.create, 1) as { message: string; series?: { count: number } }[],
     patched: () => sent(api.mergePatch, 3) as { series: { count: number } }[],
   };
 }
@@ -52,7 +52,7 @@ test("an event is written at once", async () => {
   const { recorder, created, results } = record();
   recorder.record(event("one"));
   await pass(0);
-  expect(created().map(({ note }) => note)).toEqual(["one"]);
+  expect(created().map(({ message }) => message)).toEqual(["one"]);
   expect(results).toEqual(["written"]);
 });
 

@@ -9,6 +9,7 @@ import {
   type RecordedEvent,
   toEventObject,
   toSeriesPatch,
+  writtenEventKind,
 } from "./event-object.ts";
 
 export type { EventReference, RecordedEvent } from "./event-object.ts";
@@ -44,7 +45,7 @@ interface Waiting extends Occurrences {
 }
 
 /**
- * Writes events.k8s.io/v1 Events. The same event again (by dedupe key) is counted in the `series` of the one that is
+ * Writes Events. The same event again (by dedupe key) is counted in the `series` of the one that is
  * there, also across restarts. Writes that the API server cannot take now are tried again with backoff.
  */
 export function createRecorder(options: RecorderOptions): Recorder {
@@ -142,17 +143,18 @@ export function createRecorder(options: RecorderOptions): Recorder {
     if (existing === "created") return;
     if (existing === undefined) {
       // It had expired (one hour by default).
-      await client.create(eventKind, toEventObject(item, item.identity, reporting), { fieldManager });
+      await client.create(writtenEventKind, toEventObject(item, item.identity, reporting), { fieldManager });
       return;
     }
     const patch = toSeriesPatch(existing, item);
-    if (patch !== undefined) await client.mergePatch(eventKind, namespace, name, patch, { fieldManager });
+    if (patch !== undefined)
+      await client.mergePatch(writtenEventKind, namespace, name, patch, { fieldManager });
   }
 
   async function createEvent(item: Waiting) {
     const { namespace, name } = item.identity;
     try {
-      await client.create(eventKind, toEventObject(item, item.identity, reporting), { fieldManager });
+      await client.create(writtenEventKind, toEventObject(item, item.identity, reporting), { fieldManager });
       return "created" as const;
     } catch (error) {
       if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;

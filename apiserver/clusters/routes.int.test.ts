@@ -1,0 +1,239 @@
+import { and, eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { auditLog } from "../audit/table.ts";
+import { createId } from "../http/id.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { findCluster, projectSights } from "../projection/store.ts";
+import { clusterIntents } from "./table.ts";
+
+let api: TestApp;
+let orgId: string;
+let clusters: string;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+  clusters = `/api/v1/organizations/${orgId}/clusters`;
+});
+afterAll(() => api.close());
+
+const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+let count = 0;
+
+/** A body that is accepted. Its plan is one that the stack does not have, so no machine is ever made for it. */
+function aBody(change: Record<string, unknown> = {}) {
+  count += 1;
+  return { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale", ...change };
+}
+
+async function create(change: Record<string, unknown> = {}, headers: Record<string, string> = {}) {
+  return api.request("POST", clusters, { body: aBody(change), headers });
+}
+
+function listObjects() {
+  return api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
+}
+
+describe("creating a cluster", () => {
+  test("answers 202 with the whole record, and every read knows it at once", async () => {
+    const answer = await create({
+      name: "Prod Eü",
+      authorized_cidrs: ["203.0.113.0/24"],
+      node_pools: [POOL],
+    });
+    expect(answer.status).toBe(202);
+    expect(answer.body).toMatchObject({
+      org_id: orgId,
+      name: "Prod Eü",
+      status: "provisioning",
+      plan: "scale",
+      k8s_version: "1.34.2",
+      public_endpoint: true,
+      generation: 1,
+    });
+    const path = `${clusters}/${answer.body.id}`;
+    expect(answer.headers.get("location")).toBe(path);
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    const read = await api.request("GET", path);
+    expect(read.body).toEqual(answer.body);
+    expect(read.headers.get("etag")).toBe(answer.headers.get("etag"));
+    const again = await api.request("GET", path, {
+      headers: { "if-none-match": read.headers.get("etag") ?? "" },
+    });
+    expect(again.status).toBe(304);
+    const list = await api.request("GET", `${clusters}?name=prod%20E%C3%BC`);
+    expect(list.body).toEqual({ items: [answer.body], next_cursor: null });
+    expect((await api.request("GET", `${clusters}?status=running`)).body.items).toEqual([]);
+    const network = await api.request("GET", `${path}/network`);
+    expect(network.body).toMatchObject({ cluster_id: answer.body.id, authorized_cidrs: ["203.0.113.0/24"] });
+  });
+
+  test("writes one Cluster and its pools, with their ids", async () => {
+    const { body } = await create({ node_pools: [POOL, { ...POOL, name: "other" }] });
+    const cluster = (await listObjects()).find(
+      ({ metadata }) => metadata.labels?.["cloud.marina.dev/id"] === body.id,
+    );
+    expect(cluster?.metadata.name).toMatch(/^cluster-\d+-[a-z0-9]{5}$/);
+    expect(cluster?.metadata.annotations).toHaveProperty(["cloud.marina.dev/request-id"]);
+    const pools = await api.deps.kube.listAll(nodePoolKind, { namespace: `org-${orgId}` });
+    const own = pools.filter(({ spec }) => spec.clusterName === cluster?.metadata.name);
+    const read = await api.request("GET", `${clusters}/${body.id}/nodepools`);
+    expect(new Set(own.map(({ metadata }) => metadata.labels?.["cloud.marina.dev/id"]))).toEqual(
+      new Set(read.body.items.map(({ id }: { id: string }) => id)),
+    );
+  });
+
+  test("under one Idempotency-Key makes one cluster, however often it is asked at once", async () => {
+    const body = aBody({ name: "Once" });
+    const headers = { "idempotency-key": createId() };
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => api.request("POST", clusters, { body, headers })),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 409]));
+    const replay = await api.request("POST", clusters, { body, headers });
+    const made = answers.find(({ status }) => status === 202);
+    expect(replay.body).toEqual(made?.body);
+    const objects = (await listObjects()).filter(({ spec }) => spec.displayName === "Once");
+    expect(objects).toHaveLength(1);
+    const rows = await api.deps.db
+      .select()
+      .from(auditLog)
+      .where(and(eq(auditLog.targetId, made?.body.id), eq(auditLog.action, "cluster.create")));
+    expect(rows).toHaveLength(1);
+  });
+
+  test("with a name that is taken, letter case aside, is 409 and makes nothing", async () => {
+    await create({ name: "Taken" });
+    const before = (await listObjects()).length;
+    const answer = await create({ name: "tAKEN" });
+    expect(answer.status).toBe(409);
+    expect(answer.body.error).toMatchObject({
+      code: "already_exists",
+      details: [{ field: "name", code: "duplicate" }],
+    });
+    expect(await listObjects()).toHaveLength(before);
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ["no name", { name: undefined }, "name/required"],
+    ["a name of 64 characters", { name: "x".repeat(64) }, "name/too_long"],
+    ["a version that is none", { k8s_version: "latest" }, "k8s_version/invalid_format"],
+    ["a version that the catalogue does not have", { k8s_version: "1.20" }, "k8s_version/invalid_enum"],
+    ["a plan that is not sold", { plan: "gold" }, "plan/invalid_enum"],
+    ["a wrong type", { public_endpoint: "yes" }, "public_endpoint/invalid_type"],
+    ["a bare address", { authorized_cidrs: ["203.0.113.7"] }, "authorized_cidrs/invalid_cidr"],
+    ["an unknown field", { region: "x" }, "region/unknown_field"],
+    ["a pool out of bounds", { node_pools: [{ ...POOL, vcpus: 129 }] }, "node_pools[0].vcpus/out_of_range"],
+    [
+      "a pool that breaks a rule",
+      { node_pools: [{ ...POOL, max_nodes: 0 }] },
+      "node_pools[0].desired_nodes/desired_gt_max",
+    ],
+  ])("with %s is 422 and names the field", async (_, change, fault) => {
+    const answer = await create(change);
+    expect(answer.status).toBe(422);
+    expect(answer.body.error.code).toBe("validation_failed");
+    expect(answer.body.error.message.startsWith(fault)).toBe(true);
+  });
+
+  test("needs the permission of every part of the body", async () => {
+    await api.addMember(orgId, "bob", "viewer");
+    const answer = await api.request("POST", clusters, { as: "bob", body: aBody() });
+    expect(answer.status).toBe(403);
+  });
+
+  test("is nothing for strangers", async () => {
+    expect((await api.request("GET", clusters, { as: "staff" })).status).toBe(404);
+    const other = await api.createOrganization();
+    const { body } = await create();
+    expect((await api.request("GET", `/api/v1/organizations/${other}/clusters/${body.id}`)).status).toBe(404);
+  });
+});
+
+describe("deleting a cluster", () => {
+  test("answers 202 with status deleting, again when repeated, until it is gone", async () => {
+    const { body } = await create();
+    const path = `${clusters}/${body.id}`;
+    const answer = await api.request("DELETE", path);
+    expect(answer.status).toBe(202);
+    expect(answer.body).toMatchObject({ id: body.id, status: "deleting" });
+    const next = await api.request("DELETE", path);
+    expect([202, 404]).toContain(next.status);
+    const rows = await api.deps.db
+      .select()
+      .from(auditLog)
+      .where(and(eq(auditLog.targetId, body.id), eq(auditLog.action, "cluster.delete")));
+    expect(rows).toHaveLength(1);
+  });
+});
+
+describe("the kubeconfig", () => {
+  test("is 409 until the cluster has been running once, then the operator's, as a file that nobody caches", async () => {
+    const { body } = await create();
+    const path = `${clusters}/${body.id}/kubeconfig`;
+    const early = await api.request("GET", path);
+    expect(early.status).toBe(409);
+    expect(early.body.error.code).toBe("cluster_not_ready");
+
+    const { name, namespace } = await makeReady(body.id);
+    await api.deps.kube.create(
+      secretKind,
+      {
+        metadata: { namespace, name: `${name}-admin-kubeconfig` },
+        data: { value: Buffer.from("apiVersion: v1\n").toString("base64") },
+      },
+      { fieldManager: "test" },
+    );
+    const answer = await api.request("GET", path);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toBe("apiVersion: v1\n");
+    expect(answer.headers.get("content-type")).toBe("application/yaml");
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(answer.headers.get("content-disposition")).toMatch(/^attachment; filename=/);
+    const rows = await api.deps.db
+      .select()
+      .from(auditLog)
+      .where(and(eq(auditLog.targetId, body.id), eq(auditLog.action, "cluster.kubeconfig")));
+    expect(rows).toHaveLength(1);
+  });
+});
+
+/** As the operator's report would: the projection sees the cluster ready. */
+async function makeReady(clusterId: string) {
+  const { db } = api.deps;
+  const cluster = await findCluster(db, orgId, clusterId);
+  if (cluster === undefined) throw new Error("no cluster");
+  const status = { phase: "Ready" as const, firstReadyAt: new Date().toISOString() };
+  const ready = {
+    ...cluster,
+    status: "running" as const,
+    resourceVersion: cluster.resourceVersion + 1n,
+    object: { ...cluster.object, status },
+  };
+  await db.transaction((tx) => projectSights(tx, [{ object: ready }]));
+  return cluster;
+}
+
+test("a list is paged by id, and stays whole when clusters come and go", async () => {
+  const org = await api.createOrganization();
+  const path = `/api/v1/organizations/${org}/clusters`;
+  for (const name of ["a", "b", "c"]) await api.request("POST", path, { body: aBody({ name }) });
+  const first = await api.request("GET", `${path}?limit=2`);
+  expect(first.body.items).toHaveLength(2);
+  const second = await api.request("GET", `${path}?limit=2&cursor=${first.body.next_cursor}`);
+  expect(second.body.items).toHaveLength(1);
+  expect(second.body.next_cursor).toBeNull();
+  for (const query of ["limit=0", "limit=101", "cursor=x", "status=gone", "colour=red"])
+    expect([query, (await api.request("GET", `${path}?${query}`)).status]).toEqual([query, 400]);
+});
+
+test("nothing that was asked for is left pending", async () => {
+  const rows = await api.deps.db
+    .select({ n: sql`count(*)` })
+    .from(clusterIntents)
+    .where(eq(clusterIntents.state, "pending"));
+  expect(rows).toEqual([{ n: "0" }]);
+});

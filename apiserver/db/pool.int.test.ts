@@ -1,0 +1,73 @@
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { connectDatabase, type DatabaseClients } from "./client.ts";
+import { isDatabaseUnavailable } from "./errors.ts";
+import { createTestDatabase, type TestDatabase } from "./testing.ts";
+
+let database: TestDatabase;
+let clients: DatabaseClients;
+
+beforeAll(async () => {
+  database = await createTestDatabase(readStack().databaseUrl);
+  clients = connectDatabase(database.url);
+});
+afterAll(async () => {
+  await clients.close();
+  await database.drop();
+});
+
+const insert = sql`insert into users (id, issuer) values (gen_random_uuid(), 'x')`;
+
+async function countUsers(): Promise<number> {
+  const [row] = await clients.db.execute<{ count: string }>(sql`select count(*) from users`);
+  return Number(row?.count);
+}
+
+describe("a connection that breaks inside a transaction", () => {
+  test.each([
+    ["between two queries", async () => undefined],
+    ["during a query", (tx: Pick<typeof clients.db, "execute">) => tx.execute(sql`select pg_sleep(5)`)],
+  ])("%s fails it as a whole, leaves nothing of it, and the next one works", async (_when, meanwhile) => {
+    const before = await countUsers();
+    const work = clients.db.transaction(async (tx) => {
+      await tx.execute(insert);
+      const [row] = await tx.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+      const killed = clients.sql`select pg_terminate_backend(${row?.pid ?? 0})`.execute();
+      await meanwhile(tx);
+      await killed;
+      await tx.execute(sql`select pg_sleep(0.2)`);
+      await tx.execute(insert);
+    });
+    const error = await work.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(isDatabaseUnavailable(error)).toBe(true);
+    await waitFor("a transaction that works", () => clients.db.transaction((tx) => tx.execute(insert)));
+    expect(await countUsers()).toBe(before + 1);
+  });
+
+  test("costs no connection: all of the pool still answer", async () => {
+    for (let round = 0; round < 12; round++) {
+      await clients.db
+        .transaction(async (tx) => {
+          await tx.execute(sql`select pg_terminate_backend(pg_backend_pid())`);
+        })
+        .catch(() => undefined);
+    }
+    const answers = await Promise.all(Array.from({ length: 30 }, () => clients.db.execute(sql`select 1`)));
+    expect(answers).toHaveLength(30);
+  });
+});
+
+test("a transaction that fails by itself is rolled back, and the pool stays as it is", async () => {
+  const before = await countUsers();
+  const work = clients.db.transaction(async (tx) => {
+    await tx.execute(insert);
+    await tx.transaction((inner) => inner.execute(insert));
+    throw new Error("changed my mind");
+  });
+  await expect(work).rejects.toThrow("changed my mind");
+  expect(await countUsers()).toBe(before);
+});

@@ -1,0 +1,101 @@
+import postgres from "postgres";
+
+type Sql = postgres.Sql;
+/** What Drizzle needs of a transaction. */
+type Transaction = Pick<postgres.TransactionSql, "unsafe"> & {
+  savepoint<T>(run: (inner: Transaction) => Promise<T>): Promise<unknown>;
+};
+
+/**
+ * postgres.js 3.4 does not survive a connection that breaks inside a transaction: it writes the ROLLBACK to a socket
+ * that is gone, which ends the process (porsager/postgres issues 1133, 1208), or lets the rest of the transaction run
+ * in another one (1216). So a pool dies as a whole: with its first broken connection no transaction of it goes on.
+ */
+interface Generation {
+  sql: Sql;
+  isLost: boolean;
+  /** Rejects when a connection of this generation broke. */
+  lost: Promise<never>;
+  lose(error: Error): void;
+}
+
+export interface Pool {
+  /** What Drizzle needs of a client (`options`, `unsafe`, `begin`), always on a pool that lives. */
+  client: Sql;
+  close(): Promise<void>;
+}
+
+/** How long queries on the other connections of a lost pool may take to end. */
+const LOST_POOL_SECONDS = 1;
+
+/** Opens a pool of connections at the first query; a broken connection gives way to a new pool. */
+export function createPool(databaseUrl: string, options: postgres.Options<Record<string, never>>): Pool {
+  let closing = false;
+  let current = open();
+  const { parsers, serializers } = current.sql.options;
+
+  function open(): Generation {
+    const { promise: lost, reject: lose } = Promise.withResolvers<never>();
+    lost.catch(() => undefined);
+    const generation = { isLost: false, lost, lose } as Generation;
+    // Connections are not renewed for their age: every close is a break.
+    const onclose = () => retire(generation);
+    generation.sql = postgres(databaseUrl, { ...options, max_lifetime: null, idle_timeout: 0, onclose });
+    return generation;
+  }
+
+  function retire(generation: Generation): void {
+    if (generation.isLost || closing) return;
+    generation.isLost = true;
+    generation.lose(connectionLost());
+    current = open();
+    // Drizzle has set its own parsers on the first pool.
+    Object.assign(current.sql.options.parsers, parsers);
+    Object.assign(current.sql.options.serializers, serializers);
+    generation.sql.end({ timeout: LOST_POOL_SECONDS }).catch(() => undefined);
+  }
+
+  const client = {
+    options: current.sql.options,
+    unsafe: ((...args: Parameters<Sql["unsafe"]>) => current.sql.unsafe(...args)) as Sql["unsafe"],
+    begin: <T>(run: (tx: Transaction) => Promise<T>) => begin(current, run),
+  };
+  return {
+    // Drizzle's driver uses nothing else of a client.
+    client: client as unknown as Sql,
+    async close() {
+      closing = true;
+      await current.sql.end({ timeout: 5 });
+    },
+  };
+}
+
+function begin<T>(generation: Generation, run: (tx: Transaction) => Promise<T>): Promise<T> {
+  const work = generation.sql.begin((tx) => settleWhileAlive(generation, () => run(guard(generation, tx))));
+  work.catch(() => undefined);
+  return Promise.race([work as Promise<T>, generation.lost]);
+}
+
+function guard(generation: Generation, tx: Transaction): Transaction {
+  return {
+    unsafe: ((...args: Parameters<Transaction["unsafe"]>) => {
+      if (generation.isLost) throw connectionLost();
+      return tx.unsafe(...args);
+    }) as Transaction["unsafe"],
+    savepoint: (run) =>
+      tx.savepoint((inner) => settleWhileAlive(generation, () => run(guard(generation, inner)))),
+  };
+}
+
+/** Settles as `run` does; once the pool is lost never, for the driver would write COMMIT or ROLLBACK then. */
+async function settleWhileAlive<T>(generation: Generation, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } finally {
+    if (generation.isLost) await new Promise<never>(() => undefined);
+  }
+}
+
+function connectionLost(): Error {
+  return Object.assign(new Error("the connection to Postgres broke"), { code: "CONNECTION_CLOSED" });
+}

@@ -1,0 +1,109 @@
+import { z } from "zod";
+
+/** Reads an OpenAPI document for the tests that run against every operation. */
+
+const propertySchema = z.looseObject({
+  $ref: z.string().optional(),
+  type: z.union([z.string(), z.array(z.string())]).optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  minLength: z.number().optional(),
+  maxLength: z.number().optional(),
+  maxItems: z.number().optional(),
+  enum: z.array(z.unknown()).optional(),
+});
+const bodySchema = z.looseObject({
+  properties: z.record(z.string(), propertySchema),
+  required: z.array(z.string()).optional(),
+});
+export type BodySchema = z.output<typeof bodySchema>;
+type PropertySchema = z.output<typeof propertySchema>;
+
+const refSchema = z.object({ $ref: z.string() });
+const operationSchema = z.looseObject({
+  operationId: z.string(),
+  security: z.array(z.record(z.string(), z.array(z.string()))),
+  requestBody: z.looseObject({ content: z.record(z.string(), z.object({ schema: z.unknown() })) }).optional(),
+});
+const documentSchema = z.looseObject({
+  paths: z.record(z.string(), z.record(z.string(), operationSchema)),
+  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+});
+
+export interface DocumentedOperation {
+  method: string;
+  path: string;
+  operationId: string;
+  secured: boolean;
+  permissions: string[];
+  body: BodySchema | undefined;
+}
+
+/** Every operation of an OpenAPI document, with the JSON schema of its body. */
+export function listOperations(text: string): DocumentedOperation[] {
+  const document = documentSchema.parse(JSON.parse(text));
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const schema = operation.requestBody?.content["application/json"]?.schema;
+      const ref = refSchema.safeParse(schema);
+      const name = ref.success ? ref.data.$ref.split("/").at(-1) : undefined;
+      const resolved = name === undefined ? schema : document.components.schemas[name];
+      return {
+        method: method.toUpperCase(),
+        path,
+        operationId: operation.operationId,
+        secured: operation.security.length > 0,
+        permissions: operation.security.flatMap((entry) => Object.values(entry).flat()),
+        body: resolved === undefined ? undefined : bodySchema.parse(resolved),
+      };
+    }),
+  );
+}
+
+/** One field with a wrong value, and the codes that may be said of it. */
+export interface FieldFault {
+  field: string;
+  value: unknown;
+  codes: string[];
+}
+
+const WRONG_TYPE: Record<string, unknown> = {
+  string: 5,
+  integer: "1",
+  number: "1",
+  boolean: "true",
+  array: {},
+  object: [],
+};
+
+/** A value of the wrong type for every field that has one. */
+export function typeFaults(schema: BodySchema): FieldFault[] {
+  return Object.entries(schema.properties).flatMap(([field, property]) => {
+    const type = typesOf(property).find((name) => name in WRONG_TYPE);
+    if (type === undefined) return [];
+    const codes = property.enum === undefined ? ["invalid_type"] : ["invalid_enum", "invalid_type"];
+    return [{ field, value: WRONG_TYPE[type], codes }];
+  });
+}
+
+/** A value beyond every bound that a field has. */
+export function boundFaults(schema: BodySchema): FieldFault[] {
+  return Object.entries(schema.properties).flatMap(([field, property]) => {
+    const faults: FieldFault[] = [];
+    const { minimum, maximum, minLength, maxLength, maxItems } = property;
+    if (minimum !== undefined) faults.push({ field, value: minimum - 1, codes: ["out_of_range"] });
+    if (maximum !== undefined) faults.push({ field, value: maximum + 1, codes: ["out_of_range"] });
+    if (minLength !== undefined && minLength > 0)
+      faults.push({ field, value: "", codes: ["too_short", "invalid_format"] });
+    if (maxLength !== undefined)
+      faults.push({ field, value: "a".repeat(maxLength + 1), codes: ["too_long"] });
+    if (maxItems !== undefined)
+      faults.push({ field, value: Array(maxItems + 1).fill({}), codes: ["too_many"] });
+    return faults;
+  });
+}
+
+function typesOf({ type }: PropertySchema): string[] {
+  if (type === undefined) return [];
+  return typeof type === "string" ? [type] : type;
+}

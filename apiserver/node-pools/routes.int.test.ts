@@ -1,0 +1,208 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { auditLog } from "../audit/table.ts";
+import { createId } from "../http/id.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { findNodePool } from "../projection/store.ts";
+
+let api: TestApp;
+let orgId: string;
+let clusterId: string;
+let pools: string;
+let path: string;
+let poolId: string;
+
+const POOL = {
+  name: "general",
+  vcpus: 2,
+  memory_gb: 4,
+  disk_gb: 20,
+  desired_nodes: 2,
+  max_nodes: 5,
+  node_taints: [{ key: "gpu", effect: "NoSchedule" }],
+};
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+  const clusters = `/api/v1/organizations/${orgId}/clusters`;
+  // No such plan in the stack: the cluster is never made, its pools are just written.
+  const body = { name: "first", k8s_version: "1.34", plan: "scale" };
+  clusterId = (await api.request("POST", clusters, { body })).body.id;
+  pools = `${clusters}/${clusterId}/nodepools`;
+});
+afterAll(() => api.close());
+
+beforeEach(async () => {
+  const answer = await api.request("POST", pools, { body: { ...POOL, name: createId() } });
+  poolId = answer.body.id;
+  path = `${pools}/${poolId}`;
+});
+
+async function readObject() {
+  const pool = await findNodePool(api.deps.db, orgId, clusterId, poolId);
+  if (pool === undefined) throw new Error("no pool");
+  const object = await api.deps.kube.get(nodePoolKind, pool.namespace, pool.name);
+  if (object === undefined) throw new Error("no object");
+  return object;
+}
+
+describe("creating a node pool", () => {
+  test("answers 202 with the whole record; omitted settings stay absent", async () => {
+    const answer = await api.request("POST", pools, { body: { ...POOL, name: "other" } });
+    expect(answer.status).toBe(202);
+    expect(answer.headers.get("location")).toBe(`${pools}/${answer.body.id}`);
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(answer.body).toMatchObject({ ...POOL, name: "other", min_nodes: 2, status: "provisioning" });
+    expect(answer.body).not.toHaveProperty("drain_timeout_seconds");
+    const read = await api.request("GET", `${pools}/${answer.body.id}`);
+    expect(read.body).toEqual(answer.body);
+  });
+
+  test("under one Idempotency-Key makes one pool", async () => {
+    const request = { body: { ...POOL, name: "once" }, headers: { "idempotency-key": createId() } };
+    const first = await api.request("POST", pools, request);
+    const second = await api.request("POST", pools, request);
+    expect(second.status).toBe(202);
+    expect(second.body).toEqual(first.body);
+  });
+
+  test("with a name that is taken is 409", async () => {
+    await api.request("POST", pools, { body: { ...POOL, name: "taken" } });
+    const answer = await api.request("POST", pools, { body: { ...POOL, name: "TAKEN" } });
+    expect(answer.body.error.code).toBe("already_exists");
+  });
+
+  test("in a cluster that does not exist is 404, before the body is looked at", async () => {
+    const missing = pools.replace(clusterId, createId());
+    expect((await api.request("POST", missing, { rawBody: "{" })).status).toBe(404);
+  });
+});
+
+describe("updating a node pool", () => {
+  test("changes what was sent, and nothing else; every read knows it at once", async () => {
+    const answer = await api.request("PUT", path, {
+      body: { desired_nodes: 3, node_labels: { team: "blue" } },
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({
+      desired_nodes: 3,
+      node_labels: { team: "blue" },
+      max_nodes: 5,
+      vcpus: 2,
+    });
+    expect((await api.request("GET", path)).body.desired_nodes).toBe(3);
+    const rows = await api.deps.db
+      .select()
+      .from(auditLog)
+      .where(and(eq(auditLog.targetId, poolId), eq(auditLog.action, "node_pool.update")));
+    expect(rows).toEqual([
+      expect.objectContaining({
+        before: { desired_nodes: 2 },
+        after: { desired_nodes: 3, node_labels: { team: "blue" } },
+      }),
+    ]);
+  });
+
+  test("with what GET returned changes nothing and writes nothing", async () => {
+    const before = await readObject();
+    const { body } = await api.request("GET", path);
+    const answer = await api.request("PUT", path, { body });
+    expect(answer.status).toBe(200);
+    expect((await readObject()).metadata.generation).toBe(before.metadata.generation);
+    const rows = await api.deps.db
+      .select()
+      .from(auditLog)
+      .where(and(eq(auditLog.targetId, poolId), eq(auditLog.action, "node_pool.update")));
+    expect(rows).toEqual([]);
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ["drain_timeout_seconds 0", { drain_timeout_seconds: 0 }, "drain_timeout_seconds/out_of_range"],
+    ["vcpus 129", { vcpus: 129 }, "vcpus/out_of_range"],
+    ["min_nodes above desired_nodes", { min_nodes: 3 }, "min_nodes/min_gt_desired"],
+    ["desired_nodes above max_nodes", { desired_nodes: 6 }, "desired_nodes/desired_gt_max"],
+    ["another id", { id: createId() }, "id/immutable"],
+    ["other taints", { node_taints: [] }, "node_taints/immutable"],
+    ["an unknown field", { size: 1 }, "size/unknown_field"],
+    ["a wrong type", { vcpus: "2" }, "vcpus/invalid_type"],
+  ])("with %s is 422 and names the field", async (_, body, fault) => {
+    const answer = await api.request("PUT", path, { body });
+    expect(answer.status).toBe(422);
+    expect(answer.body.error.message.startsWith(fault)).toBe(true);
+  });
+
+  test.each<[string, { rawBody: string; headers?: Record<string, string> }, number]>([
+    ["no JSON", { rawBody: "{", headers: { "content-type": "application/json" } }, 400],
+    ["no body", { rawBody: "", headers: { "content-type": "application/json" } }, 400],
+    ["another media type", { rawBody: "{}", headers: { "content-type": "text/plain" } }, 415],
+  ])("with %s is refused", async (_, request, status) => {
+    expect((await api.request("PUT", path, request)).status).toBe(status);
+  });
+
+  test("under If-Match is refused once somebody else changed a setting, and only then", async () => {
+    const { headers } = await api.request("GET", path);
+    const match = { "if-match": headers.get("etag") ?? "" };
+    expect((await api.request("PUT", path, { body: { max_nodes: 6 }, headers: match })).status).toBe(200);
+    const late = await api.request("PUT", path, { body: { max_nodes: 7 }, headers: match });
+    expect(late.status).toBe(412);
+    expect(late.body.error.code).toBe("precondition_failed");
+    expect((await api.request("GET", path)).body.max_nodes).toBe(6);
+  });
+
+  test("by many at once loses no change", async () => {
+    const labels = { team: "blue" };
+    const answers = await Promise.all([
+      api.request("PUT", path, { body: { max_nodes: 9 } }),
+      api.request("PUT", path, { body: { disk_gb: 40 } }),
+      api.request("PUT", path, { body: { node_labels: labels } }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await api.request("GET", path)).body).toMatchObject({
+      max_nodes: 9,
+      disk_gb: 40,
+      node_labels: labels,
+    });
+  });
+
+  test("of a field that GitOps applies is 409 and names its manager; other fields are free", async () => {
+    const { metadata, spec } = await readObject();
+    const { name, namespace } = metadata;
+    await api.deps.kube.apply(
+      nodePoolKind,
+      { metadata: { name, namespace: namespace ?? "" }, spec: { desiredNodes: spec.desiredNodes } },
+      { fieldManager: "argocd", force: true },
+    );
+    const answer = await api.request("PUT", path, { body: { desired_nodes: 3 } });
+    expect(answer.status).toBe(409);
+    expect(answer.body.error.code).toBe("managed_elsewhere");
+    expect(answer.body.error.message).toContain("argocd");
+    expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(200);
+  });
+
+  test("to a new name frees the old one", async () => {
+    const [old, next] = [createId(), createId()];
+    expect((await api.request("PUT", path, { body: { name: old } })).status).toBe(200);
+    expect((await api.request("PUT", path, { body: { name: next } })).status).toBe(200);
+    expect((await api.request("POST", pools, { body: { ...POOL, name: next } })).status).toBe(409);
+    expect((await api.request("POST", pools, { body: { ...POOL, name: old } })).status).toBe(202);
+  });
+});
+
+test("deleting a node pool answers 202 with status deleting; then it is gone", async () => {
+  const answer = await api.request("DELETE", path);
+  expect(answer.status).toBe(202);
+  expect(answer.body).toMatchObject({ id: poolId, status: "deleting" });
+  await expect
+    .poll(async () => (await api.request("DELETE", path)).status, { timeout: 20_000, interval: 250 })
+    .toBe(404);
+  expect((await api.request("GET", path)).status).toBe(404);
+});
+
+test("a member without the permission reads but does not write", async () => {
+  await api.addMember(orgId, "bob", "billing");
+  expect((await api.request("GET", path, { as: "bob" })).status).toBe(200);
+  expect((await api.request("PUT", path, { as: "bob", body: { vcpus: 4 } })).status).toBe(403);
+  expect((await api.request("DELETE", path, { as: "bob" })).status).toBe(403);
+});

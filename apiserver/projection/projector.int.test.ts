@@ -1,0 +1,284 @@
+import { eq } from "drizzle-orm";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { createId } from "../http/id.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { systemEvents } from "../system-events/table.ts";
+import type { ProjectedCluster } from "./project.ts";
+import { startProjector } from "./projector.ts";
+import { findCluster, projectSights, reserveName, toProjectedCluster } from "./store.ts";
+import { clusterRecords, projectedClusters, transitions } from "./table.ts";
+
+let api: TestApp;
+let orgId: string;
+let clusters: string;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+  clusters = `/api/v1/organizations/${orgId}/clusters`;
+});
+afterAll(() => api.close());
+
+let version = 1_000_000n;
+
+/** A cluster of the organization as some report shows it; nothing of it exists in Kubernetes. */
+function aSight(change: Partial<ProjectedCluster> = {}): ProjectedCluster {
+  const id = change.id ?? createId();
+  version += 1n;
+  const projected = toProjectedCluster(
+    {
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "Cluster",
+      metadata: {
+        name: `c-${id.slice(-12)}`,
+        namespace: `org-${orgId}`,
+        uid: crypto.randomUUID(),
+        resourceVersion: String(version),
+        creationTimestamp: "2026-11-21T09:00:00Z",
+        labels: { "cloud.marina.dev/id": id },
+      },
+      spec: { displayName: `Name ${id}`, version: "1.34.2", publicEndpoint: true },
+    },
+    orgId,
+  );
+  if (projected === undefined) throw new Error("not projected");
+  return { ...projected, ...change };
+}
+
+function see(object: ProjectedCluster, how: { gone?: boolean; authoritative?: boolean } = {}) {
+  return api.deps.db.transaction((tx) => projectSights(tx, [{ object, ...how }]));
+}
+
+async function typesOf(clusterId: string): Promise<string[]> {
+  const rows = await api.deps.db
+    .select({ type: transitions.type })
+    .from(transitions)
+    .where(eq(transitions.objectId, clusterId))
+    .orderBy(transitions.id);
+  return rows.map(({ type }) => type);
+}
+
+async function statusesOf(clusterId: string) {
+  const rows = await api.deps.db
+    .select()
+    .from(systemEvents)
+    .where(eq(systemEvents.clusterId, clusterId))
+    .orderBy(systemEvents.id);
+  return rows.map(({ payload }) => ("status" in payload ? [payload.previousStatus, payload.status] : []));
+}
+
+describe("what was seen", () => {
+  test("is served, and an older report of it changes nothing", async () => {
+    const first = aSight();
+    const second = { ...first, resourceVersion: first.resourceVersion + 10n, displayName: "Newer" };
+    await see(second);
+    await see(first);
+    expect((await findCluster(api.deps.db, orgId, first.id))?.displayName).toBe("Newer");
+  });
+
+  test("is replaced by an older version when that was read live, as after a restore", async () => {
+    const now = aSight();
+    await see(now);
+    await see({ ...now, resourceVersion: 5n, displayName: "Restored" }, { authoritative: true });
+    expect((await findCluster(api.deps.db, orgId, now.id))?.displayName).toBe("Restored");
+  });
+
+  test("is not brought back by a late report once it is gone", async () => {
+    const object = aSight();
+    await see(object);
+    await see(object, { gone: true });
+    await see({ ...object, resourceVersion: object.resourceVersion + 10n });
+    expect(await findCluster(api.deps.db, orgId, object.id)).toBeUndefined();
+    expect(await typesOf(object.id)).toEqual(["created", "deleted"]);
+    const [record] = await api.deps.db.select().from(clusterRecords).where(eq(clusterRecords.id, object.id));
+    expect(record?.deletedAt).not.toBeNull();
+  });
+
+  test("under a new uid replaces the old one, which then may go without harm", async () => {
+    const old = aSight();
+    await see(old);
+    const restored = { ...old, uid: crypto.randomUUID(), resourceVersion: 3n };
+    await see(restored);
+    await see(old, { gone: true });
+    expect((await findCluster(api.deps.db, orgId, old.id))?.uid).toBe(restored.uid);
+    expect(await typesOf(old.id)).toEqual(["created"]);
+  });
+
+  test("elsewhere under the same id is refused and served to nobody", async () => {
+    const own = aSight();
+    await see(own);
+    const thief = aSight({ id: own.id, orgId: createId(), namespace: "org-other" });
+    expect(await see(thief)).toEqual([own.id]);
+    expect((await findCluster(api.deps.db, orgId, own.id))?.uid).toBe(own.uid);
+    expect(await findCluster(api.deps.db, thief.orgId, own.id)).toBeUndefined();
+  });
+
+  test("tells the live feed of each change of status once", async () => {
+    const object = aSight();
+    await see(object);
+    const running = { ...object, status: "running" as const, resourceVersion: object.resourceVersion + 1n };
+    await see(running);
+    await see({ ...running, resourceVersion: object.resourceVersion + 2n });
+    expect(await statusesOf(object.id)).toEqual([
+      [null, "provisioning"],
+      ["provisioning", "running"],
+    ]);
+  });
+
+  test("is in the ledger once, whoever reports it first", async () => {
+    const object = aSight();
+    const ready = {
+      ...object,
+      resourceVersion: object.resourceVersion + 1n,
+      object: {
+        ...object.object,
+        status: { transitions: [{ sequence: 1, type: "Ready" as const, at: "2026-11-21T09:05:00Z" }] },
+      },
+    };
+    await Promise.all([see(object), see(ready), see(ready)]);
+    expect((await typesOf(object.id)).sort()).toEqual(["created", "ready"]);
+  });
+
+  test("by many writers at once, in any order, waits for nobody for ever", async () => {
+    const [a, b] = [aSight(), aSight()];
+    const both = (objects: ProjectedCluster[], step: bigint) =>
+      api.deps.db.transaction((tx) =>
+        projectSights(
+          tx,
+          objects.map((object) => ({
+            object: { ...object, resourceVersion: object.resourceVersion + step },
+          })),
+        ),
+      );
+    await Promise.all(
+      Array.from({ length: 20 }, (_, step) => both(step % 2 === 0 ? [a, b] : [b, a], BigInt(step))),
+    );
+    expect((await findCluster(api.deps.db, orgId, a.id))?.resourceVersion).toBe(a.resourceVersion + 19n);
+  });
+});
+
+describe("a name", () => {
+  test("is taken by the object that was seen with it, and free when that is gone", async () => {
+    const object = aSight({ displayName: "Wanted" });
+    await see(object);
+    expect(await reserveName(api.deps.db, orgId, "wANTED", createId())).toBe(false);
+    await see(object, { gone: true });
+    expect(await reserveName(api.deps.db, orgId, "wanted", createId())).toBe(true);
+  });
+
+  test("follows a renaming by kubectl", async () => {
+    const object = aSight({ displayName: "Before" });
+    await see(object);
+    await see({ ...object, displayName: "After", resourceVersion: object.resourceVersion + 1n });
+    expect(await reserveName(api.deps.db, orgId, "before", createId())).toBe(true);
+    expect(await reserveName(api.deps.db, orgId, "after", createId())).toBe(false);
+  });
+
+  test("that another object holds does not keep an object of GitOps from being served", async () => {
+    await see(aSight({ displayName: "Same" }));
+    const second = aSight({ displayName: "same" });
+    await see(second);
+    expect((await findCluster(api.deps.db, orgId, second.id))?.displayName).toBe("same");
+  });
+});
+
+describe("the projector", () => {
+  let stop: AbortController | undefined;
+  let stopped: Promise<void> | undefined;
+
+  async function start() {
+    stop = new AbortController();
+    const projector = startProjector(api.deps, stop.signal);
+    stopped = projector.stopped;
+    await expect.poll(() => projector.synced(), { timeout: 20_000 }).toBe(true);
+  }
+  afterEach(async () => {
+    stop?.abort();
+    await stopped;
+  });
+
+  const apply = (id: string) => {
+    const namespace = `org-${orgId}`;
+    const labels = { "cloud.marina.dev/id": id };
+    return Promise.all([
+      api.deps.kube.apply(
+        clusterKind,
+        {
+          metadata: { name: `k-${id.slice(-12)}`, namespace, labels },
+          spec: { version: "1.34.2", plan: "scale" },
+        },
+        { fieldManager: "kubectl" },
+      ),
+      api.deps.kube.apply(
+        nodePoolKind,
+        {
+          metadata: { name: `p-${id.slice(-12)}`, namespace, labels: { "cloud.marina.dev/id": createId() } },
+          spec: {
+            clusterName: `k-${id.slice(-12)}`,
+            vcpus: 1,
+            memoryGB: 1,
+            diskGB: 10,
+            minNodes: 1,
+            maxNodes: 1,
+            desiredNodes: 1,
+          },
+        },
+        { fieldManager: "kubectl" },
+      ),
+    ]);
+  };
+
+  test("serves what kubectl makes, changes and removes", async () => {
+    await start();
+    const id = createId();
+    await apply(id);
+    const read = () => api.request("GET", `${clusters}/${id}`);
+    await expect.poll(async () => (await read()).status, { timeout: 10_000 }).toBe(200);
+    const pools = () => api.request("GET", `${clusters}/${id}/nodepools`);
+    await expect.poll(async () => (await pools()).body.items?.length, { timeout: 10_000 }).toBe(1);
+    const labels = { "cloud.marina.dev/id": id };
+    const place = { name: `k-${id.slice(-12)}`, namespace: `org-${orgId}`, labels };
+    const spec = { version: "1.34.2", plan: "scale", displayName: "Renamed" };
+    await api.deps.kube.apply(clusterKind, { metadata: place, spec }, { fieldManager: "kubectl" });
+    await expect.poll(async () => (await read()).body.name, { timeout: 10_000 }).toBe("Renamed");
+    await api.deps.kube.delete(clusterKind, `org-${orgId}`, `k-${id.slice(-12)}`);
+    await expect.poll(async () => (await read()).status, { timeout: 20_000 }).toBe(404);
+    expect(await typesOf(id)).toContain("deleted");
+  });
+
+  test("that was away learns what came and went meanwhile", async () => {
+    const gone = aSight();
+    await see(gone);
+    const id = createId();
+    await apply(id);
+    await start();
+    expect(await findCluster(api.deps.db, orgId, gone.id)).toBeUndefined();
+    expect((await findCluster(api.deps.db, orgId, id))?.displayName).toBe(`k-${id.slice(-12)}`);
+  });
+
+  test("writes nothing for objects that did not change", async () => {
+    await start();
+    stop?.abort();
+    await stopped;
+    const versions = async () => {
+      const rows = await api.deps.sql`select uid, xmin::text from projected_clusters order by uid`;
+      return rows.map(({ uid, xmin }) => `${uid} ${xmin}`);
+    };
+    const settled = await api.deps.db.select().from(projectedClusters);
+    const before = await versions();
+    await start();
+    const after = await api.deps.db.select().from(projectedClusters);
+    const changed = new Set(
+      after
+        .filter(
+          ({ uid, resourceVersion }) =>
+            settled.find((row) => row.uid === uid)?.resourceVersion !== resourceVersion,
+        )
+        .map(({ uid }) => uid),
+    );
+    const untouched = (list: string[]) => list.filter((line) => !changed.has(line.split(" ")[0] ?? ""));
+    expect(untouched(await versions())).toEqual(untouched(before));
+  });
+});

@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readStack } from "../../e2e/stack/testing.ts";
+import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
+import { createId } from "../http/id.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { findCluster, projectSights } from "../projection/store.ts";
+import { startHarvester } from "./harvester.ts";
+import { appendEvents, findEventRange, listEventsAfter, type NewStatusEvent, purgeEvents } from "./store.ts";
+
+let api: TestApp;
+let orgId: string;
+const opened: Stream[] = [];
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+});
+afterAll(async () => {
+  await Promise.all(opened.map((stream) => stream.close()));
+  await api.close();
+});
+
+let count = 0;
+async function createCluster(): Promise<string> {
+  count += 1;
+  const body = { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale" };
+  const answer = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
+  return answer.body.id;
+}
+
+const pathOf = (clusterId: string) => `/api/v1/organizations/${orgId}/clusters/${clusterId}/system-events`;
+
+function aStatus(clusterId: string, status: string): NewStatusEvent {
+  const payload = { status, previousStatus: null, message: null, at: new Date().toISOString() };
+  return { kind: "status", clusterId, nodePoolId: null, payload };
+}
+
+function append(clusterId: string, ...statuses: string[]) {
+  const events = statuses.map((status) => aStatus(clusterId, status));
+  return api.deps.db.transaction((tx) => appendEvents(tx, events));
+}
+
+interface Stream {
+  headers: Headers;
+  /** The messages so far, comments left out. */
+  messages: { event: string; id: number | undefined; data: Record<string, unknown> }[];
+  ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a stream and reads it as long as it lasts. */
+async function open(clusterId: string, lastEventId?: number): Promise<Stream> {
+  const { tokens } = readStack();
+  const response = await api.app.request(pathOf(clusterId), {
+    headers: {
+      authorization: `Bearer ${tokens.alice}`,
+      ...(lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) }),
+    },
+  });
+  expect(response.status).toBe(200);
+  const reader = response.body?.getReader();
+  if (reader === undefined) throw new Error("no body");
+  const messages: Stream["messages"] = [];
+  const stream = {
+    headers: response.headers,
+    messages,
+    ended: readAll(reader, messages),
+    close: () => reader.cancel(),
+  };
+  opened.push(stream);
+  return stream;
+}
+
+async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, messages: Stream["messages"]) {
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += decoder.decode(value, { stream: true });
+    const parts = text.split("\n\n");
+    text = parts.pop() ?? "";
+    for (const part of parts) {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(part)?.[1];
+      const event = field("event");
+      if (event === undefined) continue;
+      const id = field("id");
+      messages.push({
+        event,
+        id: id === undefined ? undefined : Number(id),
+        data: JSON.parse(field("data") ?? "null"),
+      });
+    }
+  }
+}
+
+describe("the stream", () => {
+  test("is one that no proxy holds up, and tells what happens from now on", async () => {
+    const clusterId = await createCluster();
+    const stream = await open(clusterId);
+    expect(stream.headers.get("content-type")).toBe("text/event-stream");
+    expect(stream.headers.get("x-accel-buffering")).toBe("no");
+    expect(stream.headers.get("etag")).toBeNull();
+    // What was there before is not told; the moment from which on it is, comes with the first read of the table.
+    await expect.poll(() => nudge(clusterId, stream), { timeout: 10_000 }).toBeGreaterThan(0);
+    expect(stream.messages.every(({ data }) => data.status === "nudge")).toBe(true);
+  });
+
+  test("goes on after Last-Event-ID without gap or repeat, in order", async () => {
+    const clusterId = await createCluster();
+    const { newest } = await findEventRange(api.deps.db);
+    const stream = await open(clusterId, newest);
+    const expected = Array.from({ length: 40 }, (_, index) => `s${index}`);
+    await Promise.all(expected.map((status) => append(clusterId, status)));
+    await expect.poll(() => stream.messages.length, { timeout: 10_000 }).toBe(40);
+    expect(new Set(stream.messages.map(({ data }) => data.status))).toEqual(new Set(expected));
+    const ids = stream.messages.map(({ id }) => id ?? 0);
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+    const half = await open(clusterId, ids[19]);
+    await expect.poll(() => half.messages.length, { timeout: 10_000 }).toBe(20);
+    expect(half.messages).toEqual(stream.messages.slice(20));
+  });
+
+  test("says so when it cannot resume", async () => {
+    const clusterId = await createCluster();
+    const { newest } = await findEventRange(api.deps.db);
+    const stream = await open(clusterId, newest + 1_000);
+    await expect.poll(() => stream.messages.map(({ event }) => event), { timeout: 10_000 }).toEqual(["gap"]);
+  });
+
+  test("of another cluster tells nothing of this one", async () => {
+    const [one, other] = [await createCluster(), await createCluster()];
+    const { newest } = await findEventRange(api.deps.db);
+    const stream = await open(one, newest);
+    await append(other, "secret");
+    await append(one, "own");
+    await expect.poll(() => stream.messages.length, { timeout: 10_000 }).toBe(1);
+    expect(stream.messages[0]?.data.status).toBe("own");
+  });
+
+  test("ends with deleted when the cluster is gone", async () => {
+    const clusterId = await createCluster();
+    const { newest } = await findEventRange(api.deps.db);
+    const stream = await open(clusterId, newest);
+    const cluster = await findCluster(api.deps.db, orgId, clusterId);
+    if (cluster === undefined) throw new Error("no cluster");
+    await append(clusterId, "last words");
+    await api.deps.db.transaction((tx) => projectSights(tx, [{ object: cluster, gone: true }]));
+    await stream.ended;
+    expect(stream.messages.map(({ event }) => event)).toEqual(["status", "deleted"]);
+    expect((await api.request("GET", pathOf(clusterId))).status).toBe(404);
+  });
+});
+
+async function nudge(clusterId: string, stream: Stream): Promise<number> {
+  await append(clusterId, "nudge");
+  return stream.messages.length;
+}
+
+describe("the history", () => {
+  test("is paged, oldest first, by positions that look like ids", async () => {
+    const clusterId = await createCluster();
+    await append(clusterId, "one", "two", "three");
+    const headers = { accept: "application/json" };
+    const statuses: string[] = [];
+    let cursor = "";
+    do {
+      const answer = await api.request("GET", `${pathOf(clusterId)}?limit=2${cursor}`, { headers });
+      expect(answer.status).toBe(200);
+      statuses.push(...answer.body.items.map((item: { data: { status: string } }) => item.data.status));
+      cursor = answer.body.next_cursor === null ? "" : `&cursor=${answer.body.next_cursor}`;
+    } while (cursor !== "");
+    expect(statuses).toEqual(["provisioning", "one", "two", "three"]);
+    const bad = await api.request("GET", `${pathOf(clusterId)}?cursor=${createId()}`, { headers });
+    expect(bad.status).toBe(400);
+  });
+
+  test("is nothing for strangers, and for members by their role", async () => {
+    const clusterId = await createCluster();
+    expect((await api.request("GET", pathOf(clusterId), { as: "staff" })).status).toBe(404);
+    await api.addMember(orgId, "bob", "billing");
+    expect((await api.request("GET", pathOf(clusterId), { as: "bob" })).status).toBe(403);
+  });
+
+  test("ends where the retention ends", async () => {
+    const clusterId = await createCluster();
+    await append(clusterId, "old");
+    await api.deps
+      .sql`update system_events set recorded_at = now() - interval '8 days' where cluster_id = ${clusterId}`;
+    expect(await purgeEvents(api.deps.db, 7)).toBeGreaterThan(0);
+    expect(await listEventsAfter(api.deps.db, clusterId, 0, 10)).toEqual([]);
+  });
+});
+
+describe("the harvester", () => {
+  test("takes in each rise of an Event's count once, and nothing that regards somebody else's object", async () => {
+    const clusterId = await createCluster();
+    const cluster = await findCluster(api.deps.db, orgId, clusterId);
+    if (cluster === undefined) throw new Error("no cluster");
+    const stop = new AbortController();
+    const harvester = startHarvester(api.deps, stop.signal);
+    const { name, namespace, uid } = cluster;
+    const now = `${new Date().toISOString().slice(0, -1)}000Z`;
+    const event = (eventName: string, regardingUid: string): Event => ({
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: {
+        name: eventName,
+        namespace,
+        labels: { [LABEL_CLUSTER_ID]: clusterId, [LABEL_SOURCE]: "machine" },
+      },
+      reportingController: "marina-operator",
+      reportingInstance: "test",
+      action: "Test",
+      type: "Normal",
+      reason: "SeenByTest",
+      note: "it happened",
+      eventTime: now,
+      regarding: { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name, namespace, uid: regardingUid },
+    });
+    const { kube } = api.deps;
+    const { newest } = await findEventRange(api.deps.db);
+    await kube.create(eventKind, event("foreign", crypto.randomUUID()), { fieldManager: "test" });
+    await kube.create(eventKind, event("own", uid), { fieldManager: "test" });
+    const counts = async () => {
+      const rows = await listEventsAfter(api.deps.db, clusterId, newest, 100);
+      return rows.flatMap(({ payload }) =>
+        "reason" in payload && payload.reason === "SeenByTest" ? [payload.count] : [],
+      );
+    };
+    await expect.poll(counts, { timeout: 10_000 }).toEqual([1]);
+    const series = { count: 2, lastObservedTime: now };
+    await kube.mergePatch(eventKind, namespace, "own", { series }, { fieldManager: "test" });
+    await expect.poll(counts, { timeout: 10_000 }).toEqual([1, 2]);
+    stop.abort();
+    await harvester.stopped;
+
+    const again = new AbortController();
+    const second = startHarvester(api.deps, again.signal);
+    await kube.create(eventKind, event("later", uid), { fieldManager: "test" });
+    await expect.poll(counts, { timeout: 10_000 }).toEqual([1, 2, 1]);
+    again.abort();
+    await second.stopped;
+  });
+});

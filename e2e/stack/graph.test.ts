@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { visitInOrder, visitInReverse } from "./graph.ts";
+
+const table = [
+  { name: "api", after: ["fill", "keys"] },
+  { name: "fill", after: ["database"] },
+  { name: "keys", after: [] },
+  { name: "database", after: [] },
+];
+
+test("what waits for nothing begins at once, the rest when everything before it is done", async () => {
+  const log: string[] = [];
+  await visitInOrder(table, async ({ name }) => {
+    log.push(`+${name}`);
+    await Promise.resolve();
+    log.push(`-${name}`);
+  });
+  expect(log.slice(0, 2).toSorted()).toEqual(["+database", "+keys"]);
+  expect(log.indexOf("+fill")).toBeGreaterThan(log.indexOf("-database"));
+  expect(log.slice(-2)).toEqual(["+api", "-api"]);
+});
+
+test("the reverse visits a node when everything that comes after it is done", async () => {
+  const log: string[] = [];
+  await visitInReverse(table, async ({ name }) => void log.push(name));
+  expect(log[0]).toBe("api");
+  expect(log.indexOf("fill")).toBeLessThan(log.indexOf("database"));
+});
+
+test("what waits for something that failed is never visited", async () => {
+  const log: string[] = [];
+  const visit = async ({ name }: { name: string }) => {
+    if (name === "database") throw new Error("no disk");
+    log.push(name);
+  };
+  await expect(visitInOrder(table, visit)).rejects.toThrow("no disk");
+  expect(log).toEqual(["keys"]);
+});
+
+test("a table that names an unknown node is refused", async () => {
+  await expect(visitInOrder([{ name: "api", after: ["databse"] }], async () => {})).rejects.toThrow(
+    "api comes after databse, which is not in the table",
+  );
+});

@@ -1,0 +1,161 @@
+import { expect, test } from "vitest";
+import { FINALIZER, LABEL_ID } from "../../shared/crd/names.ts";
+import { aPool, enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID, UPGRADING } from "./testing.ts";
+
+const ready = { status: "True", reason: "Available" };
+
+test("a new pool gets id, organization, finalizer and its cluster as owner, and no step of its own", () => {
+  const plan = aPool().fresh().plan();
+  expect(plan.metadata).toMatchObject({
+    labels: { [LABEL_ID]: POOL_ID, "cloud.marina.dev/org-id": ORG },
+    finalizer: FINALIZER,
+    owner: { kind: "Cluster", name: "demo", uid: "uid-demo", controller: true },
+  });
+  expect([...plan.apply, ...plan.remove]).toEqual([]);
+  expect(plan.status).toMatchObject({ observedGeneration: 1, phase: "Provisioning" });
+});
+
+test.each([
+  { what: "waiting for its cluster", pool: aPool().withoutCluster() },
+  { what: "waiting for nodes", pool: aPool() },
+  { what: "ready", pool: aPool().withNodes(2) },
+  { what: "scaling", pool: aPool().withNodes(2).asking({ desiredNodes: 4 }) },
+  { what: "ready for hours", pool: aPool().withNodes(2).reconciled().after(7200) },
+])("a pool that is $what and was reconciled needs nothing more", ({ pool }) => {
+  const plan = pool.reconciled().plan();
+  expect(plan).toMatchObject({ metadata: undefined, status: undefined, events: [] });
+});
+
+test.each([
+  { what: "there is no cluster", pool: aPool().withoutCluster(), reason: "WaitingForCluster" },
+  {
+    what: "the control plane is not up",
+    pool: aPool().with({ engine: undefined }),
+    reason: "WaitingForControlPlane",
+  },
+  {
+    what: "the cluster is being upgraded",
+    pool: aPool().withCluster({ ...UPGRADING, controlPlaneInitialized: true }),
+    reason: "UpgradeInProgress",
+  },
+  {
+    what: "nodes are missing",
+    pool: aPool().withEngine({ desired: 2, nodes: 2, ready: 1 }),
+    reason: "WaitingForNodes",
+  },
+])("a pool is not ready while $what", ({ pool, reason }) => {
+  expect(pool.condition("Ready")).toMatchObject({ status: "False", reason });
+  expect(pool.plan().status?.phase).toBe("Provisioning");
+});
+
+test("a pool with all its nodes is ready, from then on", () => {
+  const pool = aPool().withNodes(2).reconciled();
+  expect(pool.status()).toMatchObject({
+    phase: "Ready",
+    nodes: 2,
+    readyNodes: 2,
+    version: "1.34.2",
+    transitions: [{ sequence: 1, type: "Ready" }],
+  });
+  const scaling = pool.asking({ desiredNodes: 5 });
+  expect(scaling.condition("Ready")).toMatchObject(ready);
+  expect(scaling.plan().status?.firstReadyAt).toBe(pool.status()?.firstReadyAt);
+});
+
+test("a pool of no nodes is ready when the engine has made it", () => {
+  const pool = aPool({ desiredNodes: 0 }).withNodes(0);
+  expect(pool.plan().status?.phase).toBe("Ready");
+});
+
+test.each([
+  { what: "more nodes are wanted", pool: aPool().withNodes(2).asking({ desiredNodes: 4 }) },
+  { what: "fewer nodes are wanted", pool: aPool().withNodes(2).asking({ desiredNodes: 1 }) },
+  { what: "nodes exist that are not ready", pool: aPool().withEngine({ desired: 2, nodes: 2, ready: 1 }) },
+])("it scales while $what", ({ pool }) => {
+  expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "Scaling" });
+});
+
+test("counters that vanish for a moment keep their last value", () => {
+  const pool = aPool().withNodes(2).reconciled();
+  const { engine } = pool.observed;
+  const blank = engine && { ...engine, nodes: undefined, readyNodes: undefined, upToDateNodes: undefined };
+  expect(pool.with({ engine: blank }).plan().status).toBeUndefined();
+});
+
+test("a rollout is told as such, and is no scaling", () => {
+  const pool = aPool()
+    .withNodes(2)
+    .reconciled()
+    .withEngine({ desired: 2, nodes: 3, ready: 3, rollingOut: true });
+  expect(pool.condition("Scaling")).toMatchObject({ status: "False" });
+  expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "RollingOut" });
+  expect(pool.plan().status?.phase).toBe("Scaling");
+});
+
+test("a change of size during an upgrade waits for the pool's turn", () => {
+  const pool = aPool().withNodes(2).reconciled().withCluster(UPGRADING).asking({ desiredNodes: 4 });
+  expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "UpgradeInProgress" });
+  expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "UpgradeInProgress" });
+});
+
+test("the size of an autoscaled pool is the autoscaler's", () => {
+  const pool = aPool({ minVCPUs: 2, maxVCPUs: 12, desiredNodes: 1 }).withNodes(3);
+  expect(pool.plan().status).toMatchObject({ phase: "Ready", nodes: 3 });
+  expect(pool.condition("Autoscaling")).toMatchObject({ status: "False", reason: "NotConfigured" });
+});
+
+test.each([
+  { seconds: 299, status: "True" },
+  { seconds: 301, status: "False" },
+])("a node that is sick for $seconds s leaves Ready $status", ({ seconds, status }) => {
+  const pool = aPool().withNodes(2).reconciled().withSickNode().after(seconds);
+  const condition = pool
+    .reconciled()
+    .status()
+    ?.conditions?.find((it) => it.type === "Ready");
+  expect(condition?.status).toBe(status);
+});
+
+test("the machines are listed, the sick ones too", () => {
+  const pool = aPool()
+    .withNodes(2)
+    .with({ machines: [makeMachine("a")] });
+  expect(pool.plan().status?.machines).toEqual([
+    {
+      name: "a",
+      uid: "uid-a",
+      node: "node-a",
+      phase: "Running",
+      ready: false,
+      version: "1.34.2",
+      createdAt: "2026-01-01T00:00:00.000Z",
+    },
+  ]);
+});
+
+test("an object out of place is told what to do, and gets no id", () => {
+  const plan = aPool()
+    .fresh()
+    .with({ organization: { kind: "unknown" } })
+    .plan();
+  expect(plan.metadata).toBeUndefined();
+  expect(plan.status).toMatchObject({
+    phase: "Failed",
+    transitions: [{ type: "Failed", reason: "UnknownOrganization" }],
+  });
+  expect(plan.status?.message).toContain(NAMESPACE);
+});
+
+test.each([
+  { what: "it has a MachineDeployment", change: { engine: enginePoolWith({ desired: 0 }) } },
+  { what: "it has machines", change: { machines: [makeMachine("a")] } },
+  { what: "the engine's topology still names it", change: { leftTopology: false } },
+])("a deleted pool is held while $what", ({ change }) => {
+  const plan = aPool().deleting().with(change).plan();
+  expect(plan.releaseFinalizer).toBe(false);
+  expect(plan.status?.phase).toBe("Deleting");
+});
+
+test("a deleted pool of which nothing is left is let go", () => {
+  expect(aPool().deleting().plan()).toMatchObject({ releaseFinalizer: true, status: undefined });
+});

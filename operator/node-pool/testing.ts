@@ -1,0 +1,131 @@
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { NodePoolSpec, NodePoolStatus } from "../../shared/crd/node-pool.ts";
+import type { Plan } from "../runtime/plan.ts";
+import { enginePoolWith, makeCondition, makeMachine, makePool, ORG, POOL_ID, START } from "../testing.ts";
+import type { ObservedOwner, ObservedPool } from "./observe.ts";
+import { reconcilePool } from "./reconcile.ts";
+
+export { enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID } from "../testing.ts";
+
+const OWNER = {
+  apiVersion: "cloud.marina.dev/v1",
+  kind: "Cluster",
+  name: "demo",
+  uid: "uid-demo",
+  controller: true,
+};
+
+export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneInitialized: true };
+
+/** A pool of a cluster whose control plane is not up, which the operator has taken in. Each verb returns another one. */
+export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
+  const cluster: ObservedOwner = {
+    reference: OWNER,
+    id: "cluster-id",
+    deleting: false,
+    controlPlaneInitialized: false,
+    version: "1.34.2",
+    upgrading: false,
+  };
+  const observed: ObservedPool = {
+    pool: makePool("web", spec, { ownerReferences: [OWNER] }),
+    organization: { kind: "known", id: ORG },
+    olderTwin: undefined,
+    candidateId: POOL_ID,
+    cluster,
+    engine: undefined,
+    machines: [],
+    leftTopology: true,
+    nodeDegradedAfterSeconds: 300,
+  };
+  return new PoolFixture(observed, START);
+}
+
+export class PoolFixture {
+  readonly observed: ObservedPool;
+  readonly now: Date;
+
+  constructor(observed: ObservedPool, now: Date) {
+    this.observed = observed;
+    this.now = now;
+  }
+
+  with(change: Partial<ObservedPool>): PoolFixture {
+    return new PoolFixture({ ...this.observed, ...change }, this.now);
+  }
+
+  /** As its owner made it: the operator has not seen it yet. */
+  fresh(): PoolFixture {
+    const { labels: _, finalizers: __, ownerReferences: ___, ...metadata } = this.observed.pool.metadata;
+    return this.with({ pool: { ...this.observed.pool, metadata } });
+  }
+
+  asking(spec: Partial<NodePoolSpec>): PoolFixture {
+    const { pool } = this.observed;
+    return this.with({ pool: { ...pool, spec: { ...pool.spec, ...spec } } });
+  }
+
+  withoutCluster(): PoolFixture {
+    return this.with({ cluster: undefined });
+  }
+
+  withCluster(change: Partial<ObservedOwner>): PoolFixture {
+    const { cluster } = this.observed;
+    return this.with({ cluster: cluster && { ...cluster, ...change } });
+  }
+
+  withEngine(counts: Parameters<typeof enginePoolWith>[0]): PoolFixture {
+    return this.withCluster({ controlPlaneInitialized: true }).with({
+      engine: enginePoolWith(counts),
+      leftTopology: false,
+    });
+  }
+
+  withNodes(nodes: number): PoolFixture {
+    return this.withEngine({ desired: nodes });
+  }
+
+  withSickNode(): PoolFixture {
+    const lastTransitionTime = this.now.toISOString();
+    const health = { reason: "NodeNotHealthy", lastTransitionTime };
+    const machine = makeMachine("sick", { conditions: [makeCondition("NodeHealthy", "False", health)] });
+    return this.with({ machines: [machine] });
+  }
+
+  deleting(): PoolFixture {
+    const { pool } = this.observed;
+    const metadata = { ...pool.metadata, deletionTimestamp: this.now.toISOString() };
+    return this.with({ pool: { ...pool, metadata } });
+  }
+
+  after(seconds: number): PoolFixture {
+    return new PoolFixture(this.observed, new Date(this.now.getTime() + seconds * 1000));
+  }
+
+  plan(): Plan<NodePoolStatus> {
+    return reconcilePool(this.observed, this.now);
+  }
+
+  condition(type: string) {
+    return this.plan().status?.conditions?.find((it) => it.type === type);
+  }
+
+  /** The plan was carried out, and the caches show it. */
+  reconciled(): PoolFixture {
+    const plan = this.plan();
+    const { pool } = this.observed;
+    const { labels, finalizer, owner } = plan.metadata ?? {};
+    const metadata = {
+      ...pool.metadata,
+      labels: { [LABEL_ID]: POOL_ID, ...pool.metadata.labels, ...labels },
+      finalizers: [...(pool.metadata.finalizers ?? []), ...(finalizer === undefined ? [] : [finalizer])],
+      ownerReferences: [...(pool.metadata.ownerReferences ?? []), ...(owner === undefined ? [] : [owner])],
+    };
+    const status = plan.status ?? pool.status;
+    return this.with({ pool: { ...pool, metadata, ...(status && { status }) } });
+  }
+
+  status(): NodePoolStatus | undefined {
+    return this.observed.pool.status;
+  }
+}
