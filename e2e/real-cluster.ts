@@ -47,12 +47,13 @@ export async function createRealCluster(
   const { body: organization } = await alice.request("POST", "/organizations", { name });
   const nodes = options.nodes ?? 2;
   const pool = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: nodes, ...options.pool };
-  const { body: cluster } = await alice.request("POST", `/organizations/${organization.id}/clusters`, {
+  const { status, body: cluster } = await alice.request("POST", `/organizations/${organization.id}/clusters`, {
     name,
     k8s_version: options.version ?? "1.35",
     node_pools: [pool],
     ...options.body,
   });
+  if (status !== 202) throw new Error(`the cluster was refused: ${JSON.stringify(cluster)}`);
   const path = `/organizations/${organization.id}/clusters/${cluster.id}`;
   await waitForRunning(alice, path, nodes);
   const namespace = `org-${organization.id}`;

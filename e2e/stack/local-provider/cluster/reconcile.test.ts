@@ -93,10 +93,10 @@ test.each([
   expect(plan.status).toMatchObject({ initialization: { provisioned }, conditions: [{ type: "Ready", status: ready }] });
 });
 
-test("a front that is as wanted is left alone", () => {
+test("a front that is as wanted is left alone, and looked at again after 10 s", () => {
   const observed = observe();
   const { effects, plan } = reconcileCluster({ ...observed, front: opened(observed) });
-  expect([effects, plan.requeueAfterMs]).toEqual([[], undefined]);
+  expect([effects, plan.requeueAfterMs]).toEqual([[], 10_000]);
 });
 
 test("a taken port is tried again after 5 s", () => {

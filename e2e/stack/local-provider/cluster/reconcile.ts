@@ -30,6 +30,8 @@ export type ClusterEffect = { do: "open"; spec: FrontSpec } | { do: "close" };
 const HOST = "127.0.0.1";
 const RETRY_PORT_MS = 5000;
 const SOON_MS = 50;
+/** Between two looks while all is well: the front may have been restarted and not got its port back. */
+const STEADY_MS = 10_000;
 
 type Status = NonNullable<LocalCluster["status"]>;
 
@@ -53,7 +55,7 @@ export function reconcileCluster(observed: ObservedCluster): Decision<Status, Cl
   const provisioned = (object.status?.initialization?.provisioned ?? false) || answers;
   const conditions = describeFrontCondition(isCurrent ? front : undefined);
   const status = nextStatus<Status>(object, { initialization: { provisioned } }, [conditions], observed.now);
-  const requeueAfterMs = effects.length === 0 ? undefined : isCurrent ? RETRY_PORT_MS : SOON_MS;
+  const requeueAfterMs = effects.length === 0 ? STEADY_MS : isCurrent ? RETRY_PORT_MS : SOON_MS;
   return decide({ metadata, status, requeueAfterMs }, effects);
 }
 

@@ -1,7 +1,7 @@
 import { type Context, findByTenant, findTenant } from "../context.ts";
 import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalCluster } from "../kinds.ts";
-import { idOf, type Tenant } from "../tenant.ts";
+import { filesOf, idOf, removeTenantFiles, type Tenant } from "../tenant.ts";
 import type { ClusterEffect, ObservedCluster } from "./reconcile.ts";
 
 /** The world as far as a LocalCluster depends on it; undefined while Cluster API has not labelled it. */
@@ -25,6 +25,12 @@ export async function observeCluster(context: Context, object: LocalCluster): Pr
 }
 
 export async function applyClusterEffect(context: Context, tenant: Tenant, effect: ClusterEffect): Promise<void> {
-  if (effect.do === "open") await context.fronts.put(idOf(tenant), effect.spec);
-  else await context.fronts.remove(idOf(tenant));
+  if (effect.do === "open") {
+    await context.fronts.put(idOf(tenant), effect.spec);
+    return;
+  }
+  await context.fronts.remove(idOf(tenant));
+  // The control plane has gone before; a last look at this cluster has kept a port for it again.
+  context.ports.forget(tenant);
+  removeTenantFiles(filesOf(context.settings.runDir, tenant));
 }
