@@ -1,7 +1,6 @@
 import { clusterJobs } from "./clusters/jobs.ts";
 import type { Deps } from "./deps.ts";
 import { purgeIdempotencyKeys } from "./http/idempotency.ts";
-import type { Readiness } from "./http/readiness.ts";
 import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
 import { namespaceJobs } from "./organizations/store.ts";
 import { startProjector } from "./projection/projector.ts";
@@ -10,7 +9,7 @@ import { startHarvester, systemEventJobs } from "./system-events/harvester.ts";
 const HOUR_MS = 3_600_000;
 
 /** Starts the loops that this process has by its roles. Resolves when all have ended after `signal`. */
-export async function startBackground(deps: Deps, _readiness: Readiness, signal: AbortSignal): Promise<void> {
+export async function startBackground(deps: Deps, signal: AbortSignal): Promise<void> {
   const { sql, log } = deps;
   const loops: Promise<void>[] = [];
   if (deps.config.roles.includes("projector")) {

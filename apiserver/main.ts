@@ -50,15 +50,13 @@ async function run(config: Config): Promise<void> {
   const readiness = createReadiness();
   readiness.add({ name: "draining", check: () => !stopping.aborted });
   readiness.add({ name: "database", check: () => probeDatabase(deps.sql) });
-  readiness.add({ name: "identity provider", check: authenticator.isReady });
+  readiness.add({ name: "identity provider", check: () => authenticator.isReady() });
 
+  const keysLoaded = authenticator.loadKeys(stopping);
   const app = createApp(deps, { authenticator, readiness });
   const server = await listen(app.fetch, { address: config.listenAddress, port: config.port });
   log.info({ address: server.address }, "listening");
-  const background = Promise.all([
-    authenticator.loadKeys(stopping),
-    startBackground(deps, readiness, draining.signal),
-  ]);
+  const background = Promise.all([keysLoaded, startBackground(deps, draining.signal)]);
 
   await untilAborted(stopping);
   await sleep(LEAVE_BALANCER_MS);

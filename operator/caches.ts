@@ -53,6 +53,7 @@ import {
   INDEX_CLUSTER_AND_POOL,
   INDEX_ID,
   INDEX_INFRASTRUCTURE,
+  INDEX_LOCK_OWNER,
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
@@ -79,7 +80,7 @@ interface Cached {
 }
 
 /** What the operator reads instead of the API server. */
-export type Caches = { readonly [Name in keyof Cached]: Store<Cached[Name]> } & {
+export type Caches = Stores & {
   /** The versions on offer; the last valid ones while the ConfigMap is broken. */
   readCatalogue(): VersionCatalogue;
 };
@@ -105,81 +106,31 @@ export interface CacheOptions {
   metrics: ReflectorMetrics;
 }
 
-/** Declares every cache of the operator. Nothing is read before `start`. */
+/** Makes every cache of the operator. Nothing is read before `start`. */
 export function createCaches(options: CacheOptions): CacheSet {
+  const { client, log, metrics } = options;
   const reflectors: Reflector[] = [];
   const listeners = new Map<string, Listener<never>[]>();
 
-  function cache<T extends KubeObject>(
+  function declare<T extends KubeObject>(
     name: keyof Cached,
     kind: Kind<T>,
     indexers: Record<string, Indexer<T>> = {},
-    scope: {
-      namespace?: string;
-      labelSelector?: string;
-      fieldSelector?: string;
-      transform?: (object: T) => T;
-    } = {},
+    scope: Scope<T> = {},
   ): Store<T> {
     const store = createStore<T>(indexers);
-    const tell = (change: Change<T>) => {
+    const onChange = (change: Change<T>) => {
       for (const listener of (listeners.get(name) ?? []) as Listener<T>[]) listener(change);
     };
-    const { client, log, metrics } = options;
-    reflectors.push(createReflector<T>({ client, kind, store, ...scope, onChange: tell, log, metrics }));
+    reflectors.push(createReflector<T>({ client, kind, store, ...scope, onChange, log, metrics }));
     return store;
   }
 
-  const platform = { namespace: options.platformNamespace };
-  const byCluster = { labelSelector: LABEL_ENGINE_CLUSTER };
-  const ours = { labelSelector: LABEL_CLUSTER_ID };
-  const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
-  const stores = {
-    clusters: cache("clusters", clusterKind, { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace }),
-    nodePools: cache("nodePools", nodePoolKind, {
-      [INDEX_ID]: indexById,
-      [INDEX_NAMESPACE]: indexByNamespace,
-      [INDEX_CLUSTER]: (pool) => [`${pool.metadata.namespace}/${pool.spec.clusterName}`],
-    }),
-    namespaces: cache("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
-    engineClusters: cache("engineClusters", engineClusterKind),
-    machineDeployments: cache("machineDeployments", machineDeploymentKind, byPool),
-    machines: cache("machines", machineKind, { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure }),
-    clusterClasses: cache("clusterClasses", clusterClassKind),
-    authorities: cache("authorities", secretKind, {}, { ...byCluster, transform: trimAuthority }),
-    credentials: cache(
-      "credentials",
-      secretKind,
-      {},
-      { labelSelector: LABEL_CREDENTIAL, transform: trimCredential },
-    ),
-    roles: cache("roles", roleKind, {}, ours),
-    roleBindings: cache("roleBindings", roleBindingKind, {}, ours),
-    catalogues: cache(
-      "catalogues",
-      configMapKind,
-      {},
-      {
-        ...platform,
-        fieldSelector: `metadata.name=${VERSION_CATALOGUE_CONFIG_MAP}`,
-      },
-    ),
-    subnetLocks: cache("subnetLocks", configMapKind, {}, { ...platform, labelSelector: LOCK_SELECTOR }),
-    events: cache("events", eventKind, {}, { transform: trimEvent }),
-  };
-  // Of ConfigMaps the operator writes only locks, of Secrets only credentials.
-  const written = new Map<Kind<unknown>, Seeable>([
-    [clusterKind, stores.clusters],
-    [nodePoolKind, stores.nodePools],
-    [engineClusterKind, stores.engineClusters],
-    [configMapKind, stores.subnetLocks],
-    [secretKind, stores.credentials],
-    [roleKind, stores.roles],
-    [roleBindingKind, stores.roleBindings],
-  ]);
+  const stores = declareStores(declare, options.platformNamespace);
+  const written = listWritten(stores);
   return {
+    caches: { ...stores, readCatalogue: createCatalogueReader(stores.catalogues, log) },
     cacheOfWrites: (kind) => written.get(kind),
-    caches: { ...stores, readCatalogue: createCatalogueReader(stores.catalogues, options.log) },
     listen(name, listener) {
       listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
     },
@@ -191,8 +142,77 @@ export function createCaches(options: CacheOptions): CacheSet {
   };
 }
 
+type Stores = { readonly [Name in keyof Cached]: Store<Cached[Name]> };
+
+interface Scope<T> {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  transform?: (object: T) => T;
+}
+
+type Declare = <T extends KubeObject>(
+  name: keyof Cached,
+  kind: Kind<T>,
+  indexers?: Record<string, Indexer<T>>,
+  scope?: Scope<T>,
+) => Store<T>;
+
+/** The table of contents: what is kept, how it is found, and what of it. */
+function declareStores(declare: Declare, platformNamespace: string): Stores {
+  const ours = { labelSelector: LABEL_CLUSTER_ID };
+  const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
+  const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
+  const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
+  const authorities = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimAuthority };
+  const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
+  const catalogue = {
+    namespace: platformNamespace,
+    fieldSelector: `metadata.name=${VERSION_CATALOGUE_CONFIG_MAP}`,
+  };
+  const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
+  return {
+    clusters: declare("clusters", clusterKind, byIdentity),
+    nodePools: declare("nodePools", nodePoolKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
+    namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
+    engineClusters: declare("engineClusters", engineClusterKind),
+    machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool),
+    machines: declare("machines", machineKind, { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure }),
+    clusterClasses: declare("clusterClasses", clusterClassKind),
+    authorities: declare("authorities", secretKind, {}, authorities),
+    credentials: declare("credentials", secretKind, {}, credentials),
+    roles: declare("roles", roleKind, {}, ours),
+    roleBindings: declare("roleBindings", roleBindingKind, {}, ours),
+    catalogues: declare("catalogues", configMapKind, {}, catalogue),
+    subnetLocks: declare("subnetLocks", configMapKind, byLockOwner, locks),
+    events: declare("events", eventKind, {}, { transform: trimEvent }),
+  };
+}
+
+/** Where a write will show. Of ConfigMaps the operator writes only locks, of Secrets only credentials. */
+function listWritten(stores: Stores): Map<Kind<unknown>, Seeable> {
+  return new Map<Kind<unknown>, Seeable>([
+    [clusterKind, stores.clusters],
+    [nodePoolKind, stores.nodePools],
+    [engineClusterKind, stores.engineClusters],
+    [configMapKind, stores.subnetLocks],
+    [secretKind, stores.credentials],
+    [roleKind, stores.roles],
+    [roleBindingKind, stores.roleBindings],
+  ]);
+}
+
+function indexByCluster(pool: NodePool): string[] {
+  return [`${pool.metadata.namespace}/${pool.spec.clusterName}`];
+}
+
 function indexByNamespace(object: KubeObject): string[] {
   return [object.metadata.namespace ?? ""];
+}
+
+function indexByLockOwner(lock: ConfigMap): string[] {
+  const owner = lock.metadata.labels?.[LABEL_CLUSTER_ID];
+  return owner === undefined ? [] : [owner];
 }
 
 function indexByPool(object: KubeObject): string[] {

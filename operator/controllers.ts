@@ -16,8 +16,8 @@ import { watchNodePools } from "./node-pool/watch.ts";
 import {
   type Controller,
   type ControllerMetrics,
-  type ControllerOptions,
   createController,
+  type ReconcileResult,
 } from "./runtime/controller.ts";
 import type { Recorder } from "./runtime/recorder.ts";
 import { sweepLock } from "./subnets/sweep.ts";
@@ -41,91 +41,105 @@ export interface Controllers {
   healthy(): boolean;
 }
 
+type OnWritten = (kind: Kind<unknown>, resourceVersion: string) => void;
+type Reconcile = (key: string, signal: AbortSignal, onWritten: OnWritten) => Promise<ReconcileResult>;
+
 /** The table of contents: every controller, what it runs, and what wakes it. */
 export function createControllers(deps: ControllersDeps): Controllers {
-  const { config, client, set, recorder, log } = deps;
+  const { config, client, set, recorder, reportingController } = deps;
   const { caches } = set;
   const { settings } = config;
   const now = () => new Date();
-  const make = (name: string, options: Pick<ControllerOptions, "reconcile" | "resyncKeys">) =>
-    createController({
-      name,
-      ...options,
-      workers: config.workersPerKind,
-      isLeader: () => deps.isLeader(),
-      log,
-      metrics: deps.metrics,
-    });
-
-  const planContext = (controller: () => Controller) => (key: string, signal: AbortSignal) => ({
-    client,
-    recorder,
-    finalizer: FINALIZER,
-    fieldManager: MANAGER_OPERATOR,
-    statusFieldManager: MANAGER_OPERATOR_STATUS,
-    onWritten: (kind: Kind<unknown>, version: string) => expectWrite(set, controller(), key, kind, version),
-    signal,
-  });
-
   const prober = createProber({
     probe: probeEndpoint,
     onChange: (key) => clusters.add(key),
     random: Math.random,
   });
-  const clusters: Controller = make("cluster", {
-    reconcile: (key, signal) =>
-      runCluster({ caches, settings, prober, now, planContext: planContext(() => clusters) }, key, signal),
-    resyncKeys: () => caches.clusters.keys(),
-  });
-  const nodePools: Controller = make("node-pool", {
-    reconcile: (key, signal) =>
-      runPool({ caches, settings, now, planContext: planContext(() => nodePools) }, key, signal),
-    resyncKeys: () => caches.nodePools.keys(),
-  });
+  const clusterDeps = { caches, settings, prober, now };
+  const poolDeps = { caches, settings, now };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
-  const access: Controller = make("access", {
-    reconcile: (key, signal) => {
-      const onWritten = (kind: Kind<unknown>, version: string) =>
-        expectWrite(set, access, key, kind, version);
-      return runAccess({ client, caches, apiserver, now, onWritten }, key, signal);
-    },
-    resyncKeys: () => caches.clusters.keys(),
-  });
-  const events = make("event", {
-    reconcile: (key) => runEvent({ caches, recorder, reportingController: deps.reportingController }, key),
-  });
-  const subnets = make("subnet", {
-    reconcile: (key, signal) => sweepLock({ client, caches, now }, key, signal),
-    resyncKeys: () => caches.subnetLocks.keys(),
-  });
+  const plan = (signal: AbortSignal, onWritten: OnWritten) => makePlanContext(deps, signal, onWritten);
+
+  const clusters: Controller = makeController(
+    deps,
+    "cluster",
+    (key, signal, onWritten) => runCluster(clusterDeps, key, plan(signal, onWritten)),
+    () => caches.clusters.keys(),
+  );
+  const nodePools = makeController(
+    deps,
+    "node-pool",
+    (key, signal, onWritten) => runPool(poolDeps, key, plan(signal, onWritten)),
+    () => caches.nodePools.keys(),
+  );
+  const access = makeController(
+    deps,
+    "access",
+    (key, signal, onWritten) => runAccess({ client, caches, apiserver, now, onWritten }, key, signal),
+    () => caches.clusters.keys(),
+  );
+  const events = makeController(deps, "event", (key) =>
+    runEvent({ caches, recorder, reportingController }, key),
+  );
+  const subnets = makeController(
+    deps,
+    "subnet",
+    (key, signal) => sweepLock({ client, caches, now }, key, signal),
+    () => caches.subnetLocks.keys(),
+  );
 
   watchClusters(set, clusters);
   watchNodePools(set, nodePools);
   watchAccess(set, access);
   watchEvents(set, events);
+  return bundle([clusters, nodePools, access, events, subnets], () => prober.stop());
+}
 
-  const all = [clusters, nodePools, access, events, subnets];
+/** After a write the key rests until the cache shows it; what is not cached need not be waited for. */
+function makeController(
+  deps: ControllersDeps,
+  name: string,
+  reconcile: Reconcile,
+  resyncKeys?: () => Iterable<string>,
+): Controller {
+  const controller: Controller = createController({
+    name,
+    reconcile: (key, signal) =>
+      reconcile(key, signal, (kind, resourceVersion) => {
+        const cache = deps.set.cacheOfWrites(kind);
+        if (cache !== undefined) controller.expect(key, cache, resourceVersion);
+      }),
+    resyncKeys,
+    workers: deps.config.workersPerKind,
+    isLeader: () => deps.isLeader(),
+    log: deps.log,
+    metrics: deps.metrics,
+  });
+  return controller;
+}
+
+function makePlanContext({ client, recorder }: ControllersDeps, signal: AbortSignal, onWritten: OnWritten) {
   return {
-    start: () => {
+    client,
+    recorder,
+    finalizer: FINALIZER,
+    fieldManager: MANAGER_OPERATOR,
+    statusFieldManager: MANAGER_OPERATOR_STATUS,
+    onWritten,
+    signal,
+  };
+}
+
+function bundle(all: Controller[], stopProbing: () => void): Controllers {
+  return {
+    start() {
       for (const controller of all) controller.start();
     },
     async drain(deadlineMs) {
-      prober.stop();
+      stopProbing();
       const finished = await Promise.all(all.map((controller) => controller.drain(deadlineMs)));
       return finished.every(Boolean);
     },
     healthy: () => all.every((controller) => controller.healthy()),
   };
-}
-
-/** After a write the key rests until the cache shows it; what is not cached need not be waited for. */
-function expectWrite(
-  set: CacheSet,
-  controller: Controller,
-  key: string,
-  kind: Kind<unknown>,
-  resourceVersion: string,
-): void {
-  const cache = set.cacheOfWrites(kind);
-  if (cache !== undefined) controller.expect(key, cache, resourceVersion);
 }

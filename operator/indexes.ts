@@ -8,3 +8,5 @@ export const INDEX_CLUSTER = "cluster";
 export const INDEX_CLUSTER_AND_POOL = "clusterAndPool";
 /** Machines by "namespace/kind/name" of their infrastructure object. */
 export const INDEX_INFRASTRUCTURE = "infrastructure";
+/** Subnet locks by the public id of their cluster. */
+export const INDEX_LOCK_OWNER = "lockOwner";

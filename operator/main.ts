@@ -9,7 +9,7 @@ import { createCaches } from "./caches.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
 import { observeFleet } from "./fleet-metrics.ts";
-import { createLeaderElection } from "./runtime/lease.ts";
+import { createLeaderElection, type LeaderElection, type LeaderElectionOptions } from "./runtime/lease.ts";
 import { createRuntimeMetrics } from "./runtime/metrics.ts";
 import { createRecorder } from "./runtime/recorder.ts";
 import { startHealthServer } from "./runtime/server.ts";
@@ -24,12 +24,47 @@ const FLUSH_DEADLINE_MS = 3_000;
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: "operator", level: config.logLevel });
   const stopping = stopOnSignals(log);
+  const operator = assemble(config, log);
+  const { set, election, controllers, recorder } = operator;
+  const caching = new AbortController();
+  let synced = false;
+  const server = await startHealthServer({
+    address: config.listenAddress,
+    port: config.metricsPort,
+    registry: operator.registry,
+    healthz: { caches: () => set.healthy(), controllers: () => controllers.healthy() },
+    readyz: { synced: () => synced, draining: () => !stopping.aborted },
+    log,
+  });
+  set.start(caching.signal);
+  election.start();
+  await Promise.race([set.synced, untilAborted(stopping)]);
+  if (!stopping.aborted) {
+    synced = true;
+    controllers.start();
+    log.info({ port: server.port, identity: operator.identity }, "ready");
+    await untilAborted(stopping);
+  }
+
+  const finished = await controllers.drain(DRAIN_DEADLINE_MS);
+  if (!finished) log.warn("runs were cut off at the deadline");
+  await recorder.flush(FLUSH_DEADLINE_MS);
+  await election.release();
+  caching.abort();
+  await server.close();
+  await operator.transport.close();
+  log.info("stopped");
+}
+
+/** Makes all parts and ties them together; nothing runs yet. */
+function assemble(config: Config, log: Logger) {
   const identity = `${hostname()}_${randomBytes(4).toString("hex")}`;
   const registry = createRegistry();
   const kubeMetrics = createKubeMetrics(registry, METRICS_PREFIX);
   const metrics = createRuntimeMetrics(registry, METRICS_PREFIX);
+  const connection = loadConnection(config.kubeconfigPath);
   const transport = createTransport({
-    connection: loadConnection(config.kubeconfigPath),
+    connection,
     userAgent: "marina-operator",
     onRequest: kubeMetrics.onRequest,
   });
@@ -45,20 +80,7 @@ async function run(config: Config): Promise<void> {
     log,
     onEvent: metrics.onEvent,
   });
-  const election = createLeaderElection({
-    client,
-    namespace: platformNamespace,
-    name: LEASE,
-    identity,
-    fieldManager: MANAGER_OPERATOR,
-    onStarted: () => undefined,
-    onLost: () => {
-      log.fatal("leadership is lost, ending");
-      process.exit(1);
-    },
-    onLeader: metrics.onLeader,
-    log,
-  });
+  const election = elect({ client, namespace: platformNamespace, identity, onLeader: metrics.onLeader, log });
   const controllers = createControllers({
     config,
     client,
@@ -69,35 +91,23 @@ async function run(config: Config): Promise<void> {
     metrics: metrics.controller,
     log,
   });
+  return { identity, registry, transport, set, recorder, election, controllers };
+}
 
-  const caching = new AbortController();
-  let synced = false;
-  const server = await startHealthServer({
-    address: config.listenAddress,
-    port: config.metricsPort,
-    registry,
-    healthz: { caches: () => set.healthy(), controllers: () => controllers.healthy() },
-    readyz: { synced: () => synced, draining: () => !stopping.aborted },
-    log,
+type ElectionParts = Pick<LeaderElectionOptions, "client" | "namespace" | "identity" | "onLeader" | "log">;
+
+/** One operator works at a time; the others keep their caches warm. Who loses the lead ends and starts anew. */
+function elect(parts: ElectionParts): LeaderElection {
+  return createLeaderElection({
+    ...parts,
+    name: LEASE,
+    fieldManager: MANAGER_OPERATOR,
+    onStarted: () => undefined,
+    onLost: () => {
+      parts.log.fatal("leadership is lost, ending");
+      process.exit(1);
+    },
   });
-  set.start(caching.signal);
-  election.start();
-  await Promise.race([set.synced, untilAborted(stopping)]);
-  if (!stopping.aborted) {
-    synced = true;
-    controllers.start();
-    log.info({ port: server.port, identity }, "ready");
-    await untilAborted(stopping);
-  }
-
-  const finished = await controllers.drain(DRAIN_DEADLINE_MS);
-  if (!finished) log.warn("runs were cut off at the deadline");
-  await recorder.flush(FLUSH_DEADLINE_MS);
-  await election.release();
-  caching.abort();
-  await server.close();
-  await transport.close();
-  log.info("stopped");
 }
 
 /** Aborts at the first signal; a second one ends the process at once. */

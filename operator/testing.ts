@@ -1,5 +1,5 @@
 import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.ts";
-import { API_VERSION, FINALIZER, LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
+import { API_VERSION, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
 import type { ConfigMap } from "../shared/kube/core-kinds.ts";
 import type { ObjectMeta } from "../shared/kube/kind.ts";
@@ -283,13 +283,4 @@ export class ClusterFixture {
     if (object === undefined) throw new Error("the engine has no such cluster in this fixture");
     return object;
   }
-}
-
-export function lockOf(subnet: string, clusterId: string): ConfigMap {
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: "lock", labels: { [LABEL_CLUSTER_ID]: clusterId } },
-    data: { subnet },
-  };
 }

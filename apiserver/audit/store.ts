@@ -18,18 +18,36 @@ export interface AuditEntry {
  * Returns its id.
  */
 export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEntry): Promise<string> {
+  const { principal, requestId, sourceAddress = null } = origin;
+  return insertAudit(tx, { actor: toActor(principal), requestId, sourceAddress }, entry);
+}
+
+/** The same for a change that came past REST: its actor is the field manager that wrote to the Kubernetes API. */
+export async function recordOutsideAudit(tx: Queryable, manager: string, entry: AuditEntry): Promise<string> {
+  return insertAudit(
+    tx,
+    { actor: { kind: "kubernetes", manager }, requestId: null, sourceAddress: null },
+    entry,
+  );
+}
+
+interface Author {
+  actor: AuditActor;
+  requestId: string | null;
+  sourceAddress: string | null;
+}
+
+async function insertAudit(tx: Queryable, author: Author, entry: AuditEntry): Promise<string> {
   const id = createId();
   await tx.insert(auditLog).values({
     id,
-    actor: toActor(origin.principal),
+    ...author,
     action: entry.action,
     orgId: entry.orgId,
     targetKind: entry.target.kind,
     targetId: entry.target.id,
     before: entry.before ?? null,
     after: entry.after ?? null,
-    requestId: origin.requestId,
-    sourceAddress: origin.sourceAddress ?? null,
     result: entry.result,
   });
   return id;

@@ -16,16 +16,15 @@ import { ensureNamespace } from "../organizations/store.ts";
 import {
   findCluster,
   hasClusterRecord,
-  isNameInFlight,
   type ProjectedCluster,
   projectSights,
   releaseName,
   reserveName,
-  toProjectedCluster,
   toProjectedNodePool,
 } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { closeIntent, openIntent } from "./intents.ts";
+import { nameTaken, projectLive } from "./live.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
 import { CLUSTER_WIRE_NAMES } from "./schema.ts";
 
@@ -69,8 +68,7 @@ export async function settleCreate(
   wish: NewCluster,
   { cluster, nodePools }: CreatedObjects,
 ): Promise<ProjectedCluster> {
-  const projected = toProjectedCluster(cluster, wish.orgId);
-  if (projected === undefined) throw new Error(`cluster ${wish.objectName} has lost its id`);
+  const projected = projectLive(cluster, wish.orgId);
   const pools = nodePools.flatMap((pool) => toProjectedNodePool(pool, wish.orgId, wish.clusterId) ?? []);
   await deps.db.transaction(async (tx) => {
     if (await closeIntent(tx, wish.clusterId, "done"))
@@ -150,16 +148,6 @@ async function requireExisting(deps: Deps, wish: NewCluster): Promise<ProjectedC
   const existing = await findCluster(deps.db, wish.orgId, wish.clusterId);
   if (existing !== undefined) return existing;
   throw new ApiError("conflict", "The cluster that this request created has been deleted since.");
-}
-
-async function nameTaken(deps: Deps, orgId: string, name: string): Promise<ApiError> {
-  if (await isNameInFlight(deps.db, orgId, name))
-    return new ApiError("operation_in_progress", `A cluster named ${name} is being created right now.`, {
-      retryAfterSeconds: 10,
-    });
-  return new ApiError("already_exists", `The organization already has a cluster named ${name}.`, {
-    details: [{ field: "name", code: "duplicate", message: "is taken" }],
-  });
 }
 
 function nameOf(wish: NewCluster): string {

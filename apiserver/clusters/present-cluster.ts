@@ -20,7 +20,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     status_message: status?.message ?? null,
     conditions: presentConditions(status?.conditions),
     plan: spec.plan ?? null,
-    k8s_version: wantedVersionOf(cluster),
+    k8s_version: wantedVersionOf(cluster.object),
     ...(status?.version === undefined ? {} : { current_version: withoutPrefix(status.version) }),
     ...(status?.apiServerURL === undefined ? {} : { apiserver_url: status.apiServerURL }),
     ...(status?.workerSubnet === undefined ? {} : { worker_subnet: status.workerSubnet }),
@@ -67,15 +67,15 @@ function presentConditions(conditions: Conditions): ClusterRecord["conditions"] 
   }));
 }
 
-/** An object applied by people may ask for MAJOR.MINOR; the full version is what the operator made of it. */
-function wantedVersionOf(cluster: ProjectedCluster): string {
-  const { spec, status } = cluster.object;
+/** The version wanted, in full. An object applied by people may ask for MAJOR.MINOR; the full version is what the operator made of it. */
+export function wantedVersionOf({ spec, status }: ProjectedCluster["object"]): string {
   const wanted = withoutPrefix(spec.version);
   const isFull = wanted.split(".").length === 3;
   return isFull || status?.targetVersion === undefined ? wanted : withoutPrefix(status.targetVersion);
 }
 
-function withoutPrefix(version: string): string {
+/** A version as the interface writes it. */
+export function withoutPrefix(version: string): string {
   return version.replace(/^v/, "");
 }
 

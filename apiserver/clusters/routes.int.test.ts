@@ -153,6 +153,45 @@ describe("creating a cluster", () => {
   });
 });
 
+describe("updating a cluster", () => {
+  test("renames it, and frees the old name", async () => {
+    const { body } = await create({ name: "Old name" });
+    const path = `${clusters}/${body.id}`;
+    const answer = await api.request("PUT", path, { body: { name: "New name" } });
+    expect(answer.status).toBe(200);
+    expect(answer.body.name).toBe("New name");
+    expect((await api.request("GET", path)).body.name).toBe("New name");
+    expect((await create({ name: "new NAME" })).body.error.code).toBe("already_exists");
+    expect((await create({ name: "old name" })).status).toBe(202);
+  });
+
+  test("with what GET returned changes nothing", async () => {
+    const { body } = await create();
+    const path = `${clusters}/${body.id}`;
+    const { body: record } = await api.request("GET", path);
+    const answer = await api.request("PUT", path, { body: record });
+    expect(answer.status).toBe(200);
+    expect(answer.body.generation).toBe(record.generation);
+  });
+
+  test.each<[string, Record<string, unknown>, number, string]>([
+    ["another public_endpoint", { public_endpoint: false }, 422, "public_endpoint/immutable"],
+    ["a plan", { plan: null }, 422, "plan/immutable"],
+    ["an unknown field", { version: "1.35" }, 422, "version/unknown_field"],
+    [
+      "a new version while it does not run",
+      { k8s_version: "1.35" },
+      409,
+      "An upgrade needs a running cluster",
+    ],
+  ])("with %s is refused", async (_, change, status, message) => {
+    const { body } = await create();
+    const answer = await api.request("PUT", `${clusters}/${body.id}`, { body: change });
+    expect(answer.status).toBe(status);
+    expect(answer.body.error.message.startsWith(message)).toBe(true);
+  });
+});
+
 describe("deleting a cluster", () => {
   test("answers 202 with status deleting, again when repeated, until it is gone", async () => {
     const { body } = await create();

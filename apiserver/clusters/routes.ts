@@ -16,8 +16,10 @@ import {
   clusterRecord,
   createClusterBody,
   networkPolicyRecord,
+  updateClusterBody,
 } from "./schema.ts";
 import { deleteCluster, readAdminKubeconfig } from "./store.ts";
+import { updateCluster } from "./update.ts";
 import { createCatalogueReader } from "./version-catalogue.ts";
 
 const tag = "Clusters";
@@ -30,6 +32,7 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   const catalogue = createCatalogueReader(deps);
   addCreate(router, deps, catalogue);
   addReads(router, deps, catalogue);
+  addUpdate(router, deps, catalogue);
   addDelete(router, deps, catalogue);
   addKubeconfig(router, deps);
   addNetworkPolicy(router, deps);
@@ -132,6 +135,49 @@ function addReads(router: Router, deps: Deps, catalogue: Catalogue): void {
       const etag = objectTag(cluster.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
+    },
+  );
+}
+
+function addUpdate(router: Router, deps: Deps, catalogue: Catalogue): void {
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: RECORD,
+      operationId: "updateCluster",
+      tag,
+      summary: "Update a cluster",
+      description:
+        "What is omitted stays. What GET returns may be sent back as it is. Another k8s_version starts an upgrade.",
+      access: ["clusters:update", "clusters:upgrade"],
+      body: updateClusterBody,
+      answers: {
+        200: { description: "The cluster as it is now wanted.", body: clusterRecord, headers: ["ETag"] },
+      },
+      errors: [
+        "already_exists",
+        "cluster_not_running",
+        "operation_in_progress",
+        "conflict",
+        "managed_elsewhere",
+        "precondition_failed",
+      ],
+    },
+    async (c, { orgId, origin, params, readBody, requirePermission }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const body = await readBody();
+      const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
+      const updated = await updateCluster(deps, origin, cluster, {
+        body,
+        catalogue: versions,
+        ifMatch: c.req.header("if-match"),
+        requirePermissions(patch) {
+          if (patch.displayName !== undefined) requirePermission("clusters:update");
+          if (patch.version !== undefined) requirePermission("clusters:upgrade");
+        },
+      });
+      return c.json(presentCluster(updated, versions), 200, { ETag: objectTag(updated.object.metadata) });
     },
   );
 }

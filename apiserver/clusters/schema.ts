@@ -81,6 +81,40 @@ export const createClusterBody = z
 
 export type CreateClusterBody = z.output<typeof createClusterBody>;
 
+const fixed = z.unknown().optional().openapi({ description: "Fixed at creation: accepted when equal." });
+const observed = z.unknown().optional();
+
+/** A change of a cluster: what is omitted stays. What GET returns may be sent back as it is. */
+export const updateClusterBody = z
+  .strictObject({
+    name: clusterName.optional(),
+    k8s_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).optional().openapi({
+      description: "Another version than the present one starts an upgrade.",
+      example: "1.35",
+    }),
+    id: fixed,
+    org_id: fixed,
+    plan: fixed,
+    public_endpoint: fixed,
+    status: observed,
+    status_message: observed,
+    conditions: observed,
+    current_version: observed,
+    apiserver_url: observed,
+    worker_subnet: observed,
+    node_pools: observed,
+    nodes: observed,
+    upgrade_available: observed,
+    generation: observed,
+    observed_generation: observed,
+    first_ready_at: observed,
+    created_at: observed,
+    updated_at: observed,
+  })
+  .openapi("UpdateCluster");
+
+export type UpdateClusterBody = z.output<typeof updateClusterBody>;
+
 export const networkPolicyRecord = z
   .object({
     cluster_id: z.guid(),

@@ -1,13 +1,14 @@
 import { Buffer } from "node:buffer";
-import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
-import { ApiError, dependencyUnavailable, notFound } from "../http/errors.ts";
+import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { Origin } from "../http/principal.ts";
 import { asDeleting } from "../node-pools/store.ts";
-import { type ProjectedCluster, projectSights, toProjectedCluster } from "../projection/store.ts";
+import { type ProjectedCluster, projectSights } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
+import { projectLive, readLive } from "./live.ts";
 
 /** Seconds after which a client may ask again for a kubeconfig that is not there yet. */
 const KUBECONFIG_RETRY_SECONDS = 10;
@@ -19,11 +20,11 @@ export async function deleteCluster(
   cluster: ProjectedCluster,
 ): Promise<ProjectedCluster> {
   const live = await readLive(deps, cluster);
-  if (live.metadata.deletionTimestamp !== undefined) return project(live, cluster.orgId);
+  if (live.metadata.deletionTimestamp !== undefined) return projectLive(live, cluster.orgId);
   await deps.kube.delete(clusterKind, cluster.namespace, cluster.name, { uid: cluster.uid });
   const left = await deps.kube.get(clusterKind, cluster.namespace, cluster.name);
   const gone = left?.metadata.uid !== cluster.uid;
-  const projected = project(gone ? asDeleting(live, deps.now()) : left, cluster.orgId);
+  const projected = projectLive(gone ? asDeleting(live, deps.now()) : left, cluster.orgId);
   await deps.db.transaction(async (tx) => {
     await recordAudit(tx, origin, {
       action: "cluster.delete",
@@ -70,19 +71,6 @@ async function readSecret(deps: Deps, cluster: ProjectedCluster): Promise<string
   }
   if (value === undefined) throw notReady("The admin kubeconfig is being issued.");
   return Buffer.from(value, "base64").toString("utf8");
-}
-
-async function readLive(deps: Deps, cluster: ProjectedCluster): Promise<Cluster> {
-  const live = await deps.kube.get(clusterKind, cluster.namespace, cluster.name);
-  if (live?.metadata.uid === cluster.uid) return live;
-  await deps.db.transaction((tx) => projectSights(tx, [{ object: cluster, gone: true }]));
-  throw notFound("cluster");
-}
-
-function project(object: Cluster, orgId: string): ProjectedCluster {
-  const projected = toProjectedCluster(object, orgId);
-  if (projected === undefined) throw new Error(`cluster ${object.metadata.name} has lost its id`);
-  return projected;
 }
 
 function notReady(why: string): ApiError {

@@ -19,6 +19,7 @@ const VALID_BODIES: Record<string, Record<string, unknown>> = {
   createOrganization: { name: "Example" },
   createCluster: { name: "example", k8s_version: "1.34" },
   createNodePool: { name: "example", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 0 },
+  updateCluster: { name: "example" },
   updateNodePool: { drain_timeout_seconds: 60 },
 };
 
@@ -52,11 +53,8 @@ function unfitBody(method: string): TestRequest {
   return method === "GET" ? {} : { rawBody: "{" };
 }
 
-function expectError(answer: TestAnswer, status: number, code: string): void {
-  expect({ status: answer.status, body: answer.body }).toMatchObject({
-    status,
-    body: { error: { code, message: expect.any(String), request_id: expect.any(String) } },
-  });
+function errorAnswer(status: number, code: string) {
+  return { status, body: { error: { code, message: expect.any(String), request_id: expect.any(String) } } };
 }
 
 function withoutRequestId({ status, body }: TestAnswer): unknown {
@@ -73,24 +71,28 @@ const withBody = operations.filter(({ body }) => body !== undefined);
 describe.each(named(secured))("%s asks who is calling", (_id, { method, path }) => {
   test("no credential is 401 and says how to authenticate", async () => {
     const answer = await api.request(method, fill(path), { as: null });
-    expectError(answer, 401, "unauthorized");
+    expect(answer).toMatchObject(errorAnswer(401, "unauthorized"));
     expect(answer.headers.get("www-authenticate")).toContain("Bearer");
   });
 
   test("a worthless credential is 401, before anything else is looked at", async () => {
     const headers = { authorization: "Bearer worthless" };
-    expectError(await api.request(method, fill(path, { orgID: "nope" }), { headers }), 401, "unauthorized");
+    expect(await api.request(method, fill(path, { orgID: "nope" }), { headers })).toMatchObject(
+      errorAnswer(401, "unauthorized"),
+    );
   });
 });
 
 describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { method, path, permissions }) => {
   test("a malformed organization id is 400", async () => {
-    expectError(await api.request(method, fill(path, { orgID: "nope" })), 400, "bad_request");
+    expect(await api.request(method, fill(path, { orgID: "nope" }))).toMatchObject(
+      errorAnswer(400, "bad_request"),
+    );
   });
 
   test("another's organization is 404, the same as a missing one", async () => {
     const foreign = await api.request(method, fill(path), { as: "bob" });
-    expectError(foreign, 404, "not_found");
+    expect(foreign).toMatchObject(errorAnswer(404, "not_found"));
     const missing = await api.request(method, fill(path, { orgID: MISSING }), { as: "bob" });
     expect(withoutRequestId(foreign)).toEqual(withoutRequestId(missing));
   });
@@ -99,7 +101,7 @@ describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { met
     const allowed = permissions.some((permission) => hasPermission("viewer", permission as Permission));
     if (allowed) return;
     const answer = await api.request(method, fill(path), { as: "staff", ...unfitBody(method) });
-    expectError(answer, 403, "forbidden");
+    expect(answer).toMatchObject(errorAnswer(403, "forbidden"));
     expect(answer.body.error.message).toContain(permissions[0]);
   });
 });
@@ -107,24 +109,28 @@ describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { met
 describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
   test("a malformed id is 400", async () => {
     const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
-    expectError(await api.request(method, fill(path, { [last]: "nope" })), 400, "bad_request");
+    expect(await api.request(method, fill(path, { [last]: "nope" }))).toMatchObject(
+      errorAnswer(400, "bad_request"),
+    );
   });
 
   test("a missing record is 404, before the body is looked at", async () => {
     const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
     const answer = await api.request(method, fill(path, { [last]: MISSING }), unfitBody(method));
-    expectError(answer, 404, "not_found");
+    expect(answer).toMatchObject(errorAnswer(404, "not_found"));
   });
 });
 
 describe.each(named(operations))("%s knows its query and its methods", (_id, { method, path }) => {
   test("an unknown query parameter is 400", async () => {
-    expectError(await api.request(method, `${fill(path)}?surprise=1`), 400, "bad_request");
+    expect(await api.request(method, `${fill(path)}?surprise=1`)).toMatchObject(
+      errorAnswer(400, "bad_request"),
+    );
   });
 
   test("another method is 405 and says which there are", async () => {
     const answer = await api.request("PATCH", fill(path));
-    expectError(answer, 405, "method_not_allowed");
+    expect(answer).toMatchObject(errorAnswer(405, "method_not_allowed"));
     expect(answer.headers.get("allow")?.split(", ")).toContain(method);
   });
 });
@@ -160,7 +166,7 @@ describe.each(named(withBody))("%s looks at its body", (id, operation) => {
     ["null", "null", "application/json", 422, "validation_failed"],
     ["a text", '"x"', "application/json", 422, "validation_failed"],
   ])("%s", async (_case, text, contentType, status, code) => {
-    expectError(await send(text, contentType), status, code);
+    expect(await send(text, contentType)).toMatchObject(errorAnswer(status, code));
   });
 
   const faults = [
@@ -173,7 +179,7 @@ describe.each(named(withBody))("%s looks at its body", (id, operation) => {
     "%s is refused with %s",
     async (_field, _codes, { field, value, codes }) => {
       const answer = await send(JSON.stringify({ ...valid, [field]: value }));
-      expectError(answer, 422, "validation_failed");
+      expect(answer).toMatchObject(errorAnswer(422, "validation_failed"));
       const own = answer.body.error.details.filter((detail: { field: string }) => detail.field === field);
       expect(own.map((detail: { code: string }) => detail.code)).toEqual(
         expect.arrayContaining([expect.stringMatching(new RegExp(`^(${codes.join("|")})$`))]),
@@ -185,7 +191,7 @@ describe.each(named(withBody))("%s looks at its body", (id, operation) => {
 });
 
 test("an unknown path is 404 with the error body", async () => {
-  expectError(await api.request("GET", "/api/v1/nowhere"), 404, "not_found");
+  expect(await api.request("GET", "/api/v1/nowhere")).toMatchObject(errorAnswer(404, "not_found"));
 });
 
 test("a request id is taken over when it is well formed, and made when it is not", async () => {

@@ -4,7 +4,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { readJsonBody } from "./body.ts";
 import type { CallFor, OrganizationCall } from "./call.ts";
 import type { HttpEnv, Router } from "./env.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
 import { documentOperation } from "./openapi.ts";
@@ -12,6 +12,9 @@ import type { AnswerOf, Operation, PathParams } from "./operation.ts";
 import { type Origin, principalKey } from "./principal.ts";
 import { findSourceAddress } from "./source-address.ts";
 import { idSchema, invalidRequest } from "./validate.ts";
+
+/** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
+const REQUEST_DEADLINE_MS = 55_000;
 
 /**
  * Adds one operation: to the router and to the OpenAPI document. Before the handler runs, in this order: credential
@@ -35,7 +38,7 @@ export function addRoute<
   documentOperation(router.app.openAPIRegistry, operation);
   // The call is made of what the very schemas in the type of the handler let through.
   const run = async (c: Context<HttpEnv>): Promise<Response> =>
-    handle(c, createCall(router, operation, c) as never);
+    withDeadline(handle(c, createCall(router, operation, c) as never), REQUEST_DEADLINE_MS);
   router.app.on(
     operation.method.toUpperCase(),
     [operation.path.replaceAll(/\{(.+?)\}/g, ":$1")],
@@ -44,6 +47,17 @@ export function addRoute<
     validate("query", operation.query ?? z.strictObject({})),
     run,
   );
+}
+
+/** A dependency that neither answers nor refuses must not hold the client for ever; the work itself goes on. */
+async function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(dependencyUnavailable("A part of the service")), deadlineMs);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function validate(target: "param" | "query", schema: z.ZodType): MiddlewareHandler<HttpEnv> {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../shared/log.ts";
+import { describeDatabaseError } from "../db/errors.ts";
 
 const RETRY_MS = 2_000;
 
@@ -67,7 +68,8 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
         for (const work of batch) await runBatch([work]);
         return;
       }
-      const message = error instanceof Error ? error.message.slice(0, 300) : String(error);
+      const message =
+        describeDatabaseError(error)?.message ?? (error instanceof Error ? error.message : String(error));
       options.log.warn(
         { queue: options.name, work: batch.map((work) => options.keyOf(work)), message },
         "work failed; once more soon",

@@ -62,6 +62,7 @@ test("after a leader lost its connection one leads again, and no more than one",
   await killLockHolder();
   await waitFor("a second term", () => terms.length === 2);
   await waitFor("one leader", () => leading.size === 1);
+  expect(terms).toHaveLength(2);
   for (const drain of drains) drain.abort();
   await Promise.all(ended);
 });

@@ -1,4 +1,4 @@
-import { LABEL_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { ANNOTATION_REQUEST_ID, LABEL_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
@@ -34,10 +34,40 @@ export async function createOnce<T extends KubeObject>(
 }
 
 /**
+ * Patches just these fields of `spec`, on the version that `live` was read in; undefined when it has moved on since.
+ * A lost answer is read back once by the request id that the patch carries. Throws 422 for what the Kubernetes API
+ * refuses, in the names of `wireNames`, and the KubeError of a write that is not confirmed.
+ */
+export async function patchOnce<T extends KubeObject>(
+  kube: KubeClient,
+  kind: Kind<T>,
+  live: T,
+  specPatch: Readonly<Record<string, unknown>>,
+  requestId: string,
+  wireNames: Readonly<Record<string, string>>,
+): Promise<T | undefined> {
+  const { namespace, name, resourceVersion } = live.metadata;
+  const patch = {
+    metadata: { resourceVersion, annotations: { [ANNOTATION_REQUEST_ID]: requestId } },
+    spec: specPatch,
+  };
+  try {
+    return await kube.mergePatch(kind, namespace, name, patch, { fieldManager: MANAGER_APISERVER });
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    if (error.isConflict) return undefined;
+    if (!error.isUnavailable || isCertainlyNotWritten(error)) throw toRefusal(error, wireNames);
+    const found = await readBack(kube, kind, live.metadata, error);
+    if (found.metadata.annotations?.[ANNOTATION_REQUEST_ID] === requestId) return found;
+    throw error;
+  }
+}
+
+/**
  * The object as it is after a write whose answer was lost. Throws the write's own error when that cannot be told, or
  * when there is no such object.
  */
-export async function readBack<T extends KubeObject>(
+async function readBack<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
   { namespace, name }: { namespace?: string; name: string },

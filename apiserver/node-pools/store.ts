@@ -1,6 +1,5 @@
-import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
 import { type AuditEntry, recordAudit } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, notFound, validationFailed } from "../http/errors.ts";
@@ -17,12 +16,13 @@ import {
 } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { findApplyOwner } from "./field-owner.ts";
-import { createOnce, isCertainlyNotWritten, readBack, toRefusal } from "./kube-write.ts";
+import { createOnce, isCertainlyNotWritten, patchOnce, toRefusal } from "./kube-write.ts";
 import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
 
-export { createOnce, isCertainlyNotWritten, toRefusal } from "./kube-write.ts";
+export { findApplyOwner } from "./field-owner.ts";
+export { createOnce, isCertainlyNotWritten, patchOnce, toRefusal } from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
 export { type CreateNodePoolBody, createNodePoolBody, toNodePoolSpec } from "./schema.ts";
@@ -158,40 +158,15 @@ async function patchReserved(
   specPatch: Record<string, unknown>,
 ): Promise<NodePool | undefined> {
   const name = specPatch.displayName;
-  if (typeof name !== "string") return patchOnce(deps, origin, live, specPatch);
+  const write = () => patchOnce(deps.kube, nodePoolKind, live, specPatch, origin.requestId, WIRE_NAMES);
+  if (typeof name !== "string") return write();
   if (!(await reserveName(deps.db, pool.clusterId, name, pool.id)))
     throw await nameTaken(deps, pool.clusterId, name);
   try {
-    return await patchOnce(deps, origin, live, specPatch);
+    return await write();
   } catch (error) {
     if (isCertainlyNotWritten(error) || error instanceof ApiError)
       await releaseName(deps.db, pool.clusterId, name, pool.id);
-    throw error;
-  }
-}
-
-/** One conditional patch; a lost answer is read back once by the request id that the patch carries. */
-async function patchOnce(
-  deps: Deps,
-  { requestId }: Origin,
-  live: NodePool,
-  specPatch: Record<string, unknown>,
-): Promise<NodePool | undefined> {
-  const { namespace, name, resourceVersion } = live.metadata;
-  const patch = {
-    metadata: { resourceVersion, annotations: { [ANNOTATION_REQUEST_ID]: requestId } },
-    spec: specPatch,
-  };
-  try {
-    return await deps.kube.mergePatch(nodePoolKind, namespace, name, patch, {
-      fieldManager: MANAGER_APISERVER,
-    });
-  } catch (error) {
-    if (!(error instanceof KubeError)) throw error;
-    if (error.isConflict) return undefined;
-    if (!error.isUnavailable || isCertainlyNotWritten(error)) throw toRefusal(error, WIRE_NAMES);
-    const found = await readBack(deps.kube, nodePoolKind, live.metadata, error);
-    if (found.metadata.annotations?.[ANNOTATION_REQUEST_ID] === requestId) return found;
     throw error;
   }
 }

@@ -3,6 +3,7 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { networkUpdatedAtOf, updatedAtOf } from "./managed-fields.ts";
+import { type OutsideWriter, outsideWritersOf } from "./outside-changes.ts";
 import {
   type ClusterStatusName,
   clusterStatusOf,
@@ -26,6 +27,8 @@ interface Projected<Kind extends KubeObject> {
   displayName: string;
   resourceVersion: bigint;
   updatedAt: Date;
+  /** Who holds fields of its spec without having come by REST. */
+  outsideWriters: OutsideWriter[];
   object: Kind;
 }
 
@@ -79,6 +82,7 @@ function projectCommon<Kind extends KubeObject>(
     displayName: displayName ?? name,
     resourceVersion: BigInt(resourceVersion),
     updatedAt: updatedAtOf(object.metadata),
+    outsideWriters: outsideWritersOf(object.metadata.managedFields),
     object: withoutManagedFields(object),
   };
 }

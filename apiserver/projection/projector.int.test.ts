@@ -2,6 +2,7 @@ import { eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { auditLog } from "../audit/table.ts";
 import { createId } from "../http/id.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
 import { systemEvents } from "../system-events/table.ts";
@@ -58,6 +59,20 @@ async function typesOf(clusterId: string): Promise<string[]> {
     .where(eq(transitions.objectId, clusterId))
     .orderBy(transitions.id);
   return rows.map(({ type }) => type);
+}
+
+/** What the audit says of changes that came past REST. */
+async function auditOf(id: string) {
+  const rows = await api.deps.db
+    .select()
+    .from(auditLog)
+    .where(eq(auditLog.targetId, id))
+    .orderBy(auditLog.id);
+  return rows.map(({ action, actor, after }) => [
+    action,
+    actor.kind === "kubernetes" ? actor.manager : "",
+    after,
+  ]);
 }
 
 async function statusesOf(clusterId: string) {
@@ -243,6 +258,10 @@ describe("the projector", () => {
     const spec = { version: "1.34.2", plan: "scale", displayName: "Renamed" };
     await api.deps.kube.apply(clusterKind, { metadata: place, spec }, { fieldManager: "kubectl" });
     await expect.poll(async () => (await read()).body.name, { timeout: 10_000 }).toBe("Renamed");
+    expect(await auditOf(id)).toEqual([
+      ["cluster.create", "kubectl", { version: "1.34.2", plan: "scale" }],
+      ["cluster.update", "kubectl", { displayName: "Renamed" }],
+    ]);
     await api.deps.kube.delete(clusterKind, `org-${orgId}`, `k-${id.slice(-12)}`);
     await expect.poll(async () => (await read()).status, { timeout: 20_000 }).toBe(404);
     expect(await typesOf(id)).toContain("deleted");

@@ -14,6 +14,7 @@ import {
 } from "drizzle-orm/pg-core";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import type { OutsideWriter } from "./outside-changes.ts";
 
 /**
  * What both projections hold: the custom resource as it was last seen (without managedFields) and the columns that
@@ -30,6 +31,7 @@ const projectionColumns = () => ({
   status: text().notNull(),
   resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
   updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
+  outsideWriters: jsonb("outside_writers").$type<OutsideWriter[]>().notNull().default([]),
   deletedAt: timestamp("deleted_at", { withTimezone: true }),
 });
 

@@ -1,9 +1,11 @@
 import { and, eq, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { announce, appendEvents, type NewStatusEvent } from "../system-events/store.ts";
+import { auditChanges, auditCreation } from "./audit-outside.ts";
 import { mayReplace, type StoredVersion } from "./guard.ts";
 import { recordTransitions } from "./ledger.ts";
 import { confirmName, releaseNames } from "./names.ts";
+import type { OutsideWriter } from "./outside-changes.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import { clusterRecords, nodePoolRecords, projectedClusters, projectedNodePools } from "./table.ts";
 import { deletedEntry, hasNewTransitions, ledgerEntriesOf } from "./transitions.ts";
@@ -55,11 +57,14 @@ async function upsert(
 
   let replacedStatus: string | undefined;
   if (stored === undefined || moved || stored.displayName !== object.displayName) {
-    if (!(await keepRecord(tx, object))) return "refused";
+    const record = await keepRecord(tx, object);
+    if (record === "refused") return "refused";
+    if (record === "made") await auditCreation(tx, object);
     if (stored === undefined) replacedStatus = await retireOthers(tx, object);
     await confirmName(tx, isPool(object) ? object.clusterId : object.orgId, object.displayName, object.id);
   }
   await writeRow(tx, object);
+  if (stored !== undefined) await auditChanges(tx, stored, object);
   if (stored === undefined || hasNewTransitions(stored.object, object.object))
     await recordTransitions(tx, object, ledgerEntriesOf(object));
   const previousStatus = stored?.status ?? replacedStatus ?? null;
@@ -86,6 +91,7 @@ interface Stored extends StoredVersion {
   status: string;
   displayName: string;
   clusterId: string;
+  outsideWriters: OutsideWriter[];
   object: ProjectedObject["object"];
 }
 
@@ -98,8 +104,8 @@ async function findStored(tx: Queryable, object: ProjectedObject): Promise<Store
   return rows[0] === undefined ? undefined : { ...rows[0], clusterId: rows[0].id };
 }
 
-/** Makes or refreshes the durable record; false when the id belongs to an object of another place. */
-async function keepRecord(tx: Queryable, object: ProjectedObject): Promise<boolean> {
+/** Makes or refreshes the durable record; refused when the id belongs to an object of another place. */
+async function keepRecord(tx: Queryable, object: ProjectedObject): Promise<"made" | "kept" | "refused"> {
   const record = {
     id: object.id,
     orgId: object.orgId,
@@ -110,6 +116,8 @@ async function keepRecord(tx: Queryable, object: ProjectedObject): Promise<boole
     deletedAt: null,
   };
   const set = { name: record.name, deletedAt: null };
+  // A row version that no transaction has locked or replaced was inserted by this statement.
+  const isNew = sql<boolean>`xmax = 0`;
   const kept = isPool(object)
     ? await tx
         .insert(nodePoolRecords)
@@ -119,7 +127,7 @@ async function keepRecord(tx: Queryable, object: ProjectedObject): Promise<boole
           set: { ...set, clusterId: object.clusterId },
           setWhere: isPlaceOf(nodePoolRecords, object),
         })
-        .returning({ id: nodePoolRecords.id })
+        .returning({ isNew })
     : await tx
         .insert(clusterRecords)
         .values(record)
@@ -128,8 +136,9 @@ async function keepRecord(tx: Queryable, object: ProjectedObject): Promise<boole
           set,
           setWhere: isPlaceOf(clusterRecords, object),
         })
-        .returning({ id: clusterRecords.id });
-  return kept.length > 0;
+        .returning({ isNew });
+  if (kept[0] === undefined) return "refused";
+  return kept[0].isNew ? "made" : "kept";
 }
 
 /** An object of the same place with another uid is the one that this one replaced; returns its last status. */

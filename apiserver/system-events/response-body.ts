@@ -1,12 +1,19 @@
 const WRITE_DEADLINE_MS = 30_000;
 
+export interface BodyEvents {
+  /** The source failed; the body ends here, and the client comes back for the rest. */
+  onFailure(error: unknown): void;
+  /** The reader takes nothing: close its connection. */
+  cutOff(): void;
+}
+
 /**
  * Turns pieces of text into the body of an answer, at the pace of its reader: a piece is asked for when the one
  * before was taken. A reader that takes nothing for 30 s is cut off. Ends the source when the reader is gone.
  */
 export function toResponseBody(
   createPieces: (signal: AbortSignal) => AsyncGenerator<string>,
-  onFailure: (error: unknown) => void,
+  events: BodyEvents,
 ): ReadableStream<Uint8Array> {
   const ended = new AbortController();
   const pieces = createPieces(ended.signal);
@@ -22,14 +29,10 @@ export function toResponseBody(
           if (ended.signal.aborted) return;
           if (piece.done === true) return controller.close();
           controller.enqueue(encoder.encode(piece.value));
-          deadline = setTimeout(() => {
-            ended.abort();
-            controller.error(new Error("the reader takes nothing"));
-            void pieces.return(undefined);
-          }, WRITE_DEADLINE_MS);
+          deadline = setTimeout(() => events.cutOff(), WRITE_DEADLINE_MS);
         } catch (error) {
-          onFailure(error);
-          controller.error(error);
+          events.onFailure(error);
+          if (!ended.signal.aborted) controller.close();
         }
       },
       async cancel() {

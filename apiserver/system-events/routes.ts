@@ -1,3 +1,4 @@
+import { describeDatabaseError } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import type { OrganizationCall } from "../http/call.ts";
 import type { Router } from "../http/env.ts";
@@ -40,8 +41,14 @@ export function addSystemEventRoutes(router: Router, deps: Deps): void {
       if (cluster === undefined) throw notFound("cluster");
       if (wantsJson(c.req.header("accept"))) return c.json(await readPage(deps, cluster.id, call.query), 200);
       const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? call.query.last_event_id);
+      const cutOff = () => c.env.outgoing?.destroy();
+      const response = openStream({ router, deps, feed }, call, {
+        clusterId: cluster.id,
+        lastEventId,
+        cutOff,
+      });
       // The stream is the other form of the same answer, which the type of a JSON answer cannot say.
-      return openStream(router, deps, feed, call, cluster.id, lastEventId) as never;
+      return response as never;
     },
   );
 }
@@ -66,13 +73,23 @@ async function readPage(deps: Deps, clusterId: string, { cursor, limit }: PageRe
   };
 }
 
+interface World {
+  router: Router;
+  deps: Deps;
+  feed: Feed;
+}
+
+interface Wish {
+  clusterId: string;
+  lastEventId: number | undefined;
+  /** Closes the client's connection. */
+  cutOff: () => void;
+}
+
 function openStream(
-  router: Router,
-  deps: Deps,
-  feed: Feed,
+  { router, deps, feed }: World,
   { orgId, origin: { principal } }: Pick<OrganizationCall<unknown, unknown, unknown>, "orgId" | "origin">,
-  clusterId: string,
-  lastEventId: number | undefined,
+  { clusterId, lastEventId, cutOff }: Wish,
 ): Response {
   const source = {
     feed,
@@ -90,14 +107,14 @@ function openStream(
     },
     closing: deps.draining,
   };
-  const body = toResponseBody(
-    (signal) => streamEvents(source, signal),
-    (error) =>
+  const body = toResponseBody((signal) => streamEvents(source, signal), {
+    onFailure: (error) =>
       deps.log.warn(
-        { clusterId, message: error instanceof Error ? error.message : String(error) },
+        { clusterId, message: describeDatabaseError(error)?.message ?? String(error) },
         "a stream broke",
       ),
-  );
+    cutOff,
+  });
   return new Response(body, {
     headers: {
       "Content-Type": "text/event-stream",

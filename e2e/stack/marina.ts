@@ -87,7 +87,8 @@ export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): 
   return [...steps, classStep];
 }
 
-// Measured on the idle operator: 215 MB with --enable-source-maps, 119 MB without, 111 MB with these.
+// Idle API server: 222 MB with --enable-source-maps, 136 MB with these flags, 117 MB with two malloc arenas as well.
+const MEMORY_ENVIRONMENT = { MALLOC_ARENA_MAX: "2" };
 const MEMORY_FLAGS = ["--max-semi-space-size=2", "--optimize-for-size"];
 
 function runBundle(name: string): { command: string; args: string[] } {
@@ -100,7 +101,7 @@ function apiserverNode({ environment }: MarinaDeps): ProcessNode {
     after: ["Marina CRDs", "platform namespace", "migrations", "identity-provider"],
     process: () => ({
       ...runBundle("apiserver"),
-      env: environment.apiserver,
+      env: { ...environment.apiserver, ...MEMORY_ENVIRONMENT },
       probe: () => requireHttpOk(`${environment.apiUrl}/readyz`),
       deadlineMs: 30_000,
       stopTimeoutMs: 3000,
@@ -114,7 +115,7 @@ function operatorNode({ environment, after }: MarinaDeps): ProcessNode {
     after: ["Marina CRDs", "platform namespace", "bundles", ...after.engine],
     process: () => ({
       ...runBundle("operator"),
-      env: environment.operator,
+      env: { ...environment.operator, ...MEMORY_ENVIRONMENT },
       probe: () => requireHttpOk(`${environment.operatorUrl}/readyz`),
       deadlineMs: 30_000,
       stopTimeoutMs: 3000,

@@ -6,6 +6,7 @@ import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import type { Caches } from "../caches.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
+import { hasFinalizer } from "../identity.ts";
 import { isApplied, withAppliedHash } from "../runtime/applied.ts";
 import type { ReconcileResult } from "../runtime/controller.ts";
 import {
@@ -49,9 +50,7 @@ export async function runAccess(
   const { caches } = deps;
   const cluster = caches.clusters.get(key);
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
-  if (cluster === undefined || clusterId === undefined || cluster.metadata.deletionTimestamp !== undefined) {
-    return undefined;
-  }
+  if (cluster === undefined || clusterId === undefined || !isTakenIn(cluster)) return undefined;
   await applyRole(deps, cluster, clusterId, signal);
   const engineCluster = caches.engineClusters.get(key);
   const state = engineCluster && readEngineCluster(engineCluster);
@@ -61,6 +60,11 @@ export async function runAccess(
   if (!state?.controlPlaneInitialized) return { requeueAfterMs: renewInMs };
   await bindInTenant(deps, cluster, basis, signal);
   return { requeueAfterMs: Math.min(renewInMs, BINDING_CHECK_MS) };
+}
+
+/** Only what carries our finalizer is served; what is being deleted is served no more. */
+function isTakenIn({ metadata }: Cluster): boolean {
+  return hasFinalizer(metadata) && metadata.deletionTimestamp === undefined;
 }
 
 async function applyRole(

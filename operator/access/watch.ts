@@ -1,10 +1,11 @@
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import type { KubeObject } from "../../shared/kube/kind.ts";
+import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineCluster, engineClusterNameOf } from "../engine/kinds.ts";
+import { hasFinalizer } from "../identity.ts";
 import type { Controller } from "../runtime/controller.ts";
 import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
 
@@ -20,9 +21,8 @@ export function watchAccess(set: CacheSet, controller: Pick<Controller, "add">):
   };
   set.listen("clusters", (change) => {
     const [now, before] = [change.object.metadata, change.previous?.metadata];
-    const changed =
-      before?.generation !== now.generation || before?.labels?.[LABEL_ID] !== now.labels?.[LABEL_ID];
-    if (changed) add(objectKey(change.object), change);
+    if (before === undefined || tellCluster(before) !== tellCluster(now))
+      add(objectKey(change.object), change);
   });
   set.listen("engineClusters", (change) => {
     if (isNews(change)) add(objectKey(change.object), change);
@@ -36,6 +36,10 @@ export function watchAccess(set: CacheSet, controller: Pick<Controller, "add">):
   set.listen("credentials", addByChild);
   set.listen("roles", addByChild);
   set.listen("roleBindings", addByChild);
+}
+
+function tellCluster(metadata: ObjectMeta): string {
+  return [metadata.generation, metadata.labels?.[LABEL_ID], hasFinalizer(metadata)].join();
 }
 
 /** Each look asks the tenant's API server: only a new endpoint or a control plane that came (back) is worth it. */

@@ -8,7 +8,7 @@ import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts"
 import type { EngineCluster } from "../engine/kinds.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
-import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
+import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL, INDEX_LOCK_OWNER } from "../indexes.ts";
 import type { PoolDefaults } from "../node-pool/children.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { readLock, type SubnetLock } from "../subnets/lock.ts";
@@ -60,7 +60,7 @@ export interface ObservedCluster {
   engine: { object: EngineCluster; state: EngineState } | undefined;
   classes: ClassLookup;
   catalogue: VersionCatalogue;
-  /** The subnets in use, and this cluster's own. */
+  /** This cluster's subnet; while it has none, those in use. */
   locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
   /** The last word of the endpoint; undefined = not asked yet. */
   probe: ProbeResult | undefined;
@@ -121,10 +121,11 @@ function readClasses(caches: Caches): ClassLookup {
   );
 }
 
+/** The subnets of others matter only to a cluster that has none. */
 function observeLocks(caches: Caches, clusterId: string | undefined): ObservedCluster["locks"] {
-  const locks = caches.subnetLocks.list().flatMap((configMap) => readLock(configMap) ?? []);
-  return {
-    own: clusterId === undefined ? undefined : locks.find((lock) => lock.clusterId === clusterId),
-    taken: new Set(locks.map((lock) => lock.subnet)),
-  };
+  const [configMap] = clusterId === undefined ? [] : caches.subnetLocks.byIndex(INDEX_LOCK_OWNER, clusterId);
+  const own = configMap && readLock(configMap);
+  if (own !== undefined) return { own, taken: new Set([own.subnet]) };
+  const locks = caches.subnetLocks.list().flatMap((other) => readLock(other) ?? []);
+  return { own: undefined, taken: new Set(locks.map((lock) => lock.subnet)) };
 }

@@ -305,3 +305,9 @@ test("a cluster that never got a finalizer is not held up", () => {
   expect(verbs(plan)).toEqual([]);
   expect(plan.releaseFinalizer).toBe(false);
 });
+
+test("a cluster with an older twin leaves the twin its subnet", () => {
+  const twin = aCluster().ready().deleting().with({ engine: undefined, olderTwin: "other/demo" });
+  expect(verbs(twin.plan())).toEqual([]);
+  expect(twin.plan().releaseFinalizer).toBe(true);
+});

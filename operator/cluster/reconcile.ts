@@ -126,7 +126,9 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
   }
   const gone = (engine === undefined || !isOurs(observed)) && observed.pools.length === 0;
-  if (gone && locks.own !== undefined) remove.push(releaseSubnet(settings.platformNamespace, locks.own));
+  // The subnet of a cluster with an older twin is the twin's.
+  const release = gone && observed.olderTwin === undefined;
+  if (release && locks.own !== undefined) remove.push(releaseSubnet(settings.platformNamespace, locks.own));
   if (gone) return { ...finish(observed, { apply: [], remove }, undefined, now), releaseFinalizer: true };
   const input: StatusInput = { observed, fault: undefined, ...NOTHING_DECIDED };
   return finish(observed, { apply: [], remove: observed.applyFailure ? [] : remove }, input, now);

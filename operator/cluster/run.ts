@@ -14,8 +14,6 @@ export interface ClusterDeps {
   settings: ClusterSettings;
   prober: Prober;
   now(): Date;
-  /** The context in which the plan of this key is carried out. */
-  planContext(key: string, signal: AbortSignal): Omit<PlanContext<never>, "kind">;
 }
 
 /**
@@ -25,12 +23,12 @@ export interface ClusterDeps {
 export async function runCluster(
   deps: ClusterDeps,
   key: string,
-  signal: AbortSignal,
+  planContext: Omit<PlanContext<never>, "kind">,
 ): Promise<ReconcileResult> {
   const now = deps.now();
   const observed = observeCluster(deps.caches, deps.settings, lookAtEndpoint(deps, key), key, now);
   if (observed === undefined) return undefined;
-  const context = { ...deps.planContext(key, signal), kind: clusterKind };
+  const context = { ...planContext, kind: clusterKind };
   const plan = reconcileCluster(observed, now);
   try {
     await applyPlan(context, observed.cluster, plan);

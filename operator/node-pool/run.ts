@@ -9,16 +9,18 @@ export interface PoolDeps {
   caches: Caches;
   settings: PoolSettings;
   now(): Date;
-  /** The context in which the plan of this key is carried out. */
-  planContext(key: string, signal: AbortSignal): Omit<PlanContext<never>, "kind">;
 }
 
 /** One round for one pool: observe, decide, apply. Rejects with the KubeError of whoever refused. */
-export async function runPool(deps: PoolDeps, key: string, signal: AbortSignal): Promise<ReconcileResult> {
+export async function runPool(
+  deps: PoolDeps,
+  key: string,
+  planContext: Omit<PlanContext<never>, "kind">,
+): Promise<ReconcileResult> {
   const now = deps.now();
   const observed = observePool(deps.caches, deps.settings, key, now);
   if (observed === undefined) return undefined;
   const plan = reconcilePool(observed, now);
-  await applyPlan({ ...deps.planContext(key, signal), kind: nodePoolKind }, observed.pool, plan);
+  await applyPlan({ ...planContext, kind: nodePoolKind }, observed.pool, plan);
   return { requeueAfterMs: plan.requeueAfterMs };
 }

@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import { toProjectedCluster } from "../projection/store.ts";
+import { mergeUpdate } from "./merge-update.ts";
+import { presentCluster } from "./present-cluster.ts";
+import { updateClusterBody } from "./schema.ts";
+
+const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const CATALOGUE: VersionCatalogue = [
+  { version: "1.34.2", status: "supported" },
+  { version: "1.35.1", status: "supported" },
+  { version: "1.36.0", status: "supported" },
+];
+
+function aCluster(change: Partial<Cluster> = {}) {
+  const projected = toProjectedCluster(
+    {
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "Cluster",
+      metadata: {
+        name: "first-abcde",
+        namespace: "org-1",
+        uid: "7205b06a-a404-49fb-bc96-844d27d421e3",
+        resourceVersion: "12",
+        creationTimestamp: "2026-11-21T09:00:00Z",
+        labels: { "cloud.marina.dev/id": ID },
+      },
+      spec: { displayName: "First", version: "1.34.2", publicEndpoint: true, plan: "growth" },
+      status: { phase: "Ready", version: "1.34.2" },
+      ...change,
+    },
+    ID,
+  );
+  if (projected === undefined) throw new Error("not projected");
+  return projected;
+}
+
+function merge(body: unknown, change: Partial<Cluster> = {}) {
+  const result = mergeUpdate(aCluster(change), updateClusterBody.parse(body), CATALOGUE);
+  if (result.outcome === "patch") return result.patch;
+  return result.outcome === "invalid"
+    ? result.details.map(({ field, code }) => `${field}/${code}`)
+    : result.outcome;
+}
+
+test.each<[string, unknown, unknown]>([
+  ["nothing sent", {}, {}],
+  ["the present name", { name: "First" }, {}],
+  ["a new name", { name: "Second" }, { displayName: "Second" }],
+  ["the present version", { k8s_version: "1.34.2" }, {}],
+  ["the next minor", { k8s_version: "1.35" }, { version: "1.35.1" }],
+  [
+    "a name and a version",
+    { name: "Second", k8s_version: "1.35.1" },
+    { displayName: "Second", version: "1.35.1" },
+  ],
+  ["two minors on", { k8s_version: "1.36" }, ["k8s_version/not_incremental"]],
+  ["an unknown patch", { k8s_version: "1.35.7" }, ["k8s_version/invalid_enum"]],
+  ["the present public_endpoint", { public_endpoint: true }, {}],
+  ["another public_endpoint", { public_endpoint: false }, ["public_endpoint/immutable"]],
+  ["another plan", { plan: null }, ["plan/immutable"]],
+  ["another organization", { org_id: "x", id: ID }, ["org_id/immutable"]],
+  ["observed fields, whatever they say", { status: 1, conditions: null, nodes: "x", generation: -1 }, {}],
+])("PUT with %s", (_, body, expected) => {
+  expect(merge(body)).toEqual(expected);
+});
+
+test("a new version for a cluster that does not run is refused for its state", () => {
+  expect(merge({ k8s_version: "1.35" }, { status: { phase: "Upgrading", version: "1.34.2" } })).toBe(
+    "not_running",
+  );
+  expect(merge({ name: "Second" }, { status: { phase: "Failed" } })).toEqual({ displayName: "Second" });
+});
+
+test("a record that GET returned may be sent back and changes nothing, in every state", () => {
+  const spec = { version: "v1.34", publicEndpoint: true };
+  const status = { phase: "Provisioning" as const, targetVersion: "1.34.2" };
+  const record = presentCluster(aCluster({ spec, status }), CATALOGUE);
+  expect(merge(JSON.parse(JSON.stringify(record)), { spec, status })).toEqual({});
+});

@@ -1,0 +1,84 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
+
+/** Managers of the platform's own programs; what they write is audited where it is decided. */
+const OWN_PREFIX = "marina-";
+
+/** What somebody who writes to Kubernetes directly holds of an object's spec, as managedFields tell it. */
+export interface OutsideWriter {
+  manager: string;
+  operation: "Apply" | "Update";
+  time: string;
+  /** Fields of the spec, first level, in alphabetical order. */
+  fields: string[];
+}
+
+/** One change that came past REST: who made it, and the values of the fields before and after. */
+export interface OutsideChange {
+  manager: string;
+  before: Record<string, unknown>;
+  after: Record<string, unknown>;
+}
+
+type Spec = Readonly<Record<string, unknown>>;
+
+/** Everybody but the platform who holds fields of the spec, the latest writer last. */
+export function outsideWritersOf(managedFields: readonly ManagedFieldsEntry[] = []): OutsideWriter[] {
+  return managedFields
+    .filter(({ manager, subresource }) => subresource !== "status" && !manager.startsWith(OWN_PREFIX))
+    .map(({ manager, operation, time = "", fieldsV1 }) => ({
+      manager,
+      operation,
+      time,
+      fields: fieldsOf(fieldsV1?.["f:spec"]),
+    }))
+    .filter(({ fields }) => fields.length > 0)
+    .sort((left, right) => left.time.localeCompare(right.time));
+}
+
+/**
+ * The changes between two sights of an object that outside writers made: each changed field is told of the writer
+ * whose entry is new or newer and holds it, the latest where there are several.
+ */
+export function findOutsideChanges(
+  before: { writers: readonly OutsideWriter[]; spec: Spec },
+  after: { writers: readonly OutsideWriter[]; spec: Spec },
+): OutsideChange[] {
+  const open = new Set(
+    [...new Set([...Object.keys(before.spec), ...Object.keys(after.spec)])].filter(
+      (field) => !isDeepStrictEqual(before.spec[field], after.spec[field]),
+    ),
+  );
+  return after.writers
+    .filter((writer) => !before.writers.some((known) => isDeepStrictEqual(known, writer)))
+    .toReversed()
+    .flatMap(({ manager, fields }) => {
+      const own = fields.filter((field) => open.delete(field));
+      if (own.length === 0) return [];
+      return [{ manager, before: pick(before.spec, own), after: pick(after.spec, own) }];
+    });
+}
+
+/** The creation of an object by an outside writer, the first one; undefined when it tells of none. */
+export function findOutsideCreation(after: {
+  writers: readonly OutsideWriter[];
+  spec: Spec;
+}): OutsideChange | undefined {
+  const [first] = after.writers;
+  if (first === undefined) return undefined;
+  return { manager: first.manager, before: {}, after: pick(after.spec, first.fields) };
+}
+
+function fieldsOf(node: unknown): string[] {
+  if (typeof node !== "object" || node === null) return [];
+  return Object.keys(node)
+    .filter((key) => key.startsWith("f:"))
+    .map((key) => key.slice(2))
+    .sort((left, right) => left.localeCompare(right));
+}
+
+function pick(spec: Spec, fields: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    fields.filter((field) => spec[field] !== undefined).map((field) => [field, spec[field]]),
+  );
+}
