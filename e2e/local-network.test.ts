@@ -64,7 +64,10 @@ test("with a rate limit the burst passes and the flood is limited, but never the
 });
 
 test("a private cluster is reached by the platform alone", async () => {
-  const closed = await createRealCluster(readStack(), "private", { nodes: 0, body: { public_endpoint: false } });
+  const closed = await createRealCluster(readStack(), "private", {
+    nodes: 0,
+    body: { public_endpoint: false },
+  });
   try {
     const server = parse(await readFile(closed.kubeconfig, "utf8")).clusters[0].cluster.server;
     port = Number(new URL(server).port);

@@ -28,18 +28,24 @@ test("an upgrade shows in kubectl version, and a Deployment stays available all 
     }
   })();
   await cluster.patch({ version: "1.35" });
-  await waitFor("the cluster to run 1.35", async () => {
-    const { body } = await cluster.alice.request("GET", cluster.path);
-    return body.status === "running" && body.current_version === "1.35.1";
-  }, { timeoutMs: 220_000 });
+  await waitFor(
+    "the cluster to run 1.35",
+    async () => {
+      const { body } = await cluster.alice.request("GET", cluster.path);
+      return body.status === "running" && body.current_version === "1.35.1";
+    },
+    { timeoutMs: 220_000 },
+  );
   done = true;
   await watching;
 
   expect((await cluster.read("version")).serverVersion.gitVersion).toBe("v1.35.1");
   const nodes = await cluster.read("get", "nodes");
-  expect(nodes.items.map((node: { status: { nodeInfo: { kubeletVersion: string } } }) => node.status.nodeInfo.kubeletVersion)).toEqual(
-    ["v1.35.1", "v1.35.1"],
-  );
+  expect(
+    nodes.items.map(
+      (node: { status: { nodeInfo: { kubeletVersion: string } } }) => node.status.nodeInfo.kubeletVersion,
+    ),
+  ).toEqual(["v1.35.1", "v1.35.1"]);
   expect(Math.min(...samples)).toBeGreaterThanOrEqual(2);
   // The API restarts: a watch or a request under way may break, and the next one waits for the new one.
   expect(problems.length).toBeLessThanOrEqual(2);

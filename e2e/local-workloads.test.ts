@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { parse, stringify } from "yaml";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
 import { createRealCluster, describeWorkload, fetchKubeconfig, type RealCluster } from "./real-cluster.ts";
 import { createAuthority, issueCertificate } from "./stack/local-provider/pki.ts";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
@@ -16,7 +16,10 @@ afterAll(() => cluster?.remove());
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 /** A kubeconfig for the cluster's endpoint with this client certificate. */
-async function writeKubeconfigWith(client: { certificate: string; key: string }, name: string): Promise<string> {
+async function writeKubeconfigWith(
+  client: { certificate: string; key: string },
+  name: string,
+): Promise<string> {
   const config = parse(await readFile(cluster.kubeconfig, "utf8"));
   config.users[0].user = {
     "client-certificate-data": base64(client.certificate),

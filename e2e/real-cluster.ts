@@ -46,24 +46,38 @@ export async function createRealCluster(
   const alice = createTenant(stack.apiUrl, stack.tokens.alice);
   const { body: organization } = await alice.request("POST", "/organizations", { name });
   const nodes = options.nodes ?? 2;
-  const pool = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: nodes, ...options.pool };
-  const { status, body: cluster } = await alice.request("POST", `/organizations/${organization.id}/clusters`, {
-    name,
-    k8s_version: options.version ?? "1.35",
-    node_pools: [pool],
-    ...options.body,
-  });
+  const pool = {
+    name: "workers",
+    vcpus: 2,
+    memory_gb: 4,
+    disk_gb: 20,
+    desired_nodes: nodes,
+    ...options.pool,
+  };
+  const { status, body: cluster } = await alice.request(
+    "POST",
+    `/organizations/${organization.id}/clusters`,
+    {
+      name,
+      k8s_version: options.version ?? "1.35",
+      node_pools: [pool],
+      ...options.body,
+    },
+  );
   if (status !== 202) throw new Error(`the cluster was refused: ${JSON.stringify(cluster)}`);
   const path = `/organizations/${organization.id}/clusters/${cluster.id}`;
   await waitForRunning(alice, path, nodes);
   const namespace = `org-${organization.id}`;
   const selector = `cloud.marina.dev/id=${cluster.id}`;
   const manage = async (...args: string[]) => (await kubectl([...args, "-n", namespace], { stack })).stdout;
-  const [object] = JSON.parse(await manage("get", "clusters.cloud.marina.dev", "-l", selector, "-o", "json")).items;
+  const [object] = JSON.parse(
+    await manage("get", "clusters.cloud.marina.dev", "-l", selector, "-o", "json"),
+  ).items;
   const folder = await mkdtemp(join(tmpdir(), "marina-real-"));
   const kubeconfig = join(folder, "kubeconfig");
   await writeFile(kubeconfig, await fetchKubeconfig(alice, path), { mode: 0o600 });
-  const run = async (args: readonly string[], stdin = "") => (await kubectl(args, { stack, kubeconfig, stdin })).stdout;
+  const run = async (args: readonly string[], stdin = "") =>
+    (await kubectl(args, { stack, kubeconfig, stdin })).stdout;
   return {
     alice,
     path,

@@ -70,7 +70,12 @@ async function measureFleet(alice: Tenant): Promise<Figure[]> {
   await Promise.all([...eight, ...more].map((made) => remove(alice, made)));
   return [
     { name: `${AT_ONCE} at once, 2 nodes each, until all run`, value: eightSeconds, unit: "s", limit: 60 },
-    { name: `memory of a tenant, of ${AT_ONCE} (PSS)`, value: memoryOfEight / AT_ONCE, unit: "MB", limit: 230 },
+    {
+      name: `memory of a tenant, of ${AT_ONCE} (PSS)`,
+      value: memoryOfEight / AT_ONCE,
+      unit: "MB",
+      limit: 230,
+    },
     { name: "processor time of an idle tenant, of one core", value: cpu / AT_ONCE, unit: "%", limit: 2.5 },
     { name: `${FLEET - AT_ONCE} more at once until all run`, value: moreSeconds, unit: "s" },
     { name: `memory of ${FLEET} tenants (PSS)`, value: memoryOfAll / 1024, unit: "GB", limit: 8 },

@@ -2,7 +2,11 @@ import { benchCreate } from "./create.ts";
 import { benchLocal } from "./local.ts";
 import { benchStart } from "./start.ts";
 
-const benchmarks: Record<string, () => Promise<void>> = { start: benchStart, create: benchCreate, local: benchLocal };
+const benchmarks: Record<string, () => Promise<void>> = {
+  start: benchStart,
+  create: benchCreate,
+  local: benchLocal,
+};
 
 /** `npm run bench [name ...]`: the named benchmarks, or all of them, one after another. */
 async function main(names: string[]): Promise<void> {

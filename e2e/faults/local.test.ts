@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createRealCluster, describeWorkload, type RealCluster } from "../real-cluster.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
 import { waitFor } from "../stack/testing.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
@@ -27,7 +27,9 @@ afterAll(() => stack?.stop());
 function readTenantPids(dir = DIR): Record<string, number> {
   const folder = join(dir, "processes");
   const files = readdirSync(folder).filter((file) => file.startsWith("tenant~"));
-  return Object.fromEntries(files.map((file) => [file, JSON.parse(readFileSync(join(folder, file), "utf8")).pid]));
+  return Object.fromEntries(
+    files.map((file) => [file, JSON.parse(readFileSync(join(folder, file), "utf8")).pid]),
+  );
 }
 
 function pidOf(program: string): number {
@@ -37,11 +39,14 @@ function pidOf(program: string): number {
 
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 const serves = () => cluster.run(["get", "deployment", "web"]);
-const readStatus = async (): Promise<string> => (await cluster.alice.request("GET", cluster.path)).body.status;
+const readStatus = async (): Promise<string> =>
+  (await cluster.alice.request("GET", cluster.path)).body.status;
 
 async function waitForAllAgain(): Promise<void> {
   await waitFor("the tenant to serve again", serves);
-  await waitFor("the cluster to be running", async () => (await readStatus()) === "running", { timeoutMs: 180_000 });
+  await waitFor("the cluster to be running", async () => (await readStatus()) === "running", {
+    timeoutMs: 180_000,
+  });
 }
 
 test("tenants go on serving without the provider, and are adopted by the next one", async () => {
@@ -72,9 +77,12 @@ test.each(["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"
 test("a tenant whose API is away longer than the threshold is degraded, and recovers", async () => {
   await stack.part("local-provider").kill("SIGKILL");
   process.kill(pidOf("kube-apiserver"), "SIGKILL");
-  await waitFor("the cluster to be degraded", async () => (await readStatus()) === "degraded", { timeoutMs: 200_000 });
+  await waitFor("the cluster to be degraded", async () => (await readStatus()) === "degraded", {
+    timeoutMs: 200_000,
+  });
   await stack.part("local-provider").start();
   await waitForAllAgain();
+  expect(await readStatus()).toBe("running");
 });
 
 test("after the shared etcd was killed all come back", async () => {
@@ -83,7 +91,8 @@ test("after the shared etcd was killed all come back", async () => {
   await stack.part("etcd").start();
   await waitForAllAgain();
   await cluster.run(["scale", "deployment", "web", "--replicas=3"]);
-  await cluster.run(["rollout", "status", "deployment/web", "--timeout=90s"]);
+  const told = await cluster.run(["rollout", "status", "deployment/web", "--timeout=90s"]);
+  expect(told).toContain("successfully rolled out");
 });
 
 test("an endpoint whose port another program took is named, and opened once the port is free", async () => {

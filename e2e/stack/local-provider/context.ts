@@ -7,7 +7,13 @@ import type { Logger } from "../../../shared/log.ts";
 import type { EngineMachine } from "./engine-kinds.ts";
 import type { TenantKeys } from "./etcd.ts";
 import type { FrontClient } from "./front/client.ts";
-import { LABEL_CLUSTER_NAME, type LocalBootstrap, type LocalCluster, type LocalControlPlane, type LocalMachine } from "./kinds.ts";
+import {
+  LABEL_CLUSTER_NAME,
+  type LocalBootstrap,
+  type LocalCluster,
+  type LocalControlPlane,
+  type LocalMachine,
+} from "./kinds.ts";
 import type { Processes } from "./processes.ts";
 import type { ProgramSettings } from "./programs.ts";
 import type { Tenant } from "./tenant.ts";
@@ -71,7 +77,9 @@ export function indexByTenant(object: KubeObject): string[] {
 }
 
 /** The object of the tenant in a store; Cluster API makes one LocalCluster and one LocalControlPlane per cluster. */
-export function findByTenant<T extends KubeObject>(store: Store<T>, { namespace, name }: Tenant): T | undefined {
+export function findByTenant<T extends KubeObject>(
+  store: Store<T>,
+  { namespace, name }: Tenant,
+): T | undefined {
   return store.byIndex(INDEX_TENANT, `${namespace}/${name}`)[0];
 }
-

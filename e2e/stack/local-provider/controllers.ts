@@ -1,5 +1,5 @@
-import { type Controller, createController } from "../../../operator/runtime/controller.ts";
 import type { ControllerMetrics } from "../../../operator/runtime/controller.ts";
+import { type Controller, createController } from "../../../operator/runtime/controller.ts";
 import { applyPlan } from "../../../operator/runtime/plan.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
 import type { Store } from "../../../shared/kube/store.ts";
@@ -62,7 +62,11 @@ function run<T extends KubeObject, Status, Effect>(
       };
       const managers = { fieldManager: FIELD_MANAGER, statusFieldManager: `${FIELD_MANAGER}-status` };
       const { client, recorder } = context;
-      await applyPlan({ client, kind, recorder, finalizer: FINALIZER, ...managers, onWritten, signal }, object, plan);
+      await applyPlan(
+        { client, kind, recorder, finalizer: FINALIZER, ...managers, onWritten, signal },
+        object,
+        plan,
+      );
       return plan.requeueAfterMs === undefined ? undefined : { requeueAfterMs: plan.requeueAfterMs };
     },
   });
@@ -111,5 +115,11 @@ export function createControllers(context: Context, metrics: ControllerMetrics):
       reconcileBootstrap({ object, ownerName: findOwnerName(object.metadata, "Machine"), now: new Date() }),
     act: async () => {},
   });
-  return { clusters, controlPlanes, machines, bootstraps, all: [clusters, controlPlanes, machines, bootstraps] };
+  return {
+    clusters,
+    controlPlanes,
+    machines,
+    bootstraps,
+    all: [clusters, controlPlanes, machines, bootstraps],
+  };
 }

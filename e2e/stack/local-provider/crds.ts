@@ -26,7 +26,12 @@ interface KindSchema {
   columns: readonly PrinterColumn[];
 }
 
-const column = (name: string, jsonPath: string, description: string, type: "string" | "integer" = "string") => ({
+const column = (
+  name: string,
+  jsonPath: string,
+  description: string,
+  type: "string" | "integer" = "string",
+) => ({
   name,
   type,
   jsonPath,
@@ -55,7 +60,12 @@ const KINDS: readonly KindSchema[] = [
     status: localMachineStatusSchema,
     columns: [column("Provider ID", ".spec.providerID", "Name of the machine in this provider.")],
   },
-  { kind: localBootstrapKind, spec: localBootstrapSpecSchema, status: localBootstrapStatusSchema, columns: [] },
+  {
+    kind: localBootstrapKind,
+    spec: localBootstrapSpecSchema,
+    status: localBootstrapStatusSchema,
+    columns: [],
+  },
 ];
 
 // Cluster API finds the versions of a contract by this label, and works with other providers through this role.

@@ -7,7 +7,11 @@ export interface EngineMachine extends KubeObject {
   spec?: { clusterName?: string; version?: string; bootstrap?: { dataSecretName?: string } };
 }
 
-export const engineMachineKind = defineKind<EngineMachine>({ ...CLUSTER_API, kind: "Machine", plural: "machines" });
+export const engineMachineKind = defineKind<EngineMachine>({
+  ...CLUSTER_API,
+  kind: "Machine",
+  plural: "machines",
+});
 
 export interface NodeTaint {
   key: string;

@@ -51,7 +51,12 @@ export function createTenantKeys(etcdUrl: string): TenantKeys {
       let from = ROOT;
       for (;;) {
         // One key per tenant: from the end of the last one's keys.
-        const range = { key: toBase64(from), range_end: toBase64(endOfPrefix(ROOT)), limit: 1, keys_only: true };
+        const range = {
+          key: toBase64(from),
+          range_end: toBase64(endOfPrefix(ROOT)),
+          limit: 1,
+          keys_only: true,
+        };
         const { kvs } = (await call("range", range)) as RangeAnswer;
         const key = kvs?.[0] && Buffer.from(kvs[0].key, "base64").toString("utf8");
         const tenant = key === undefined ? undefined : tenantOfKey(key);

@@ -21,9 +21,9 @@ const conditionsSchema = z
   .max(16)
   .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] });
 
-const endpointSchema = z
-  .object({ host: z.string().max(253), port: z.int().min(0).max(65_535) })
-  .meta({ description: "Where the cluster's API is. Chosen once by the provider, kept for the cluster's life." });
+const endpointSchema = z.object({ host: z.string().max(253), port: z.int().min(0).max(65_535) }).meta({
+  description: "Where the cluster's API is. Chosen once by the provider, kept for the cluster's life.",
+});
 
 export const localClusterSpecSchema = z
   .object({
@@ -37,8 +37,14 @@ export const localClusterSpecSchema = z
     apiServerRateLimit: z
       .object({ maxConnectionsPerSecond: z.int().min(1), burst: z.int().min(1) })
       .optional()
-      .meta({ description: "New connections, in all, from sources other than the platform and the workers." }),
-    workerSubnet: z.string().max(43).optional().meta({ description: "Network of the workers, always allowed." }),
+      .meta({
+        description: "New connections, in all, from sources other than the platform and the workers.",
+      }),
+    workerSubnet: z
+      .string()
+      .max(43)
+      .optional()
+      .meta({ description: "Network of the workers, always allowed." }),
     plan: z.string().max(63).optional().meta({ description: "For people only." }),
   })
   .meta({ description: "A cluster whose parts are plain processes of this machine." });
@@ -53,14 +59,19 @@ const replicasSchema = z.int().min(0).max(7).optional();
 export const localControlPlaneSpecSchema = z
   .object({
     version: z.string().max(64).meta({ description: "Kubernetes version, with v." }),
-    replicas: replicasSchema.meta({ description: "Counted and reported; one process stands for all of them." }),
+    replicas: replicasSchema.meta({
+      description: "Counted and reported; one process stands for all of them.",
+    }),
   })
   .meta({ description: "kube-apiserver, controller manager, scheduler and kwok of one cluster." });
 
 export const localControlPlaneStatusSchema = z.object({
   initialization: z.object({ controlPlaneInitialized: z.boolean().optional() }).optional(),
   externalManagedControlPlane: z.boolean().optional(),
-  versions: z.array(z.object({ version: z.string().max(64), replicas: z.int().optional() })).max(8).optional(),
+  versions: z
+    .array(z.object({ version: z.string().max(64), replicas: z.int().optional() }))
+    .max(8)
+    .optional(),
   replicas: replicasSchema,
   readyReplicas: replicasSchema,
   availableReplicas: replicasSchema,
@@ -79,7 +90,10 @@ export const localMachineSpecSchema = z
 
 export const localMachineStatusSchema = z.object({
   initialization: z.object({ provisioned: z.boolean().optional() }).optional(),
-  addresses: z.array(z.object({ type: z.string(), address: z.string() })).max(8).optional(),
+  addresses: z
+    .array(z.object({ type: z.string(), address: z.string() }))
+    .max(8)
+    .optional(),
   conditions: conditionsSchema.optional(),
 });
 
@@ -98,12 +112,18 @@ interface Local<Spec, Status> extends KubeObject {
   status?: Status;
 }
 
-export type LocalCluster = Local<z.output<typeof localClusterSpecSchema>, z.output<typeof localClusterStatusSchema>>;
+export type LocalCluster = Local<
+  z.output<typeof localClusterSpecSchema>,
+  z.output<typeof localClusterStatusSchema>
+>;
 export type LocalControlPlane = Local<
   z.output<typeof localControlPlaneSpecSchema>,
   z.output<typeof localControlPlaneStatusSchema>
 >;
-export type LocalMachine = Local<z.output<typeof localMachineSpecSchema>, z.output<typeof localMachineStatusSchema>>;
+export type LocalMachine = Local<
+  z.output<typeof localMachineSpecSchema>,
+  z.output<typeof localMachineStatusSchema>
+>;
 export type LocalBootstrap = Local<
   z.output<typeof localBootstrapSpecSchema>,
   z.output<typeof localBootstrapStatusSchema>

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { createRuntimeMetrics } from "../../../operator/runtime/metrics.ts";
 import { createRecorder } from "../../../operator/runtime/recorder.ts";
 import { startHealthServer } from "../../../operator/runtime/server.ts";
@@ -21,7 +22,6 @@ import { createTenantApis } from "./tenant-apis.ts";
 import { createTenantPorts } from "./tenant-ports.ts";
 import { createVersions } from "./versions.ts";
 import { createStores, createWatches } from "./watches.ts";
-import { join } from "node:path";
 
 const METRICS_PREFIX = "marina_local_provider";
 const DRAIN_DEADLINE_MS = 1000;
@@ -76,7 +76,8 @@ function createContext(settings: Settings) {
     versions: createVersions({
       pathOf: (version) => stampedApiserverPath(settings.toolsDir, version),
       link: (version) => linkApiserver(settings.toolsDir, version),
-      onEnd: () => controllers?.controlPlanes && wakeAll(controllers.controlPlanes, stores.controlPlanes.keys()),
+      onEnd: () =>
+        controllers?.controlPlanes && wakeAll(controllers.controlPlanes, stores.controlPlanes.keys()),
       log,
     }),
     apis: createTenantApis(settings.runDir, wakeCluster),
@@ -108,14 +109,23 @@ async function main(): Promise<void> {
   const settings: Settings = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8"));
   const { context, controllers, registry, kubeMetrics } = createContext(settings);
   const { client, stores, log, processes } = context;
-  const watches = createWatches({ client, stores, controllers: () => controllers, metrics: kubeMetrics, log });
+  const watches = createWatches({
+    client,
+    stores,
+    controllers: () => controllers,
+    metrics: kubeMetrics,
+    log,
+  });
   const watching = new AbortController();
   let synced = false;
   const server = await startHealthServer({
     address: "127.0.0.1",
     port: settings.healthPort,
     registry,
-    healthz: { watches: () => watches.healthy(), controllers: () => controllers.all.every((one) => one.healthy()) },
+    healthz: {
+      watches: () => watches.healthy(),
+      controllers: () => controllers.all.every((one) => one.healthy()),
+    },
     readyz: { synced: () => synced },
     log,
   });

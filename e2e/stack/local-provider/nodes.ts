@@ -20,10 +20,20 @@ export interface LocalProviderDeps {
 export const LOCAL_PROVIDER_PORTS = ["local-front", "local-provider"] as const;
 
 /** What Go reads from the environment, so that linking finds the modules and the cache of the first build. */
-const GO_VARIABLES = ["GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOTOOLCHAIN", "GOSUMDB", "XDG_CACHE_HOME"];
+const GO_VARIABLES = [
+  "GOPATH",
+  "GOMODCACHE",
+  "GOCACHE",
+  "GOPROXY",
+  "GOTOOLCHAIN",
+  "GOSUMDB",
+  "XDG_CACHE_HOME",
+];
 
 function goVariables(): Record<string, string> {
-  return Object.fromEntries(GO_VARIABLES.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+  return Object.fromEntries(
+    GO_VARIABLES.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
+  );
 }
 
 function describeSettings({ dir, ports, tools, kubeconfig, platformCIDRs }: LocalProviderDeps): Settings {
@@ -35,7 +45,7 @@ function describeSettings({ dir, ports, tools, kubeconfig, platformCIDRs }: Loca
     platformCIDRs,
     toolsDir: tools.dir,
     programs: {
-      etcdUrl: `http://127.0.0.1:${ports["etcd"]}`,
+      etcdUrl: `http://127.0.0.1:${ports.etcd}`,
       tools: {
         "kube-controller-manager": tools.path("kube-controller-manager"),
         "kube-scheduler": tools.path("kube-scheduler"),

@@ -17,7 +17,8 @@ export async function removeOrphans(context: Context): Promise<void> {
   const { settings, stores, processes, keys, fronts } = context;
   const found = new Map<string, Tenant>();
   const isGone = (tenant: Tenant): boolean =>
-    findByTenant(stores.clusters, tenant) === undefined && findByTenant(stores.controlPlanes, tenant) === undefined;
+    findByTenant(stores.clusters, tenant) === undefined &&
+    findByTenant(stores.controlPlanes, tenant) === undefined;
   const tenants = [
     ...processes.names().map(tenantOfProcess),
     ...listFolders(settings.runDir).map(tenantOf),

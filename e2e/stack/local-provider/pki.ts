@@ -69,9 +69,13 @@ export async function issueCertificate(authority: KeyPair, subject: Subject): Pr
     ...(subject.dnsNames ?? []).map((value) => ({ type: "dns" as const, value })),
   ];
   const usage = names.length > 0 ? x509.ExtendedKeyUsage.serverAuth : x509.ExtendedKeyUsage.clientAuth;
-  const signingKey = await crypto.subtle.importKey("pkcs8", x509.PemConverter.decodeFirst(authority.key), EC, false, [
-    "sign",
-  ]);
+  const signingKey = await crypto.subtle.importKey(
+    "pkcs8",
+    x509.PemConverter.decodeFirst(authority.key),
+    EC,
+    false,
+    ["sign"],
+  );
   const certificate = await x509.X509CertificateGenerator.create({
     subject: [...(subject.organizations ?? []).map((name) => ({ O: [name] })), { CN: [subject.commonName] }],
     issuer: new x509.X509Certificate(authority.certificate).subject,
@@ -92,7 +96,10 @@ export async function issueCertificate(authority: KeyPair, subject: Subject): Pr
 export async function createSigningKeys(): Promise<BareKeyPair> {
   const keys = await generateKeys();
   const spki = await crypto.subtle.exportKey("spki", keys.publicKey);
-  return { publicKey: `${x509.PemConverter.encode(spki, "PUBLIC KEY")}\n`, key: await toKeyPem(keys.privateKey) };
+  return {
+    publicKey: `${x509.PemConverter.encode(spki, "PUBLIC KEY")}\n`,
+    key: await toKeyPem(keys.privateKey),
+  };
 }
 
 /** Whether two thirds of a certificate's life are over. */

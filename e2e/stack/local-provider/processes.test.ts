@@ -15,7 +15,13 @@ const open = (): Processes =>
   openProcesses({ recordsDir: join(folder, "processes"), onExit: (name) => exits.push(name), log });
 
 function specOf(script: string): ProgramSpec {
-  return { command: process.execPath, args: ["-e", script], env: {}, log: join(folder, "log"), version: "v1.34.2" };
+  return {
+    command: process.execPath,
+    args: ["-e", script],
+    env: {},
+    log: join(folder, "log"),
+    version: "v1.34.2",
+  };
 }
 
 beforeEach(() => {

@@ -45,7 +45,7 @@ export interface ProcessesOptions {
   /** Holds one record per process, in the form that the stack's supervisor cleans up by. */
   recordsDir: string;
   /** A program ended without being asked to. */
-  onExit(name: string): void;
+  onExit: (name: string) => void;
   log: Logger;
 }
 
@@ -69,7 +69,10 @@ const STOP_TIMEOUT_MS = 2500;
 
 /** Of everything that a change of makes a restart necessary. */
 export function hashOfSpec({ command, args, env }: ProgramSpec): string {
-  return createHash("sha256").update(JSON.stringify([command, args, env])).digest("hex").slice(0, 16);
+  return createHash("sha256")
+    .update(JSON.stringify([command, args, env]))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 /** How long a program that ended `failures` times in a row waits: 1 s doubling to 30 s. */
@@ -83,7 +86,11 @@ function spawnDetached(spec: ProgramSpec): number | undefined {
   try {
     const stdio = ["ignore", output, output] as const;
     // An own group and no pipe: it outlives this process, whatever ends that.
-    const child = spawn(spec.command, spec.args, { env: cleanEnvironment(spec.env), stdio: [...stdio], detached: true });
+    const child = spawn(spec.command, spec.args, {
+      env: cleanEnvironment(spec.env),
+      stdio: [...stdio],
+      detached: true,
+    });
     // Without a handler a program that cannot be run would end the provider; it shows as one without a pid.
     child.on("error", (error) => writeFileSync(spec.log, `${error.message}\n`, { flag: "a" }));
     child.unref();
@@ -160,10 +167,24 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
       const specHash = hashOfSpec(spec);
       const now = performance.now();
       const failures = known?.failures ?? 0;
-      const entry = { identity, specHash, version: spec.version, logFile: spec.log, startedAt: now, failures, endedAt: now };
+      const entry = {
+        identity,
+        specHash,
+        version: spec.version,
+        logFile: spec.log,
+        startedAt: now,
+        failures,
+        endedAt: now,
+      };
       entries.set(name, entry);
       if (identity === undefined) return noteExit(name, entry);
-      const record = { ...identity, stopSignal: "SIGKILL", specHash, version: spec.version, logFile: spec.log };
+      const record = {
+        ...identity,
+        stopSignal: "SIGKILL",
+        specHash,
+        version: spec.version,
+        logFile: spec.log,
+      };
       try {
         writeFileSync(fileOf(name), JSON.stringify(record));
       } catch (error) {

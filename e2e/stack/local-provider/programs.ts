@@ -51,7 +51,12 @@ const CONTROLLERS = [
 
 /** The arguments of all programs of a tenant, the one place for them. */
 export function describePrograms(input: TenantProgramInput): Record<Program, ProgramSpec> {
-  const describe = (program: Program, command: string, memoryLimit: string, args: readonly string[]): ProgramSpec => ({
+  const describe = (
+    program: Program,
+    command: string,
+    memoryLimit: string,
+    args: readonly string[],
+  ): ProgramSpec => ({
     command,
     args,
     // A heap limit makes the collector work harder near it and never kills: 120 MiB cost an idle apiserver 12 % of a
@@ -111,7 +116,11 @@ function apiserverArgs({ tenant, files, settings, apiserverPort }: TenantProgram
 
 function kubeconfigArgs(files: TenantFiles, client: string): string[] {
   const file = files.path(`${client}.kubeconfig`);
-  return [`--kubeconfig=${file}`, `--authentication-kubeconfig=${file}`, `--authorization-kubeconfig=${file}`];
+  return [
+    `--kubeconfig=${file}`,
+    `--authentication-kubeconfig=${file}`,
+    `--authorization-kubeconfig=${file}`,
+  ];
 }
 
 function controllerManagerArgs({ files }: TenantProgramInput): string[] {
@@ -128,7 +137,12 @@ function controllerManagerArgs({ files }: TenantProgramInput): string[] {
 }
 
 function schedulerArgs({ files }: TenantProgramInput): string[] {
-  return [...kubeconfigArgs(files, "kube-scheduler"), "--leader-elect=false", "--secure-port=0", "--profiling=false"];
+  return [
+    ...kubeconfigArgs(files, "kube-scheduler"),
+    "--leader-elect=false",
+    "--secure-port=0",
+    "--profiling=false",
+  ];
 }
 
 /** kwok plays the kubelet of every Node that carries its annotation. */

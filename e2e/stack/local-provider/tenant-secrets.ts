@@ -1,8 +1,14 @@
-import { apiVersionOf, type KubeObject } from "../../../shared/kube/kind.ts";
 import { type Secret, secretKind } from "../../../shared/kube/core-kinds.ts";
+import { apiVersionOf, type KubeObject } from "../../../shared/kube/kind.ts";
 import type { Store } from "../../../shared/kube/store.ts";
 import { LABEL_CLUSTER_NAME, localControlPlaneKind } from "./kinds.ts";
-import { createAuthority, createSigningKeys, isDueForRenewal, issueCertificate, type KeyPair } from "./pki.ts";
+import {
+  createAuthority,
+  createSigningKeys,
+  isDueForRenewal,
+  issueCertificate,
+  type KeyPair,
+} from "./pki.ts";
 import type { Authorities, Tenant } from "./tenant.ts";
 
 /** What Cluster API and its providers call the Secrets of a cluster: `<name>-<purpose>`. */
@@ -43,7 +49,7 @@ export function areSecretsGood(secrets: TenantSecrets, server: string, now: Date
   if (PURPOSES.some((purpose) => secrets[purpose] === undefined)) return false;
   const certificate = secrets.kubeconfig?.metadata.annotations?.[KUBECONFIG_CERTIFICATE];
   if (certificate === undefined || isDueForRenewal(fromBase64(certificate), now)) return false;
-  return fromBase64(secrets.kubeconfig?.data?.["value"]).includes(server);
+  return fromBase64(secrets.kubeconfig?.data?.value).includes(server);
 }
 
 function composeKubeconfig(cluster: string, server: string, ca: KeyPair, admin: KeyPair): string {
@@ -51,11 +57,16 @@ function composeKubeconfig(cluster: string, server: string, ca: KeyPair, admin: 
     apiVersion: "v1",
     kind: "Config",
     "current-context": cluster,
-    clusters: [{ name: cluster, cluster: { server, "certificate-authority-data": toBase64(ca.certificate) } }],
+    clusters: [
+      { name: cluster, cluster: { server, "certificate-authority-data": toBase64(ca.certificate) } },
+    ],
     users: [
       {
         name: "cluster-api",
-        user: { "client-certificate-data": toBase64(admin.certificate), "client-key-data": toBase64(admin.key) },
+        user: {
+          "client-certificate-data": toBase64(admin.certificate),
+          "client-key-data": toBase64(admin.key),
+        },
       },
     ],
     contexts: [{ name: cluster, context: { cluster, user: "cluster-api" } }],
@@ -72,7 +83,13 @@ function toSecret(owner: KubeObject, tenant: Tenant, purpose: Purpose, data: Rec
       namespace: tenant.namespace,
       labels: { [LABEL_CLUSTER_NAME]: tenant.name },
       ownerReferences: [
-        { apiVersion: apiVersionOf(localControlPlaneKind), kind: localControlPlaneKind.kind, name, uid, controller: true },
+        {
+          apiVersion: apiVersionOf(localControlPlaneKind),
+          kind: localControlPlaneKind.kind,
+          name,
+          uid,
+          controller: true,
+        },
       ],
     },
     type: "cluster.x-k8s.io/secret",
@@ -84,7 +101,11 @@ function toSecret(owner: KubeObject, tenant: Tenant, purpose: Purpose, data: Rec
  * The authorities and keys that are missing. They are created, never applied: whoever was faster has made the cluster's
  * identity, and it must not be replaced.
  */
-export async function makeMissingKeys(secrets: TenantSecrets, owner: KubeObject, tenant: Tenant): Promise<Secret[]> {
+export async function makeMissingKeys(
+  secrets: TenantSecrets,
+  owner: KubeObject,
+  tenant: Tenant,
+): Promise<Secret[]> {
   const made: Secret[] = [];
   const add = (purpose: Purpose, pair: KeyPair): void => {
     made.push(toSecret(owner, tenant, purpose, { "tls.crt": pair.certificate, "tls.key": pair.key }));
@@ -99,9 +120,16 @@ export async function makeMissingKeys(secrets: TenantSecrets, owner: KubeObject,
 }
 
 /** The kubeconfig by which Cluster API reaches the tenant, with a fresh certificate. To be applied. */
-export async function makeKubeconfig(ca: KeyPair, server: string, owner: KubeObject, tenant: Tenant): Promise<Secret> {
+export async function makeKubeconfig(
+  ca: KeyPair,
+  server: string,
+  owner: KubeObject,
+  tenant: Tenant,
+): Promise<Secret> {
   const admin = await issueCertificate(ca, { commonName: "cluster-api", organizations: ["system:masters"] });
-  const secret = toSecret(owner, tenant, "kubeconfig", { value: composeKubeconfig(tenant.name, server, ca, admin) });
+  const secret = toSecret(owner, tenant, "kubeconfig", {
+    value: composeKubeconfig(tenant.name, server, ca, admin),
+  });
   const annotations = { [KUBECONFIG_CERTIFICATE]: toBase64(admin.certificate) };
   return { ...secret, metadata: { ...secret.metadata, annotations } };
 }

@@ -4,7 +4,15 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { endOfPrefix, tenantOfKey } from "./etcd.ts";
 import { createAuthority, createSigningKeys } from "./pki.ts";
-import { areFilesGood, etcdPrefixOf, filesOf, hashOfAuthorities, idOf, tenantOf, writeTenantFiles } from "./tenant.ts";
+import {
+  areFilesGood,
+  etcdPrefixOf,
+  filesOf,
+  hashOfAuthorities,
+  idOf,
+  tenantOf,
+  writeTenantFiles,
+} from "./tenant.ts";
 
 test.each([
   { namespace: "org-1", name: "one" },

@@ -59,7 +59,10 @@ export interface TenantFiles {
 }
 
 const CLIENTS: Record<string, Subject> = {
-  "kube-controller-manager": { commonName: "system:kube-controller-manager", organizations: ["system:masters"] },
+  "kube-controller-manager": {
+    commonName: "system:kube-controller-manager",
+    organizations: ["system:masters"],
+  },
   "kube-scheduler": { commonName: "system:kube-scheduler" },
   kwok: { commonName: "marina:kwok", organizations: ["system:masters"] },
   provider: { commonName: "marina:local-provider", organizations: ["system:masters"] },
@@ -99,8 +102,14 @@ async function ensureLeaf(files: TenantFiles, name: string, authority: KeyPair, 
 
 /** A kubeconfig that names files, so that a renewed certificate is read without a restart. */
 function kubeconfigWithFiles(files: TenantFiles, client: string, apiserverPort: number): string {
-  const cluster = { server: `https://127.0.0.1:${apiserverPort}`, "certificate-authority": files.path("ca.crt") };
-  const user = { "client-certificate": files.path(`${client}.crt`), "client-key": files.path(`${client}.key`) };
+  const cluster = {
+    server: `https://127.0.0.1:${apiserverPort}`,
+    "certificate-authority": files.path("ca.crt"),
+  };
+  const user = {
+    "client-certificate": files.path(`${client}.crt`),
+    "client-key": files.path(`${client}.key`),
+  };
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",
@@ -113,7 +122,10 @@ function kubeconfigWithFiles(files: TenantFiles, client: string, apiserverPort: 
 
 /** A fingerprint of what the files were made from: when it is the same there is nothing to write. */
 export function hashOfAuthorities(authorities: Authorities, apiserverPort: number): string {
-  return createHash("sha256").update(JSON.stringify([authorities, apiserverPort])).digest("hex").slice(0, 16);
+  return createHash("sha256")
+    .update(JSON.stringify([authorities, apiserverPort]))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 /** Writes the keys, certificates and kubeconfigs of a tenant's programs; what is there and good stays. */

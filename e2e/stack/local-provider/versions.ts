@@ -8,14 +8,14 @@ export interface Versions {
   get(version: string): ApiserverBinary;
   /** Begins to link one; one at a time, and nothing when it is under way. */
   link(version: string): void;
-  pathOf(version: string): string;
+  pathOf: (version: string) => string;
 }
 
 export interface VersionsOptions {
-  pathOf(version: string): string;
-  link(version: string): Promise<void>;
+  pathOf: (version: string) => string;
+  link: (version: string) => Promise<void>;
   /** One attempt has ended. */
-  onEnd(version: string): void;
+  onEnd: (version: string) => void;
   log: Logger;
 }
 

@@ -1,5 +1,5 @@
-import { apiVersionOf } from "../../../../shared/kube/kind.ts";
 import { type Secret, secretKind } from "../../../../shared/kube/core-kinds.ts";
+import { apiVersionOf } from "../../../../shared/kube/kind.ts";
 import { type Decision, decide, isDeleting, nextStatus, readyCondition } from "../decision.ts";
 import { LABEL_CLUSTER_NAME, type LocalBootstrap, localBootstrapKind } from "../kinds.ts";
 

@@ -44,7 +44,9 @@ test("nothing is done before Cluster API owns it", () => {
 test("a cluster without an address gets a free port, and nothing is opened yet", () => {
   const { effects, plan } = reconcileCluster(observe({ freePort: 30_111 }, {}));
   expect(effects).toEqual([]);
-  expect(plan.apply).toMatchObject([{ object: { spec: { controlPlaneEndpoint: { host: "127.0.0.1", port: 30_111 } } } }]);
+  expect(plan.apply).toMatchObject([
+    { object: { spec: { controlPlaneEndpoint: { host: "127.0.0.1", port: 30_111 } } } },
+  ]);
 });
 
 test("without a free port it is tried again", () => {
@@ -56,7 +58,11 @@ const trusted = ["127.0.0.1/32", "10.64.3.0/24"];
 const limit = { maxConnectionsPerSecond: 5, burst: 10 };
 test.each([
   { name: "public: anybody", spec: {}, rules: { trusted } },
-  { name: "listed sources", spec: { authorizedCIDRs: ["192.0.2.0/24"] }, rules: { trusted, allowed: ["192.0.2.0/24"] } },
+  {
+    name: "listed sources",
+    spec: { authorizedCIDRs: ["192.0.2.0/24"] },
+    rules: { trusted, allowed: ["192.0.2.0/24"] },
+  },
   { name: "an empty list: nobody else", spec: { authorizedCIDRs: [] }, rules: { trusted, allowed: [] } },
   { name: "private: nobody else", spec: { publicEndpoint: false }, rules: { trusted, allowed: [] } },
   {
@@ -77,20 +83,32 @@ test.each([
   { apiReady: false, heldBefore: false, held: true },
   { apiReady: undefined, heldBefore: false, held: false },
   { apiReady: undefined, heldBefore: true, held: true },
-])("connections wait while the API is not ready: $apiReady, before $heldBefore", ({ apiReady, heldBefore, held }) => {
-  const before = opened(observe({ apiReady: !heldBefore }));
-  const { effects } = reconcileCluster(observe({ apiReady, front: before, targetPort: 30_301 }));
-  expect(effects).toMatchObject([{ spec: { held } }]);
-});
+])(
+  "connections wait while the API is not ready: $apiReady, before $heldBefore",
+  ({ apiReady, heldBefore, held }) => {
+    const before = opened(observe({ apiReady: !heldBefore }));
+    const { effects } = reconcileCluster(observe({ apiReady, front: before, targetPort: 30_301 }));
+    expect(effects).toMatchObject([{ spec: { held } }]);
+  },
+);
 
 test.each([
   { name: "listening and answered", changes: {}, front: {}, provisioned: true, ready: "True" },
   { name: "not answered yet", changes: { apiAnswered: false }, front: {}, provisioned: false, ready: "True" },
-  { name: "port taken", changes: {}, front: { listening: false, error: "taken" }, provisioned: false, ready: "False" },
+  {
+    name: "port taken",
+    changes: {},
+    front: { listening: false, error: "taken" },
+    provisioned: false,
+    ready: "False",
+  },
 ])("status: $name", ({ changes, front, provisioned, ready }) => {
   const observed = observe(changes);
   const { plan } = reconcileCluster({ ...observed, front: opened(observed, front) });
-  expect(plan.status).toMatchObject({ initialization: { provisioned }, conditions: [{ type: "Ready", status: ready }] });
+  expect(plan.status).toMatchObject({
+    initialization: { provisioned },
+    conditions: [{ type: "Ready", status: ready }],
+  });
 });
 
 test("a front that is as wanted is left alone, and looked at again after 10 s", () => {
@@ -105,7 +123,10 @@ test("a taken port is tried again after 5 s", () => {
   const { effects, plan } = reconcileCluster({ ...observed, front });
   expect(effects).toMatchObject([{ do: "open" }]);
   expect(plan.requeueAfterMs).toBe(5000);
-  expect(plan.status?.conditions?.[0]).toMatchObject({ reason: "PortTaken", message: expect.stringContaining("30200") });
+  expect(plan.status?.conditions?.[0]).toMatchObject({
+    reason: "PortTaken",
+    message: expect.stringContaining("30200"),
+  });
 });
 
 test("a deleted cluster closes its front and goes", () => {

@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import type { NewCondition } from "../../../../operator/runtime/conditions.ts";
 import { apiVersionOf } from "../../../../shared/kube/kind.ts";
-import { type Decision, decide, FINALIZER, hasFinalizer, isDeleting, nextStatus, readyCondition } from "../decision.ts";
+import {
+  type Decision,
+  decide,
+  FINALIZER,
+  hasFinalizer,
+  isDeleting,
+  nextStatus,
+  readyCondition,
+} from "../decision.ts";
 import type { FrontState } from "../front/fronts.ts";
 import type { FrontSpec } from "../front/listener.ts";
 import { type LocalCluster, localClusterKind } from "../kinds.ts";

@@ -5,7 +5,10 @@ import { filesOf, idOf, removeTenantFiles, type Tenant } from "../tenant.ts";
 import type { ClusterEffect, ObservedCluster } from "./reconcile.ts";
 
 /** The world as far as a LocalCluster depends on it; undefined while Cluster API has not labelled it. */
-export async function observeCluster(context: Context, object: LocalCluster): Promise<ObservedCluster | undefined> {
+export async function observeCluster(
+  context: Context,
+  object: LocalCluster,
+): Promise<ObservedCluster | undefined> {
   const tenant = findTenant(object);
   if (tenant === undefined) return undefined;
   const chosen = object.spec.controlPlaneEndpoint?.port;
@@ -17,14 +20,19 @@ export async function observeCluster(context: Context, object: LocalCluster): Pr
     front: await context.fronts.get(idOf(tenant)),
     targetPort: isGoing ? 0 : await context.ports.ensureApiserverPort(tenant),
     apiAnswered:
-      findByTenant(context.stores.controlPlanes, tenant)?.status?.initialization?.controlPlaneInitialized === true,
+      findByTenant(context.stores.controlPlanes, tenant)?.status?.initialization?.controlPlaneInitialized ===
+      true,
     apiReady: context.apis.isReady(tenant),
     platformCIDRs: context.settings.platformCIDRs,
     now: new Date(),
   };
 }
 
-export async function applyClusterEffect(context: Context, tenant: Tenant, effect: ClusterEffect): Promise<void> {
+export async function applyClusterEffect(
+  context: Context,
+  tenant: Tenant,
+  effect: ClusterEffect,
+): Promise<void> {
   if (effect.do === "open") {
     await context.fronts.put(idOf(tenant), effect.spec);
     return;

@@ -70,18 +70,48 @@ const stop = (name: Program) => ({ do: "stop", program: name });
 
 describe("one step at a time, from nothing to a cluster that runs", () => {
   test.each<{ name: string; changes: Partial<ObservedControlPlane>; effects: object[]; reason: string }>([
-    { name: "keys first", changes: { secretsGood: false }, effects: [{ do: "createSecrets" }], reason: "CreatingKeys" },
-    { name: "then the program", changes: { binary: { state: "absent" } }, effects: [{ do: "link" }], reason: "Linking" },
-    { name: "which takes a while", changes: { binary: { state: "linking" } }, effects: [], reason: "Linking" },
+    {
+      name: "keys first",
+      changes: { secretsGood: false },
+      effects: [{ do: "createSecrets" }],
+      reason: "CreatingKeys",
+    },
+    {
+      name: "then the program",
+      changes: { binary: { state: "absent" } },
+      effects: [{ do: "link" }],
+      reason: "Linking",
+    },
+    {
+      name: "which takes a while",
+      changes: { binary: { state: "linking" } },
+      effects: [],
+      reason: "Linking",
+    },
     {
       name: "or fails and is tried again",
       changes: { binary: { state: "failed", message: "no Go" } },
       effects: [{ do: "link" }],
       reason: "LinkFailed",
     },
-    { name: "certificates", changes: { filesGood: false }, effects: [{ do: "writeFiles" }], reason: "WritingFiles" },
-    { name: "the apiserver", changes: { programs: {} }, effects: [start("kube-apiserver")], reason: "Starting" },
-    { name: "not a third at once", changes: { programs: {}, mayStart: false }, effects: [], reason: "WaitingForTurn" },
+    {
+      name: "certificates",
+      changes: { filesGood: false },
+      effects: [{ do: "writeFiles" }],
+      reason: "WritingFiles",
+    },
+    {
+      name: "the apiserver",
+      changes: { programs: {} },
+      effects: [start("kube-apiserver")],
+      reason: "Starting",
+    },
+    {
+      name: "not a third at once",
+      changes: { programs: {}, mayStart: false },
+      effects: [],
+      reason: "WaitingForTurn",
+    },
     {
       name: "on another port when the first is taken",
       changes: { programs: {}, portTaken: true },
@@ -90,26 +120,38 @@ describe("one step at a time, from nothing to a cluster that runs", () => {
     },
     {
       name: "after its backoff when it ends by itself",
-      changes: { programs: { "kube-apiserver": program("a", { running: false, failures: 2, retryInMs: 1500 }) } },
+      changes: {
+        programs: { "kube-apiserver": program("a", { running: false, failures: 2, retryInMs: 1500 }) },
+      },
       effects: [],
       reason: "Ended",
     },
     {
       name: "which takes a moment to be ready",
-      changes: { programs: { "kube-apiserver": program("a") }, ready: false, notReadyBecause: "/readyz answers 500" },
+      changes: {
+        programs: { "kube-apiserver": program("a") },
+        ready: false,
+        notReadyBecause: "/readyz answers 500",
+      },
       effects: [],
       reason: "NotReady",
     },
   ])("$name", ({ changes, effects, reason }) => {
     const decision = reconcileControlPlane(observe({ lastReadyMs: undefined, ready: false, ...changes }));
     expect(decision.effects).toEqual(effects);
-    expect(decision.plan.status?.conditions?.[0]).toMatchObject({ type: "Available", status: "False", reason });
+    expect(decision.plan.status?.conditions?.[0]).toMatchObject({
+      type: "Available",
+      status: "False",
+      reason,
+    });
     expect(decision.plan.status?.versions).toBeUndefined();
     expect(decision.plan.requeueAfterMs).toBeGreaterThan(0);
   });
 
   test("the others once the apiserver is ready", () => {
-    const { effects, plan } = reconcileControlPlane(observe({ programs: { "kube-apiserver": program("a") } }));
+    const { effects, plan } = reconcileControlPlane(
+      observe({ programs: { "kube-apiserver": program("a") } }),
+    );
     expect(effects).toEqual([start("kube-controller-manager"), start("kube-scheduler"), start("kwok")]);
     expect(plan.status).toMatchObject({
       initialization: { controlPlaneInitialized: true },
@@ -133,7 +175,11 @@ describe("a cluster that runs", () => {
   });
 
   test.each<{ name: string; program: ProgramState; effects: object[] }>([
-    { name: "one that ended is started", program: program("s", { running: false }), effects: [start("kube-scheduler")] },
+    {
+      name: "one that ended is started",
+      program: program("s", { running: false }),
+      effects: [start("kube-scheduler")],
+    },
     {
       name: "one that ends again and again waits",
       program: program("s", { running: false, retryInMs: 900 }),
@@ -180,7 +226,10 @@ describe("an upgrade", () => {
     expect(plan.status).toMatchObject({ versions: [{ version: "v1.34.2" }], upToDateReplicas: 0 });
     const ready = upgrading({ wanted, programs: { ...ALL, "kube-apiserver": program("new") } });
     expect(ready.plan.status).toMatchObject({ versions: [{ version: "v1.35.1" }], upToDateReplicas: 1 });
-    expect(ready.plan.status?.conditions).toMatchObject([{ status: "True" }, { type: "RollingOut", status: "False" }]);
+    expect(ready.plan.status?.conditions).toMatchObject([
+      { status: "True" },
+      { type: "RollingOut", status: "False" },
+    ]);
   });
 });
 

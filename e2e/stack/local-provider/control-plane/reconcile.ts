@@ -79,19 +79,27 @@ export function reconcileControlPlane(observed: ObservedControlPlane): Decision<
 function decideNextStep(observed: ObservedControlPlane): NextStep {
   const { binary } = observed;
   const { version } = observed.object.spec;
-  const step = (requeueAfterMs: number, reason: string, message: string, effects: ControlPlaneEffect[]): NextStep => ({
+  const step = (
+    requeueAfterMs: number,
+    reason: string,
+    message: string,
+    effects: ControlPlaneEffect[],
+  ): NextStep => ({
     effects,
     requeueAfterMs,
     reason,
     message,
   });
-  if (!observed.secretsGood) return step(SOON_MS, "CreatingKeys", "Keys are made.", [{ do: "createSecrets" }]);
+  if (!observed.secretsGood)
+    return step(SOON_MS, "CreatingKeys", "Keys are made.", [{ do: "createSecrets" }]);
   if (binary.state === "absent") {
     return step(LINKING_MS, "Linking", `The kube-apiserver ${version} is built.`, [{ do: "link" }]);
   }
-  if (binary.state === "linking") return step(LINKING_MS, "Linking", `The kube-apiserver ${version} is built.`, []);
+  if (binary.state === "linking")
+    return step(LINKING_MS, "Linking", `The kube-apiserver ${version} is built.`, []);
   if (binary.state === "failed") return step(LINK_RETRY_MS, "LinkFailed", binary.message, [{ do: "link" }]);
-  if (!observed.filesGood) return step(SOON_MS, "WritingFiles", "Certificates are written.", [{ do: "writeFiles" }]);
+  if (!observed.filesGood)
+    return step(SOON_MS, "WritingFiles", "Certificates are written.", [{ do: "writeFiles" }]);
   return decideApiserver(observed) ?? decideOthers(observed);
 }
 
@@ -120,7 +128,12 @@ function decideStart(observed: ObservedControlPlane, state: ProgramState | undef
   }
   const message = "The kube-apiserver is started.";
   if (!observed.mayStart) {
-    return { effects: [], requeueAfterMs: STARTING_MS, reason: "WaitingForTurn", message: `${message} Others first.` };
+    return {
+      effects: [],
+      requeueAfterMs: STARTING_MS,
+      reason: "WaitingForTurn",
+      message: `${message} Others first.`,
+    };
   }
   const effects: ControlPlaneEffect[] = [{ do: "start", program: "kube-apiserver" }];
   return { effects, requeueAfterMs: STARTING_MS, reason: "Starting", message };

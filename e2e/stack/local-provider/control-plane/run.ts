@@ -1,12 +1,11 @@
-import { isPortFree } from "../../ports.ts";
-import { KubeError } from "../../../../shared/kube/errors.ts";
 import { secretKind } from "../../../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../../../shared/kube/errors.ts";
+import { isPortFree } from "../../ports.ts";
 import { type Context, findByTenant, findTenant } from "../context.ts";
 import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalControlPlane } from "../kinds.ts";
 import { hashOfSpec, type ProgramState } from "../processes.ts";
 import { describePrograms } from "../programs.ts";
-import { areSecretsGood, findSecrets, makeKubeconfig, makeMissingKeys, readAuthorities } from "../tenant-secrets.ts";
 import {
   areFilesGood,
   filesOf,
@@ -19,6 +18,13 @@ import {
   type Tenant,
   writeTenantFiles,
 } from "../tenant.ts";
+import {
+  areSecretsGood,
+  findSecrets,
+  makeKubeconfig,
+  makeMissingKeys,
+  readAuthorities,
+} from "../tenant-secrets.ts";
 import type { ControlPlaneEffect, ObservedControlPlane } from "./reconcile.ts";
 
 export const FIELD_MANAGER = "marina-local-provider";
@@ -67,7 +73,8 @@ export async function observeControlPlane(
   const hash = authorities && hashOfAuthorities(authorities, port);
   const filesGood = hash !== undefined && areFilesGood(filesOf(settings.runDir, tenant), hash, now);
   if (!runs) apis.noteNotReady(tenant);
-  const readiness = runs && filesGood ? await apis.probe(tenant, port) : { ready: false, because: "it does not run" };
+  const readiness =
+    runs && filesGood ? await apis.probe(tenant, port) : { ready: false, because: "it does not run" };
   if (readiness.ready || !runs) context.starting.delete(apiserver);
   return {
     object,
@@ -77,7 +84,10 @@ export async function observeControlPlane(
     binary: versions.get(version),
     filesGood,
     programs,
-    wanted: Object.fromEntries(specs.map(([program, spec]) => [program, hashOfSpec(spec)])) as Record<Program, string>,
+    wanted: Object.fromEntries(specs.map(([program, spec]) => [program, hashOfSpec(spec)])) as Record<
+      Program,
+      string
+    >,
     portTaken: !runs && !isGoing && !(await isPortFree(port)),
     mayStart: context.starting.size < MAX_STARTING,
     ready: readiness.ready,

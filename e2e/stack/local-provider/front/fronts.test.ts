@@ -83,7 +83,9 @@ test("a held connection waits, and goes on where it was once the target is ready
   const spec = await specOf();
   await fronts.put("one", { ...spec, held: true });
   const answer = ask(spec.port, "127.0.0.2");
-  expect(await Promise.race([answer, fronts.put("one", { ...spec, held: true })])).toMatchObject({ listening: true });
+  expect(await Promise.race([answer, fronts.put("one", { ...spec, held: true })])).toMatchObject({
+    listening: true,
+  });
   await fronts.put("one", spec);
   expect(await answer).toBe("pong ping");
 });

@@ -101,7 +101,7 @@ export async function openFronts(file: string): Promise<Fronts> {
       await entry.listener?.close();
     },
     async close() {
-      await Promise.all([...entries.values()].map((entry) => entry.listener?.close()));
+      await Promise.all([...entries.values()].map(async ({ listener }) => listener?.close()));
     },
   };
 }

@@ -35,7 +35,9 @@ async function main(): Promise<void> {
   const { values } = parseArgs({ options: { port: { type: "string" }, file: { type: "string" } } });
   const fronts = await openFronts(values.file ?? "fronts.json");
   const server = createServer((request, response) => {
-    answer(fronts, request, response).catch((error: unknown) => send(response, 500, { message: String(error) }));
+    answer(fronts, request, response).catch((error: unknown) =>
+      send(response, 500, { message: String(error) }),
+    );
   });
   process.once("SIGTERM", () => {
     server.close();

@@ -23,10 +23,15 @@ function observe(changes: Partial<ObservedMachine> = {}): ObservedMachine {
 
 test.each([
   { name: "without an owner", changes: { machine: undefined } },
-  { name: "before its start-up data is there", changes: { machine: { ...MACHINE, spec: { version: "v1.34.2" } } } },
+  {
+    name: "before its start-up data is there",
+    changes: { machine: { ...MACHINE, spec: { version: "v1.34.2" } } },
+  },
   {
     name: "when it is going",
-    changes: { object: { ...OBJECT, metadata: { ...OBJECT.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } } },
+    changes: {
+      object: { ...OBJECT, metadata: { ...OBJECT.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } },
+    },
   },
 ])("nothing is done $name", ({ changes }) => {
   const { effects, plan } = reconcileMachine(observe(changes));
@@ -60,6 +65,10 @@ test("with its name said it is provisioned, and a Node that somebody deleted sta
 test("the size of the machine is what the scheduler may use", () => {
   const { status, spec } = describeNode(OBJECT, MACHINE);
   const size = { cpu: "4", memory: "16Gi", "ephemeral-storage": "100Gi", pods: "110" };
-  expect(status).toMatchObject({ capacity: size, allocatable: size, nodeInfo: { kubeletVersion: "v1.34.2" } });
+  expect(status).toMatchObject({
+    capacity: size,
+    allocatable: size,
+    nodeInfo: { kubeletVersion: "v1.34.2" },
+  });
   expect(spec?.taints).toEqual([{ key: "node.cluster.x-k8s.io/uninitialized", effect: "NoSchedule" }]);
 });

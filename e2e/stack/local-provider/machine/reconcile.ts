@@ -29,7 +29,9 @@ export function reconcileMachine(observed: ObservedMachine): Decision<Status, Ma
   if (isDeleting(object) || machine?.spec?.bootstrap?.dataSecretName === undefined) return decide();
   if (object.spec.providerID === undefined) {
     if (!node.reachable) return decide({ requeueAfterMs: UNREACHABLE_MS });
-    const effects: MachineEffect[] = node.registered ? [] : [{ do: "register", node: describeNode(object, machine) }];
+    const effects: MachineEffect[] = node.registered
+      ? []
+      : [{ do: "register", node: describeNode(object, machine) }];
     return decide({ apply: [chooseProviderId(object)] }, effects);
   }
   const fields = {
