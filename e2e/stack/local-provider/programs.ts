@@ -49,6 +49,8 @@ const CONTROLLERS = [
   "validatingadmissionpolicy-status-controller",
 ];
 
+const POD_RECOVERS_FILE = join(import.meta.dirname, "pod-recovers.yaml");
+
 /** The arguments of all programs of a tenant, the one place for them. */
 export function describePrograms(input: TenantProgramInput): Record<Program, ProgramSpec> {
   const describe = (
@@ -150,6 +152,7 @@ function kwokArgs({ files, settings }: TenantProgramInput): string[] {
   return [
     `--kubeconfig=${files.path("kwok.kubeconfig")}`,
     `--config=${settings.kwokStagesFile}`,
+    `--config=${POD_RECOVERS_FILE}`,
     "--manage-all-nodes=false",
     "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
     "--node-ip=127.0.0.1",
