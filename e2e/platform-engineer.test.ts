@@ -29,7 +29,7 @@ test("a platform engineer sees, awaits and reads the story of a tenant's cluster
     `clusters.cloud.marina.dev/${name}`,
     "-n",
     namespace,
-    "--timeout=180s",
+    "--timeout=200s",
   ]);
   await waitFor("the node to be counted", async () => {
     const row = await getClusterRow(name);
@@ -53,7 +53,7 @@ test("a platform engineer sees, awaits and reads the story of a tenant's cluster
     `clusters.cloud.marina.dev/${name}`,
     "-n",
     namespace,
-    "--timeout=120s",
+    "--timeout=200s",
   ]);
 });
 

@@ -13,7 +13,7 @@ declare module "vitest" {
 }
 
 export interface WaitOptions {
-  /** Default 100_000: under the test's own deadline, so that this error is the one to be read. */
+  /** Default 200_000: under the test's own deadline, so that this error is the one to be read. */
   timeoutMs?: number;
   intervalMs?: number;
 }
@@ -41,7 +41,7 @@ function describe(value: unknown): string {
 export async function waitFor<T>(
   what: string,
   condition: () => T | Promise<T>,
-  { timeoutMs = 100_000, intervalMs = 250 }: WaitOptions = {},
+  { timeoutMs = 200_000, intervalMs = 250 }: WaitOptions = {},
 ): Promise<NonNullable<T>> {
   const giveUpAt = Date.now() + timeoutMs;
   let last: unknown;

@@ -13,9 +13,17 @@ interface Running {
   stop: () => Promise<void>;
 }
 
-// Both projects ask for the stack; the first one starts it and the last one stops it.
-let running: Promise<Running> | undefined;
-let users = 0;
+interface Shared {
+  running: Promise<Running> | undefined;
+  users: number;
+}
+
+// Both projects ask for the stack, each through an instance of this module of its own: the first starts it, the last
+// stops it, and they find each other in the process.
+const SHARED = Symbol.for("marina.test-stack");
+const holder = globalThis as { [SHARED]?: Shared };
+holder[SHARED] ??= { running: undefined, users: 0 };
+const shared = holder[SHARED];
 
 function openStack(): Promise<Running> {
   const given = process.env.MARINA_STACK;
@@ -38,17 +46,17 @@ function openStack(): Promise<Running> {
  * MARINA_TEST_DATABASE_URL serve the tests of shared code, which may not import from here; kubectl is in PATH.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  running ??= openStack();
-  users += 1;
-  const { infoFile, info, stop } = await running;
+  shared.running ??= openStack();
+  shared.users += 1;
+  const { infoFile, info, stop } = await shared.running;
   project.provide("stackJson", infoFile);
   process.env.MARINA_TEST_KUBECONFIG = info.kubeconfig;
   process.env.MARINA_TEST_DATABASE_URL = info.databaseUrl;
   process.env.PATH = `${dirname(info.kubectl)}${delimiter}${process.env.PATH ?? ""}`;
   return async () => {
-    users -= 1;
-    if (users > 0) return;
-    running = undefined;
+    shared.users -= 1;
+    if (shared.users > 0) return;
+    shared.running = undefined;
     await stop();
   };
 }
