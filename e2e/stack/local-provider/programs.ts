@@ -21,7 +21,7 @@ export interface TenantProgramInput {
 }
 
 // What makes Deployments roll out, Jobs finish, nodes be judged and drained, namespaces and owners be cleaned up.
-// Volumes, node addresses and certificate requests have nobody here to work for.
+// Volumes, node addresses, certificate requests and metrics have nobody here to work for.
 const CONTROLLERS = [
   "clusterrole-aggregation-controller",
   "cronjob-controller",
@@ -30,15 +30,12 @@ const CONTROLLERS = [
   "disruption-controller",
   "endpoints-controller",
   "endpointslice-controller",
-  "endpointslice-mirroring-controller",
   "garbage-collector-controller",
-  "horizontal-pod-autoscaler-controller",
   "job-controller",
   "namespace-controller",
   "node-lifecycle-controller",
   "pod-garbage-collector-controller",
   "replicaset-controller",
-  "replicationcontroller-controller",
   "resourcequota-controller",
   "root-ca-certificate-publisher-controller",
   "serviceaccount-controller",
