@@ -1,4 +1,3 @@
-import type { Seeable } from "../shared/controller/expectations.ts";
 import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
 import {
   LABEL_CLUSTER_ID,
@@ -58,6 +57,7 @@ import {
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
+import type { Seeable } from "./runtime/expectations.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
 
 interface Cached {

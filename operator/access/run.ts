@@ -1,5 +1,3 @@
-import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
-import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
@@ -9,6 +7,8 @@ import { createTransport } from "../../shared/kube/transport.ts";
 import type { Caches } from "../caches.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
 import { hasFinalizer } from "../identity.ts";
+import { isApplied, withAppliedHash } from "../runtime/applied.ts";
+import type { ReconcileResult } from "../runtime/controller.ts";
 import {
   composeAdminSecret,
   composeRequest,

@@ -1,5 +1,3 @@
-import type { Controller } from "../../shared/controller/controller.ts";
-import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
@@ -8,6 +6,8 @@ import type { CacheSet } from "../caches.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineCluster, engineClusterNameOf } from "../engine/kinds.ts";
 import { hasFinalizer } from "../identity.ts";
+import type { Controller } from "../runtime/controller.ts";
+import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
 
 const SUFFIX = "-admin-kubeconfig";
 

@@ -1,5 +1,3 @@
-import { withAppliedHash } from "../../shared/controller/applied.ts";
-import type { Fault } from "../../shared/controller/conditions.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
@@ -10,6 +8,8 @@ import type { EngineCluster } from "../engine/kinds.ts";
 import { composeEngineCluster, type DesiredCluster, findUnsupported } from "../engine/topology.ts";
 import { hasFinalizer } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
+import { withAppliedHash } from "../runtime/applied.ts";
+import type { Fault } from "../runtime/conditions.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import type { ObservedCluster, PlanMapping } from "./observe.ts";
 import { chooseVersion, resolveTarget } from "./version.ts";

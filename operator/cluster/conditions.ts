@@ -1,14 +1,9 @@
-import {
-  type ConditionLike,
-  type Fault,
-  findCondition,
-  type NewCondition,
-} from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
 import type { EngineCondition } from "../engine/kinds.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
+import { type ConditionLike, type Fault, findCondition, type NewCondition } from "../runtime/conditions.ts";
 import type { Ailment } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";
 

@@ -1,14 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  type ConditionLike,
-  type Fault,
-  findCondition,
-  formatTime,
-  heldForMs,
-  SILENT_WAIT_MS,
-  setConditions,
-} from "../../shared/controller/conditions.ts";
-import { appendTransitions } from "../../shared/controller/transitions.ts";
 import type {
   ClusterConditionType,
   ClusterPhase,
@@ -18,6 +8,16 @@ import type {
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { measurePool } from "../node-pool/progress.ts";
+import {
+  type ConditionLike,
+  type Fault,
+  findCondition,
+  formatTime,
+  heldForMs,
+  SILENT_WAIT_MS,
+  setConditions,
+} from "../runtime/conditions.ts";
+import { appendTransitions } from "../runtime/transitions.ts";
 import { decideAspects, decideSums, type Facts, type PoolView } from "./conditions.ts";
 import { judgeHealth } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";

@@ -1,7 +1,7 @@
-import type { Fault, NewCondition } from "../../shared/controller/conditions.ts";
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { NodePoolConditionType } from "../../shared/crd/node-pool.ts";
+import type { Fault, NewCondition } from "../runtime/conditions.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
 

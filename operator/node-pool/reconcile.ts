@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import type { MetadataChange, Plan } from "../../shared/controller/plan.ts";
-import type { RecordedEvent } from "../../shared/controller/recorder.ts";
-import { referTo } from "../../shared/controller/reference.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { OwnerReference } from "../../shared/kube/kind.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
+import type { MetadataChange, Plan } from "../runtime/plan.ts";
+import type { RecordedEvent } from "../runtime/recorder.ts";
+import { referTo } from "../runtime/reference.ts";
 import type { ObservedPool } from "./observe.ts";
 import { composePoolStatus } from "./status.ts";
 
