@@ -14,6 +14,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
+          testTimeout: 30_000,
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
           exclude: ["**/*.int.test.ts", "e2e/*.test.ts", "e2e/faults/**", "node_modules/**"],
         },

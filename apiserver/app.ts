@@ -1,5 +1,9 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { methodNotAllowed } from "hono/method-not-allowed";
+import { addApiTokenRoutes } from "./api-tokens/routes.ts";
+import { findTokenMembership } from "./api-tokens/store.ts";
+import { addAuditRoutes } from "./audit/routes.ts";
+import { recordStaffRequest } from "./audit/store.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
 import type { Deps } from "./deps.ts";
 import type { Authenticator } from "./http/auth.ts";
@@ -9,22 +13,29 @@ import { handleError, handleUnknownMethod, handleUnknownPath } from "./http/hand
 import { addHealthRoutes } from "./http/health.ts";
 import { createIdempotencyStore } from "./http/idempotency.ts";
 import { observe } from "./http/observe.ts";
+import type { Operation } from "./http/operation.ts";
+import { createRateLimiter } from "./http/rate-limit.ts";
 import type { Readiness } from "./http/readiness.ts";
+import { locate } from "./http/source-address.ts";
+import { addMeRoute } from "./members/me.ts";
 import { addMemberRoutes } from "./members/routes.ts";
-import { findMembership } from "./members/store.ts";
+import { findOrAcceptMembership } from "./members/store.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
 
 export interface AppParts {
-  authenticator: Pick<Authenticator, "authenticate">;
+  authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;
   readiness: Readiness;
+  /** Filled with every operation that the application answers. */
+  operations?: Operation[];
 }
 
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
 export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   const app = new OpenAPIHono<HttpEnv>();
   app.use(observe(deps.log, deps.metrics));
+  app.use(locate(deps.config.limits.trustedProxies));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod }));
   app.onError(handleError);
   app.notFound(handleUnknownPath);
@@ -33,14 +44,25 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
     app,
     access: {
       authenticate: parts.authenticator.authenticate,
-      findMembership: (principal, orgId) => findMembership(deps, principal, orgId),
+      isKnown: parts.authenticator.isKnown ?? (() => false),
+      findMembership: (principal, orgId, origin) =>
+        principal.kind === "token"
+          ? findTokenMembership(deps, principal, orgId)
+          : findOrAcceptMembership(deps, principal, orgId, origin),
     },
     idempotency: createIdempotencyStore(deps.db),
+    limiter: createRateLimiter(deps.config.limits.rates),
+    limits: deps.config.limits,
+    operations: parts.operations ?? [],
+    recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };
   addHealthRoutes(router, parts.readiness, deps.metrics);
   addDocumentRoutes(router);
-  addMemberRoutes(router, deps);
+  addMeRoute(router, deps);
   addOrganizationRoutes(router, deps);
+  addMemberRoutes(router, deps);
+  addApiTokenRoutes(router, deps);
+  addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);

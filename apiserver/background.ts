@@ -1,3 +1,4 @@
+import { auditJobs } from "./audit/store.ts";
 import { clusterJobs } from "./clusters/jobs.ts";
 import type { Deps } from "./deps.ts";
 import { purgeIdempotencyKeys } from "./http/idempotency.ts";
@@ -13,7 +14,13 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
   const { sql, log } = deps;
   const loops: Promise<void>[] = [];
   if (deps.config.roles.includes("projector")) {
-    const jobs = [...namespaceJobs(deps), ...clusterJobs(deps), ...systemEventJobs(deps), purgeJob(deps)];
+    const jobs = [
+      ...auditJobs(deps),
+      ...namespaceJobs(deps),
+      ...clusterJobs(deps),
+      ...systemEventJobs(deps),
+      purgeJob(deps),
+    ];
     loops.push(runPeriodically({ sql, log, signal }, jobs), startProjector(deps, signal).stopped);
   }
   if (deps.config.roles.includes("harvester")) loops.push(startHarvester(deps, signal).stopped);

@@ -1,4 +1,6 @@
+import { isIP } from "node:net";
 import { z } from "zod";
+import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
 
 const issuerSchema = z.strictObject({
   issuer: z.url(),
@@ -19,6 +21,21 @@ export type IssuerConfig = z.output<typeof issuerSchema>;
 const PROCESS_ROLES = ["api", "projector", "harvester"] as const;
 export type ProcessRole = (typeof PROCESS_ROLES)[number];
 
+const rateSchema = z.strictObject({
+  burst: z.int().min(1).max(1_000_000),
+  perMinute: z.number().positive().max(10_000_000),
+});
+/** Classes that are not named keep their default. */
+const ratesSchema = z
+  .partialRecord(z.enum(RATE_CLASSES), rateSchema)
+  .transform((given): RateLimits => ({ ...DEFAULT_REQUEST_LIMITS.rates, ...given }));
+
+const proxiesSchema = z
+  .string()
+  .default("")
+  .transform((text) => text.split(",").flatMap((entry) => (entry.trim() === "" ? [] : [entry.trim()])))
+  .pipe(z.array(z.string().refine(isAddressRange, "must be addresses or CIDR ranges, with commas between")));
+
 const environmentSchema = z.object({
   KUBECONFIG: z.string().optional(),
   MARINA_LISTEN_ADDRESS: z.string().min(1).default("0.0.0.0"),
@@ -32,6 +49,15 @@ const environmentSchema = z.object({
     .default(PROCESS_ROLES.join(","))
     .transform((text) => text.split(",").map((role) => role.trim()))
     .pipe(z.array(z.enum(PROCESS_ROLES)).min(1)),
+  MARINA_RATE_LIMITS: jsonText(ratesSchema).default(DEFAULT_REQUEST_LIMITS.rates),
+  MARINA_TRUSTED_PROXIES: proxiesSchema,
+  MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
+  MARINA_MAX_HEADER_BYTES: z.coerce.number().int().min(4096).default(DEFAULT_REQUEST_LIMITS.maxHeaderBytes),
+  MARINA_MAX_URL_BYTES: z.coerce.number().int().min(512).default(DEFAULT_REQUEST_LIMITS.maxUrlBytes),
+  MARINA_HEADERS_TIMEOUT_SECONDS: z.coerce.number().min(1).default(DEFAULT_REQUEST_LIMITS.headersSeconds),
+  MARINA_REQUEST_TIMEOUT_SECONDS: z.coerce.number().min(1).default(DEFAULT_REQUEST_LIMITS.requestSeconds),
+  MARINA_STALLED_TIMEOUT_SECONDS: z.coerce.number().min(16).default(DEFAULT_REQUEST_LIMITS.stalledSeconds),
+  MARINA_MAX_CONNECTIONS: z.coerce.number().int().min(1).default(DEFAULT_REQUEST_LIMITS.maxConnections),
   MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
 });
 
@@ -46,6 +72,7 @@ export interface Config {
   platformNamespace: string;
   roles: readonly ProcessRole[];
   logLevel: string;
+  limits: RequestLimits;
 }
 
 /** The configuration is wrong; the message lists every fault, one per line, by variable. */
@@ -71,6 +98,17 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     platformNamespace: env.MARINA_PLATFORM_NAMESPACE,
     roles: env.MARINA_ROLES,
     logLevel: env.MARINA_LOG_LEVEL,
+    limits: {
+      rates: env.MARINA_RATE_LIMITS,
+      trustedProxies: env.MARINA_TRUSTED_PROXIES,
+      maxBodyBytes: env.MARINA_MAX_BODY_BYTES,
+      maxHeaderBytes: env.MARINA_MAX_HEADER_BYTES,
+      maxUrlBytes: env.MARINA_MAX_URL_BYTES,
+      headersSeconds: env.MARINA_HEADERS_TIMEOUT_SECONDS,
+      requestSeconds: env.MARINA_REQUEST_TIMEOUT_SECONDS,
+      stalledSeconds: env.MARINA_STALLED_TIMEOUT_SECONDS,
+      maxConnections: env.MARINA_MAX_CONNECTIONS,
+    },
   };
 }
 
@@ -82,6 +120,13 @@ export function readDatabaseUrl(
   if (!parsed.success)
     throw new ConfigError("MARINA_DATABASE_URL must be the address of a Postgres database.");
   return parsed.data.MARINA_DATABASE_URL;
+}
+
+function isAddressRange(text: string): boolean {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 6 ? 128 : 32));
 }
 
 function jsonText<T extends z.ZodType>(schema: T) {

@@ -3,6 +3,7 @@ import { createClient } from "../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
+import { createApiTokenVerifier } from "./api-tokens/store.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
@@ -46,6 +47,7 @@ async function run(config: Config): Promise<void> {
   const authenticator = createAuthenticator({
     issuers: config.issuers,
     bindUser: (user) => bindUser(deps, user),
+    apiTokens: createApiTokenVerifier(deps),
   });
   const readiness = createReadiness();
   readiness.add({ name: "draining", check: () => !stopping.aborted });
@@ -54,7 +56,11 @@ async function run(config: Config): Promise<void> {
 
   const keysLoaded = authenticator.loadKeys(stopping);
   const app = createApp(deps, { authenticator, readiness });
-  const server = await listen(app.fetch, { address: config.listenAddress, port: config.port });
+  const server = await listen(app.fetch, {
+    address: config.listenAddress,
+    port: config.port,
+    limits: config.limits,
+  });
   log.info({ address: server.address }, "listening");
   const background = Promise.all([keysLoaded, startBackground(deps, draining.signal)]);
 
@@ -89,6 +95,8 @@ function untilAborted(signal: AbortSignal): Promise<void> {
 
 try {
   await run(readConfig());
+  // Seen: sockets that postgres.js opened while Postgres restarted outlive end() and would hold a drained process.
+  process.exit();
 } catch (error) {
   const text =
     error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error);

@@ -5,6 +5,7 @@ import { createRegistry } from "../shared/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
 import { buildDocument } from "./http/document.ts";
+import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
 import { createReadiness } from "./http/readiness.ts";
 
 const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
@@ -14,6 +15,7 @@ export function renderOpenApi(): string {
   const app = createApp(describeOnlyDeps(), {
     authenticator: {
       authenticate: () => Promise.reject(new Error("the document is made without an issuer")),
+      isKnown: () => false,
     },
     readiness: createReadiness(),
   });
@@ -22,7 +24,8 @@ export function renderOpenApi(): string {
 
 /** Declaring operations touches these parts alone; everything else is used by handlers, and none is called here. */
 function describeOnlyDeps(): Deps {
-  const parts: Pick<Deps, "log" | "metrics"> = {
+  const parts: Pick<Deps, "log" | "metrics"> & { config: Pick<Deps["config"], "limits"> } = {
+    config: { limits: DEFAULT_REQUEST_LIMITS },
     log: createLogger({ name: "openapi", level: "silent" }),
     metrics: createRegistry(),
   };

@@ -1,7 +1,15 @@
 import type { Queryable } from "../db/client.ts";
+import type { Deps } from "../deps.ts";
+import type { StaffRequest } from "../http/env.ts";
 import { createId } from "../http/id.ts";
-import type { Origin, Principal } from "../http/principal.ts";
+import type { Origin } from "../http/principal.ts";
+import { idSchema } from "../http/validate.ts";
+import { redact } from "./redact.ts";
 import { type AuditActor, type AuditFields, auditLog } from "./table.ts";
+
+export { auditJobs } from "./list.ts";
+
+const MAX_PATH_LENGTH = 512;
 
 export interface AuditEntry {
   /** `<resource>.<verb>`, as in `organization.create`. */
@@ -18,8 +26,8 @@ export interface AuditEntry {
  * Returns its id.
  */
 export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEntry): Promise<string> {
-  const { principal, requestId, sourceAddress = null } = origin;
-  return insertAudit(tx, { actor: toActor(principal), requestId, sourceAddress }, entry);
+  const { requestId, sourceAddress = null } = origin;
+  return insertAudit(tx, { actor: toActor(origin), requestId, sourceAddress }, entry);
 }
 
 /** The same for a change that came past REST: its actor is the field manager that wrote to the Kubernetes API. */
@@ -46,13 +54,38 @@ async function insertAudit(tx: Queryable, author: Author, entry: AuditEntry): Pr
     orgId: entry.orgId,
     targetKind: entry.target.kind,
     targetId: entry.target.id,
-    before: entry.before ?? null,
-    after: entry.after ?? null,
+    before: redact(entry.before ?? null),
+    after: redact(entry.after ?? null),
     result: entry.result,
   });
   return id;
 }
 
-function toActor(principal: Principal): AuditActor {
-  return { kind: "user", userId: principal.userId, email: principal.email ?? null };
+/**
+ * Keeps a trace of a request of the platform's staff that changed nothing. Somebody who was turned away at the door is
+ * no staff: that row belongs to no organization, so that nobody can write into another's log.
+ */
+export async function recordStaffRequest(
+  deps: Pick<Deps, "db">,
+  origin: Origin,
+  request: StaffRequest,
+): Promise<void> {
+  const orgId = idSchema.safeParse(request.orgId);
+  await recordAudit(deps.db, origin, {
+    action: `admin.${request.operation.operationId}`,
+    orgId: origin.asStaff === true && orgId.success ? orgId.data : null,
+    target: { kind: "path", id: request.path.slice(0, MAX_PATH_LENGTH) },
+    after: { status: request.status },
+    result: request.status < 400 ? "done" : "failed",
+  });
+}
+
+function toActor({ principal, asStaff }: Origin): AuditActor {
+  if (principal.kind === "token")
+    return { kind: "token", tokenId: principal.tokenId, userId: principal.userId };
+  return {
+    kind: asStaff === true ? "staff" : "user",
+    userId: principal.userId,
+    email: principal.email ?? null,
+  };
 }

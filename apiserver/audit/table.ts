@@ -1,15 +1,18 @@
-import { index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { sql } from "drizzle-orm";
+import { bigint, index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
 
 /** Who did it, as it was known then. */
 export type AuditActor =
   | { kind: "user"; userId: string; email: string | null }
+  | { kind: "staff"; userId: string; email: string | null }
+  | { kind: "token"; tokenId: string; userId: string }
   | { kind: "kubernetes"; manager: string }
   | { kind: "system"; name: string };
 
 /** The allow-listed fields of a record, by their name on the wire. Never a secret. */
 export type AuditFields = Readonly<Record<string, unknown>>;
 
-/** Append-only: the database role has INSERT and SELECT on it, and UPDATE of the columns that settle an intent. */
+/** Append-only: a trigger refuses every change of a row but the one that gives it its position. */
 export const auditLog = pgTable(
   "audit_log",
   {
@@ -25,6 +28,13 @@ export const auditLog = pgTable(
     requestId: text("request_id"),
     sourceAddress: text("source_address"),
     result: text().notNull(),
+    /** The place in the log: given after the row was committed, so that nothing ever appears before it. */
+    position: bigint({ mode: "number" }).unique("audit_log_position"),
   },
-  (table) => [index("audit_log_org").on(table.orgId, table.id)],
+  (table) => [
+    index("audit_log_org").on(table.orgId, table.position),
+    index("audit_log_unplaced").on(table.id).where(sql`${table.position} is null`),
+  ],
 );
+
+export type AuditRow = typeof auditLog.$inferSelect;

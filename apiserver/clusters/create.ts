@@ -12,7 +12,7 @@ import {
   toNodePoolObject,
   toRefusal,
 } from "../node-pools/store.ts";
-import { ensureNamespace } from "../organizations/store.ts";
+import { ensureNamespace, lockOrganization } from "../organizations/store.ts";
 import {
   findCluster,
   hasClusterRecord,
@@ -112,6 +112,7 @@ export async function abandonCreate(
 
 async function begin(deps: Deps, origin: Origin, wanted: NewCluster) {
   return deps.db.transaction(async (tx) => {
+    await lockOrganization(tx, wanted.orgId);
     const intent = await openIntent(tx, wanted, origin);
     if (intent.state === "done") return intent;
     const name = nameOf(intent.wish);

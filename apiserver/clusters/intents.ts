@@ -39,6 +39,16 @@ export async function closeIntent(
   return rows.length > 0;
 }
 
+/** Whether something is being created in the organization right now, or was left half done. */
+export async function hasPendingCreates(db: Queryable, orgId: string): Promise<boolean> {
+  const [row] = await db
+    .select({ clusterId: clusterIntents.clusterId })
+    .from(clusterIntents)
+    .where(and(eq(clusterIntents.orgId, orgId), eq(clusterIntents.state, "pending")))
+    .limit(1);
+  return row !== undefined;
+}
+
 /** Pending intents that no request can be working on any more, the oldest first. */
 export async function findStaleIntents(
   db: Queryable,

@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import { authorizedCIDRsSchema } from "../../shared/crd/cidr.ts";
-import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
+import { authorizedCIDRsSchema, MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH } from "../../shared/crd/cidr.ts";
+import { apiServerRateLimitSchema, clusterSpecSchema } from "../../shared/crd/cluster.ts";
 import { KUBERNETES_VERSION_PATTERN } from "../../shared/kubernetes-version.ts";
+import { countField, idField, textField, timestampField } from "../http/fields.ts";
 import { pageQuery, pageSchema } from "../http/page.ts";
 import { createNodePoolBody } from "../node-pools/store.ts";
 import { CLUSTER_STATUSES } from "../projection/store.ts";
@@ -9,51 +10,96 @@ import { CLUSTER_STATUSES } from "../projection/store.ts";
 /** The packages that are sold now; a retired one can still stand on a cluster. */
 const PLANS = ["dev", "starter", "growth", "scale"] as const;
 const MAX_NODE_POOLS = 50;
-const timestamp = z.iso.datetime();
-const counters = z.object({ total: z.int(), ready: z.int() });
+const MAX_GENERATION = Number.MAX_SAFE_INTEGER;
+
+const countersOf = (what: string) =>
+  z
+    .object({
+      total: countField(1_000_000, `${what} that exist.`, 3),
+      ready: countField(1_000_000, `${what} that are ready.`, 3),
+    })
+    .openapi({ description: `${what} of the cluster.` });
+
+const rateLimit = apiServerRateLimitSchema.shape;
 
 export const clusterName = clusterSpecSchema.shape.displayName.unwrap();
 
+const conditionRecord = z
+  .object({
+    type: textField(64, "What the condition is about.", "Ready"),
+    status: z.enum(["True", "False", "Unknown"]).openapi({ description: "Whether it holds." }),
+    reason: textField(128, "Why, in one word for programs.", "Available"),
+    message: textField(4096, "Why, in a sentence for people."),
+    last_transition_time: timestampField("When its status changed last."),
+  })
+  .openapi({ description: "One aspect of the state." });
+
 export const clusterRecord = z
   .object({
-    id: z.guid(),
-    org_id: z.guid(),
-    name: z.string(),
-    status: z.enum(CLUSTER_STATUSES),
-    status_message: z.string().nullable(),
-    conditions: z.array(
-      z.object({
-        type: z.string(),
-        status: z.enum(["True", "False", "Unknown"]),
-        reason: z.string(),
-        message: z.string(),
-        last_transition_time: timestamp,
-      }),
-    ),
-    plan: z.string().nullable().openapi({ description: "Null: billed per resource." }),
-    k8s_version: z.string().openapi({ description: "The version wanted.", example: "1.34.2" }),
-    current_version: z
-      .string()
-      .optional()
-      .openapi({ description: "The version that runs, once a rollout has settled.", example: "1.34.2" }),
-    apiserver_url: z.string().optional().openapi({ description: "As observed; absent until reported." }),
-    worker_subnet: z.string().optional().openapi({ example: "10.64.3.0/24" }),
-    public_endpoint: z.boolean(),
-    node_pools: counters,
-    nodes: counters,
-    upgrade_available: z.boolean(),
-    generation: z.int(),
-    observed_generation: z.int().openapi({ description: "The generation that status speaks of." }),
-    first_ready_at: timestamp.nullable(),
-    created_at: timestamp,
-    updated_at: timestamp,
+    id: idField("The cluster."),
+    org_id: idField("The organization that it belongs to."),
+    name: textField(63, "Name shown to people; unique in the organization, letter case aside."),
+    status: z.enum(CLUSTER_STATUSES).openapi({ description: "The state in one word." }),
+    status_message: textField(
+      1024,
+      "What the cluster waits for, or what went wrong, and what to do.",
+    ).nullable(),
+    conditions: z
+      .array(conditionRecord)
+      .max(32)
+      .openapi({ description: "The state in detail, one entry per aspect." }),
+    plan: textField(40, "The package that it is billed as; null: billed per resource.").nullable(),
+    k8s_version: textField(16, "The version wanted.", "1.34.2"),
+    current_version: textField(16, "The version that runs, once a rollout has settled.", "1.34.2").optional(),
+    apiserver_url: textField(512, "As observed; absent until reported.").optional(),
+    worker_subnet: textField(18, "Where its nodes are; absent until given.", "10.64.3.0/24").optional(),
+    public_endpoint: z.boolean().openapi({ description: "Whether the API server has a public address." }),
+    node_pools: countersOf("Node pools"),
+    nodes: countersOf("Nodes"),
+    upgrade_available: z.boolean().openapi({ description: "Whether a newer version can be upgraded to." }),
+    generation: countField(MAX_GENERATION, "Rises with each change of the settings."),
+    observed_generation: countField(MAX_GENERATION, "The generation that status speaks of."),
+    first_ready_at: timestampField("When it was running for the first time.").nullable(),
+    created_at: timestampField("When it was created."),
+    updated_at: timestampField("When its settings changed last."),
   })
-  .openapi("Cluster");
+  .openapi("Cluster", {
+    example: {
+      id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+      org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+      name: "production",
+      status: "running",
+      status_message: null,
+      conditions: [
+        {
+          type: "Ready",
+          status: "True",
+          reason: "Available",
+          message: "The cluster is running.",
+          last_transition_time: "2026-11-21T09:01:00.000Z",
+        },
+      ],
+      plan: null,
+      k8s_version: "1.34.2",
+      current_version: "1.34.2",
+      apiserver_url: "https://production.example.com:6443",
+      worker_subnet: "10.64.3.0/24",
+      public_endpoint: true,
+      node_pools: { total: 1, ready: 1 },
+      nodes: { total: 3, ready: 3 },
+      upgrade_available: true,
+      generation: 1,
+      observed_generation: 1,
+      first_ready_at: "2026-11-21T09:01:00.000Z",
+      created_at: "2026-11-21T09:00:00.000Z",
+      updated_at: "2026-11-21T09:00:00.000Z",
+    },
+  });
 
 export const clusterPage = pageSchema(clusterRecord, "ClusterPage");
 
 export const clusterListQuery = pageQuery.extend({
-  status: z.enum(CLUSTER_STATUSES).optional(),
+  status: z.enum(CLUSTER_STATUSES).optional().openapi({ description: "Only clusters in this state." }),
   name: z.string().min(1).max(63).optional().openapi({ description: "The whole name, letter case aside." }),
 });
 
@@ -67,9 +113,15 @@ export const createClusterBody = z
     plan: z.enum(PLANS).optional().openapi({
       description: "The package that the cluster is billed as; without one it is billed per resource.",
     }),
-    public_endpoint: z.boolean().default(true),
+    public_endpoint: z.boolean().default(true).openapi({
+      description: "Whether the API server gets a public address. Cannot be changed later.",
+    }),
     authorized_cidrs: authorizedCIDRsSchema.optional(),
-    node_pools: z.array(createNodePoolBody).max(MAX_NODE_POOLS).optional(),
+    node_pools: z
+      .array(createNodePoolBody)
+      .max(MAX_NODE_POOLS)
+      .optional()
+      .openapi({ description: "Pools to create with it; more can follow." }),
   })
   .openapi("CreateCluster", {
     example: {
@@ -82,7 +134,7 @@ export const createClusterBody = z
 export type CreateClusterBody = z.output<typeof createClusterBody>;
 
 const fixed = z.unknown().optional().openapi({ description: "Fixed at creation: accepted when equal." });
-const observed = z.unknown().optional();
+const observed = z.unknown().optional().openapi({ description: "Read only: accepted and ignored." });
 
 /** A change of a cluster: what is omitted stays. What GET returns may be sent back as it is. */
 export const updateClusterBody = z
@@ -111,22 +163,34 @@ export const updateClusterBody = z
     created_at: observed,
     updated_at: observed,
   })
-  .openapi("UpdateCluster");
+  .openapi("UpdateCluster", { example: { name: "production", k8s_version: "1.35" } });
 
 export type UpdateClusterBody = z.output<typeof updateClusterBody>;
 
 export const networkPolicyRecord = z
   .object({
-    cluster_id: z.guid(),
+    cluster_id: idField("The cluster."),
     authorized_cidrs: z
-      .array(z.string())
+      .array(z.string().max(MAX_CIDR_LENGTH))
+      .max(MAX_AUTHORIZED_CIDRS)
       .openapi({ description: "Empty: connections are accepted from any source." }),
     api_server_rate_limit: z
-      .object({ max_connections_per_second: z.int().min(1), burst: z.int().min(1) })
-      .optional(),
-    updated_at: timestamp,
+      .object({
+        max_connections_per_second: rateLimit.maxConnectionsPerSecond,
+        burst: rateLimit.burst,
+      })
+      .optional()
+      .openapi({ description: "Limits new connections to the public endpoint; absent: no limit." }),
+    updated_at: timestampField("When the policy changed last."),
   })
-  .openapi("NetworkPolicy");
+  .openapi("NetworkPolicy", {
+    example: {
+      cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+      authorized_cidrs: ["192.0.2.0/24"],
+      api_server_rate_limit: { max_connections_per_second: 50, burst: 100 },
+      updated_at: "2026-11-21T09:00:00.000Z",
+    },
+  });
 
 /** The wire names of a Cluster's settings, by their path inside `spec`. */
 export const CLUSTER_WIRE_NAMES = {

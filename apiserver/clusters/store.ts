@@ -10,6 +10,8 @@ import { type ProjectedCluster, projectSights } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { projectLive, readLive } from "./live.ts";
 
+export { hasPendingCreates } from "./intents.ts";
+
 /** Seconds after which a client may ask again for a kubeconfig that is not there yet. */
 const KUBECONFIG_RETRY_SECONDS = 10;
 

@@ -1,3 +1,4 @@
+export { apiTokens } from "../api-tokens/table.ts";
 export { auditLog } from "../audit/table.ts";
 export { clusterIntents } from "../clusters/table.ts";
 export { idempotencyKeys } from "../http/idempotency-table.ts";

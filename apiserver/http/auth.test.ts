@@ -47,6 +47,7 @@ function authenticator(config: IssuerConfig = issuer()): Authenticator {
   return createAuthenticator({
     issuers: [config],
     bindUser: async (user: UserPrincipal) => owners.get(user.userId) ?? user.issuer,
+    apiTokens: { isApiToken: (text) => text.startsWith("mar_"), verify: async () => undefined },
   });
 }
 

@@ -3,7 +3,7 @@ import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } f
 import type { IssuerConfig } from "../config.ts";
 import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
-import type { UserPrincipal } from "./principal.ts";
+import type { Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
 import { idSchema } from "./validate.ts";
 
 const ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"];
@@ -14,24 +14,35 @@ const CACHE_SIZE = 10_000;
 
 export interface Authenticator {
   /** Verifies the bearer token of an Authorization header. Throws 401; 503 when the issuer's keys cannot be had. */
-  authenticate(authorization: string | undefined): Promise<UserPrincipal>;
+  authenticate(authorization: string | undefined): Promise<Principal>;
+  /** Whether this very credential was verified a moment ago. */
+  isKnown(authorization: string): boolean;
   /** The keys of at least one issuer have been read. */
   isReady(): boolean;
   /** Reads the issuers' keys, again and again until each has answered once. */
   loadKeys(signal: AbortSignal): Promise<void>;
 }
 
+/** How API tokens are told apart and looked up. */
+export interface ApiTokenVerifier {
+  /** Whether a bearer credential means to be an API token, well formed or not. */
+  isApiToken(text: string): boolean;
+  /** The token's principal at this moment; undefined for one that is malformed, unknown, expired or revoked. */
+  verify(text: string): Promise<TokenPrincipal | undefined>;
+}
+
 export interface AuthenticatorOptions {
   issuers: readonly IssuerConfig[];
   /** Remembers the user and returns the issuer that the id belongs to. */
   bindUser(user: UserPrincipal): Promise<string>;
+  apiTokens: ApiTokenVerifier;
   nowMs?: () => number;
 }
 
-/** Accepts JSON Web Tokens of the configured issuers. */
+/** Accepts JSON Web Tokens of the configured issuers, and API tokens; only the former are believed from a cache. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const nowMs = options.nowMs ?? Date.now;
-  const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config) }));
+  const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config, nowMs) }));
   const verified = new Map<string, { principal: UserPrincipal; untilMs: number }>();
 
   async function verify(token: string): Promise<UserPrincipal> {
@@ -45,7 +56,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   return {
     async authenticate(authorization) {
       const token = parseBearer(authorization);
-      const hash = createHash("sha256").update(token).digest("base64");
+      if (options.apiTokens.isApiToken(token)) return verifyApiToken(options.apiTokens, token);
+      const hash = hashOf(token);
       const known = verified.get(hash);
       if (known !== undefined && known.untilMs > nowMs()) return known.principal;
       const principal = await verify(token);
@@ -54,6 +66,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       verified.set(hash, { principal, untilMs: Math.min(principal.expiresAtMs, nowMs() + CACHE_MS) });
       return principal;
     },
+    isKnown(authorization) {
+      const token = BEARER.exec(authorization)?.[1];
+      return token !== undefined && (verified.get(hashOf(token))?.untilMs ?? 0) > nowMs();
+    },
     isReady: () => issuers.some((issuer) => issuer.keys.isLoaded()),
     async loadKeys(signal) {
       await Promise.all(issuers.map((issuer) => issuer.keys.load(signal)));
@@ -61,9 +77,21 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   };
 }
 
+async function verifyApiToken(tokens: ApiTokenVerifier, text: string): Promise<TokenPrincipal> {
+  const principal = await tokens.verify(text);
+  if (principal === undefined) throw invalidToken("it is not an API token that is valid now");
+  return principal;
+}
+
 interface Issuer {
   config: IssuerConfig;
   keys: IssuerKeys;
+}
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i;
+
+function hashOf(token: string): string {
+  return createHash("sha256").update(token).digest("base64");
 }
 
 function parseBearer(authorization: string | undefined): string {
@@ -72,7 +100,7 @@ function parseBearer(authorization: string | undefined): string {
       headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
     });
   }
-  const token = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(authorization)?.[1];
+  const token = BEARER.exec(authorization)?.[1];
   if (token === undefined) throw invalidToken("the Authorization header is not of the form Bearer <token>");
   return token;
 }

@@ -33,6 +33,6 @@ export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B> {
 
 export type CallFor<A extends Access, P, Q, B> = A extends "anyone"
   ? PublicCall<P, Q, B>
-  : A extends "signed-in" | "platform-admin"
+  : A extends "signed-in" | "user" | "platform-admin"
     ? SignedInCall<P, Q, B>
     : OrganizationCall<P, Q, B>;

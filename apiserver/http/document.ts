@@ -1,5 +1,21 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { HttpEnv } from "./env.ts";
+import { registerParts } from "./openapi-parts.ts";
+
+/** `identifier` is new in 3.1, and unknown to the types. */
+const LICENSE = { name: "Apache-2.0", identifier: "Apache-2.0" };
+
+/** What the groups of operations are about; every tag of an operation stands here. */
+const TAGS = [
+  { name: "Organizations", description: "Tenants: all else belongs to one." },
+  { name: "Members", description: "Who may do what in an organization, and who one is." },
+  { name: "API tokens", description: "Credentials for programs, bound to one organization." },
+  { name: "Audit", description: "Who did what, when and from where." },
+  { name: "Clusters", description: "Managed Kubernetes clusters." },
+  { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
+  { name: "System events", description: "What happens to a cluster, live and as history." },
+  { name: "Service", description: "Health and figures of the service itself." },
+];
 
 export type OpenApiDocument = ReturnType<OpenAPIHono<HttpEnv>["getOpenAPI31Document"]>;
 
@@ -18,12 +34,58 @@ export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
     description:
       "An access token of a configured issuer. The names beside it are the permissions that open the door.",
   });
-  return app.getOpenAPI31Document(
+  app.openAPIRegistry.registerComponent("securitySchemes", "apiToken", {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "mar_",
+    description:
+      "An API token of the organization. The names beside it are scopes; the token's role and its creator's role bound them.",
+  });
+  registerParts(app.openAPIRegistry);
+  const document = app.getOpenAPI31Document(
     {
       openapi: "3.1.0",
-      info: { title: "Marina", version: "1.0.0", description: DESCRIPTION, license: { name: "Apache-2.0" } },
+      info: {
+        title: "Marina",
+        version: "1.0.0",
+        description: DESCRIPTION,
+        license: LICENSE,
+      },
       servers: [{ url: "/" }],
+      tags: TAGS,
     },
     { sortComponents: "alphabetically" },
   );
+  addPageExamples(document);
+  completeSchemas(document);
+  return document;
+}
+
+/** A page is shown with the example of its items. */
+function addPageExamples(document: OpenApiDocument): void {
+  const schemas = document.components?.schemas ?? {};
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (!name.endsWith("Page") || "$ref" in schema) continue;
+    const items = schema.properties?.items;
+    if (items === undefined || "$ref" in items || items.items === undefined) continue;
+    const item = "$ref" in items.items ? schemas[items.items.$ref.split("/").at(-1) ?? ""] : items.items;
+    if (item === undefined || "$ref" in item || item.example === undefined) continue;
+    schema.example = { items: [item.example], next_cursor: null };
+  }
+}
+
+const INT32_MAX = 2_147_483_647;
+const UUID_LENGTH = 36;
+
+/** Says for gateways and generators what follows from each schema anyway: the width of numbers, the length of ids. */
+function completeSchemas(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  const schema = value as Record<string, unknown>;
+  if ([schema.type].flat().includes("integer") && schema.format === undefined) {
+    schema.format = Number(schema.maximum) > INT32_MAX ? "int64" : "int32";
+  }
+  if (schema.type === "string" && schema.format === "uuid") schema.maxLength = UUID_LENGTH;
+  for (const [key, entry] of Object.entries(schema)) {
+    if (key !== "example" && key !== "examples") completeSchemas(entry);
+  }
 }

@@ -1,7 +1,11 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Logger } from "../../shared/log.ts";
-import type { Membership, Principal, Visitor } from "./principal.ts";
+import type { Queryable } from "../db/client.ts";
+import type { RequestLimits } from "./limits.ts";
+import type { Operation } from "./operation.ts";
+import type { Membership, Origin, Principal, Visitor } from "./principal.ts";
+import type { RateLimiter } from "./rate-limit.ts";
 
 /** What every request carries through the middleware. */
 export interface HttpEnv {
@@ -12,6 +16,8 @@ export interface HttpEnv {
     /** The pattern of the path, as in the OpenAPI document; absent until an operation matched. */
     route: string | undefined;
     visitor: Visitor;
+    /** Where the request came from, as far as it can be believed. */
+    sourceAddress: string | undefined;
   };
 }
 
@@ -19,8 +25,22 @@ export interface HttpEnv {
 export interface AccessControl {
   /** Turns an Authorization header into a principal. Throws 401 unauthorized, or 503 when it cannot tell. */
   authenticate(authorization: string | undefined): Promise<Principal>;
-  /** The principal's membership of an organization that is not deleted; undefined when there is none. */
-  findMembership(principal: Principal, orgId: string): Promise<Membership | undefined>;
+  /** Whether this very credential was accepted a moment ago, told without any work. */
+  isKnown(authorization: string): boolean;
+  /**
+   * The principal's membership of an organization that is not deleted; undefined when there is none. With an origin,
+   * an invitation that waits for this person is accepted on the way.
+   */
+  findMembership(principal: Principal, orgId: string, origin?: Origin): Promise<Membership | undefined>;
+}
+
+/** What became of a request on a path of the platform's staff. */
+export interface StaffRequest {
+  operation: Pick<Operation, "operationId" | "method">;
+  /** The path as it was called, without the query. */
+  path: string;
+  orgId: string | undefined;
+  status: number;
 }
 
 /** Where slices add their operations: see `addRoute` in routes.ts. */
@@ -28,6 +48,12 @@ export interface Router {
   app: OpenAPIHono<HttpEnv>;
   access: AccessControl;
   idempotency: IdempotencyStore;
+  limiter: RateLimiter;
+  limits: RequestLimits;
+  /** Every operation that was added, in that order. */
+  operations: Operation[];
+  /** Keeps a trace of a staff request that changed nothing: a read, or one that was refused. */
+  recordStaffRequest(origin: Origin, request: StaffRequest): Promise<void>;
 }
 
 /** The identity of one keyed request: who, where, with which key, and a hash of what was asked. */
@@ -55,7 +81,8 @@ export type ClaimResult =
 export interface IdempotencyStore {
   /** Throws 422 idempotency_key_reused for another body, 409 operation_in_progress while the lease of another runs. */
   claim(claim: IdempotencyClaim): Promise<ClaimResult>;
-  complete(claim: IdempotencyClaim, answer: StoredAnswer): Promise<void>;
+  /** Keeps the outcome; in the transaction of the effect when one is given. */
+  complete(claim: IdempotencyClaim, answer: StoredAnswer, tx?: Queryable): Promise<void>;
   /** Ends the lease without an outcome, so that a retry may run at once and adopts id and object name. */
   release(claim: IdempotencyClaim): Promise<void>;
 }

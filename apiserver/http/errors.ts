@@ -69,6 +69,11 @@ export interface ErrorDetail {
   message: string;
 }
 
+/** What a refusal tells at most: nobody reads more, and what a stranger sent is not to come back tenfold. */
+export const MAX_DETAILS = 100;
+export const MAX_FIELD_LENGTH = 256;
+export const MAX_MESSAGE_LENGTH = 1024;
+
 interface ErrorOptions {
   details?: readonly ErrorDetail[];
   /** Seconds until another attempt makes sense; sent as Retry-After. */
@@ -86,14 +91,27 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
-    super(message, { cause: options.cause });
+    super(shorten(message, MAX_MESSAGE_LENGTH), { cause: options.cause });
     this.name = "ApiError";
     this.code = code;
     this.status = STATUS_BY_CODE[code];
-    this.details = options.details;
+    this.details = options.details?.slice(0, MAX_DETAILS).map(shortenDetail);
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers ?? {};
   }
+}
+
+function shortenDetail({ field, code, message }: ErrorDetail): ErrorDetail {
+  return { field: shorten(field, MAX_FIELD_LENGTH), code, message: shorten(message, MAX_MESSAGE_LENGTH) };
+}
+
+/** Cuts between code points and marks the cut. */
+function shorten(text: string, length: number): string {
+  if (text.length <= length) return text;
+  return `${text
+    .slice(0, length - 1)
+    .toWellFormed()
+    .replace(/\uFFFD$/, "")}…`;
 }
 
 /** The HTTP status of an error code. */
@@ -110,9 +128,13 @@ export function notFound(what: string): ApiError {
 export function validationFailed(details: readonly [ErrorDetail, ...ErrorDetail[]]): ApiError {
   const [first, ...others] = details;
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
-  return new ApiError("validation_failed", `${first.field}/${first.code}: ${first.message}${more}`, {
-    details,
-  });
+  return new ApiError(
+    "validation_failed",
+    `${shorten(first.field, MAX_FIELD_LENGTH)}/${first.code}: ${first.message}${more}`,
+    {
+      details,
+    },
+  );
 }
 
 /** 422 for one field. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AccessControl } from "./env.ts";
 import { ApiError } from "./errors.ts";
 import { type Access, admit } from "./guard.ts";
+import { rightsOf } from "./permissions.ts";
 import type { Principal, Role } from "./principal.ts";
 
 const orgId = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
@@ -21,8 +22,9 @@ function knows(role: Role | undefined, roles: string[] = []): AccessControl {
       if (authorization === undefined) throw new ApiError("unauthorized", "");
       return principal;
     },
+    isKnown: () => false,
     async findMembership() {
-      return role === undefined ? undefined : { memberId: orgId, orgId, role };
+      return role === undefined ? undefined : { memberId: orgId, orgId, role, rights: rightsOf(role) };
     },
   };
 }
@@ -34,7 +36,12 @@ async function statusFor(
   org = orgId,
 ) {
   try {
-    await admit(control, access, { authorization, orgId: org });
+    await admit(control, access, {
+      authorization,
+      orgId: org,
+      requestId: "r",
+      sourceAddress: undefined,
+    });
     return 200;
   } catch (error) {
     return (error as ApiError).status;

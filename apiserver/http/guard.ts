@@ -1,14 +1,14 @@
 import type { AccessControl } from "./env.ts";
 import { ApiError, notFound } from "./errors.ts";
-import { hasPermission, type Permission } from "./permissions.ts";
-import type { Membership, Principal, Visitor } from "./principal.ts";
+import { type Permission, scopeOf } from "./permissions.ts";
+import type { Membership, Origin, Principal, Visitor } from "./principal.ts";
 import { idSchema, invalidRequest } from "./validate.ts";
 
 /**
- * Who may call an operation. A permission (or several: any of them opens the door) needs `{orgID}` in the path and
+ * Who may call an operation; `user` is a person, never a token. A permission (or several: any of them opens the door) needs `{orgID}` in the path and
  * a membership; the handler asks for more by `call.requirePermission`.
  */
-export type Access = "anyone" | "signed-in" | "platform-admin" | Permission | readonly Permission[];
+export type Access = "anyone" | "signed-in" | "user" | "platform-admin" | Permission | readonly Permission[];
 
 const PLATFORM_ADMIN_ROLE = "platform-admin";
 
@@ -20,33 +20,57 @@ const PLATFORM_ADMIN_ROLE = "platform-admin";
 export async function admit(
   control: AccessControl,
   access: Access,
-  request: { authorization: string | undefined; orgId: string | undefined },
+  request: { authorization: string | undefined; orgId: string | undefined } & Omit<Origin, "principal">,
+  onRefusedStaff?: (principal: Principal) => Promise<void>,
 ): Promise<Visitor> {
   if (access === "anyone") return {};
-  const principal = await control.authenticate(request.authorization);
+  const { authorization, orgId, ...circumstances } = request;
+  const principal = await control.authenticate(authorization);
   if (access === "signed-in") return { principal };
   if (access === "platform-admin") {
-    requirePlatformAdmin(principal);
+    if (!isPlatformAdmin(principal)) {
+      await onRefusedStaff?.(principal);
+      throw new ApiError("forbidden", `This operation needs the role ${PLATFORM_ADMIN_ROLE}.`);
+    }
     return { principal };
   }
-  const membership = await control.findMembership(principal, parseOrgId(request.orgId));
+  if (access === "user") {
+    requirePerson(principal);
+    return { principal };
+  }
+  const membership = await control.findMembership(principal, parseOrgId(orgId), {
+    principal,
+    ...circumstances,
+  });
   if (membership === undefined) throw notFound("organization");
-  requireAnyPermission(membership, typeof access === "string" ? [access] : access);
+  requireAnyPermission(principal, membership, typeof access === "string" ? [access] : access);
   return { principal, membership };
 }
 
-/** Throws 403, naming the permissions, unless the member's role holds one of them. */
-export function requireAnyPermission(membership: Membership, permissions: readonly Permission[]): void {
-  if (permissions.some((permission) => hasPermission(membership.role, permission))) return;
-  throw new ApiError(
-    "forbidden",
-    `The role ${membership.role} does not have the permission ${permissions.join(" or ")}.`,
-  );
+/** Throws 403, naming the permissions, unless the member holds one of them. */
+export function requireAnyPermission(
+  principal: Principal,
+  membership: Membership,
+  permissions: readonly Permission[],
+): void {
+  if (permissions.some((permission) => membership.rights.has(permission))) return;
+  const holder = principal.kind === "token" ? "This API token" : `The role ${membership.role}`;
+  throw new ApiError("forbidden", `${holder} does not have ${describe(principal, permissions)}.`);
 }
 
-function requirePlatformAdmin(principal: Principal): void {
-  if (principal.roles.includes(PLATFORM_ADMIN_ROLE)) return;
-  throw new ApiError("forbidden", `This operation needs the role ${PLATFORM_ADMIN_ROLE}.`);
+function isPlatformAdmin(principal: Principal): boolean {
+  return principal.roles.some((role) => role === PLATFORM_ADMIN_ROLE);
+}
+
+function requirePerson(principal: Principal): void {
+  if (principal.kind === "user") return;
+  throw new ApiError("forbidden", "This operation is for people; an API token cannot call it.");
+}
+
+function describe(principal: Principal, permissions: readonly Permission[]): string {
+  const scopes = new Set(permissions.flatMap((permission) => scopeOf(permission) ?? []));
+  const hint = principal.kind === "token" && scopes.size > 0 ? ` (scope ${[...scopes].join(" or ")})` : "";
+  return `the permission ${permissions.join(" or ")}${hint}`;
 }
 
 function parseOrgId(orgId: string | undefined): string {

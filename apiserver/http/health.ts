@@ -5,7 +5,9 @@ import { ApiError } from "./errors.ts";
 import type { Readiness } from "./readiness.ts";
 import { addRoute } from "./routes.ts";
 
-const statusSchema = z.object({ status: z.enum(["ok"]) }).openapi("Health");
+const statusSchema = z
+  .object({ status: z.enum(["ok"]).openapi({ description: "Always `ok`." }) })
+  .openapi("Health", { example: { status: "ok" } });
 const tag = "Service";
 
 /** /healthz (the process answers), /readyz (it can serve) and /metrics (Prometheus text). */
@@ -33,6 +35,7 @@ export function addHealthRoutes(router: Router, readiness: Readiness, registry: 
       summary: "Whether the process can serve requests",
       access: "anyone",
       answers: { 200: { description: "It can.", body: statusSchema } },
+      errors: ["dependency_unavailable"],
     },
     async (c) => {
       const faults = await readiness.findFaults();

@@ -21,8 +21,8 @@ export function createIdempotencyStore(db: Database): IdempotencyStore {
       if (outcome === undefined) throw inFlight(1);
       return outcome;
     },
-    async complete(claim, answer) {
-      await db
+    async complete(claim, answer, tx = db) {
+      await tx
         .update(idempotencyKeys)
         .set({ status: answer.status, headers: answer.headers, body: answer.body })
         .where(isSameKey(claim));

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { StatusCode } from "hono/utils/http-status";
+import type { Queryable } from "../db/client.ts";
 import type { HttpEnv, IdempotencyClaim, IdempotencyStore, StoredAnswer } from "./env.ts";
 import { ApiError } from "./errors.ts";
 import { createId } from "./id.ts";
@@ -13,6 +14,11 @@ export interface Attempt {
   objectName: string | null;
   /** An earlier attempt ended without an outcome: look for `id` before making anything. */
   resumed: boolean;
+  /**
+   * Keeps the answer in the transaction of the effect, so that neither exists without the other. Call it last in that
+   * transaction; without it the answer is kept right after `run`, and a crash in between leaves `resumed`.
+   */
+  settle: <A extends Response>(tx: Queryable, answer: A) => Promise<A>;
 }
 
 export interface OnceOptions {
@@ -44,28 +50,37 @@ export async function runOnce<T extends Response>(
   run: (attempt: Attempt) => Promise<T>,
 ): Promise<T> {
   const objectName = options.objectName ?? null;
-  if (request.key === undefined) return run({ id: createId(), objectName, resumed: false });
+  if (request.key === undefined) {
+    return run({ id: createId(), objectName, resumed: false, settle: async (_, answer) => answer });
+  }
   const claim = toClaim(request, request.key, objectName);
   const result = await store.claim(claim);
   // A replay is the kept form of an answer that was a T when it was made.
   if (result.outcome === "replay") return replay(c, result.answer) as T;
-  return runClaimed(store, claim, options, () => run(result));
+  return runClaimed(store, claim, options, (settle) => run({ ...result, settle }));
 }
 
 async function runClaimed<T extends Response>(
   store: IdempotencyStore,
   claim: IdempotencyClaim,
   options: OnceOptions,
-  run: () => Promise<T>,
+  run: (settle: Attempt["settle"]) => Promise<T>,
 ): Promise<T> {
+  const keep = async (answer: Response, tx?: Queryable) =>
+    store.complete(claim, await toStoredAnswer(answer, options.secret === true), tx);
+  let settled = false;
   let answer: T;
   try {
-    answer = await run();
+    answer = await run(async (tx, made) => {
+      await keep(made, tx);
+      settled = true;
+      return made;
+    });
   } catch (error) {
     await settleFailure(store, claim, error);
     throw error;
   }
-  await store.complete(claim, await toStoredAnswer(answer, options.secret === true));
+  if (!settled) await keep(answer);
   return answer;
 }
 

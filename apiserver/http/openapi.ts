@@ -1,38 +1,15 @@
 import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import { DETAIL_CODES, ERROR_CODES, type ErrorCode, statusOf } from "./errors.ts";
+import type { ErrorCode } from "./errors.ts";
 import type { Access } from "./guard.ts";
-import { ANSWER_HEADERS, type Answer, type AnswerHeader, type Operation } from "./operation.ts";
+import { commonHeaders, describeErrors, headerRefs } from "./openapi-parts.ts";
+import type { Answer, Operation } from "./operation.ts";
+import { scopeOf } from "./permissions.ts";
 import { idSchema } from "./validate.ts";
 
-/** Every answer that is not 2xx or 3xx has this body. */
-export const errorSchema = z
-  .object({
-    error: z.object({
-      code: z
-        .enum(ERROR_CODES)
-        .openapi({ description: "Stable and machine-readable; one code has one status." }),
-      message: z.string().openapi({ description: "A sentence for people; it may change." }),
-      details: z
-        .array(
-          z.object({
-            field: z.string().openapi({ example: "node_pools[0].vcpus" }),
-            code: z.enum(DETAIL_CODES),
-            message: z.string(),
-          }),
-        )
-        .optional(),
-      request_id: z.string(),
-    }),
-  })
-  .openapi("Error", {
-    example: {
-      error: {
-        code: "not_found",
-        message: "This cluster does not exist.",
-        request_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-      },
-    },
-  });
+/** Longest If-Match and If-None-Match. */
+export const MAX_CONDITION_LENGTH = 1024;
+
+const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
 type Registry = OpenAPIHono["openAPIRegistry"];
 type Responses = RouteConfig["responses"];
@@ -45,21 +22,32 @@ export function documentOperation(registry: Registry, operation: Operation): voi
     operationId: operation.operationId,
     tags: [operation.tag],
     summary: operation.summary,
-    ...(operation.description === undefined ? {} : { description: operation.description }),
-    security: operation.access === "anyone" ? [] : [{ bearer: scopesOf(operation.access) }],
+    description: operation.description ?? `${operation.summary}.`,
+    security: describeSecurity(operation.access),
     request: describeRequest(operation),
-    responses: { ...describeAnswers(operation.answers), ...describeErrors(errorsOf(operation)) },
+    responses: { ...describeAnswers(operation), ...describeErrors(errorsOf(operation), operation.access) },
   });
 }
 
-function scopesOf(access: Access): string[] {
-  if (access === "signed-in" || access === "anyone") return [];
-  return typeof access === "string" ? [access] : [...access];
+/** Any one of these opens the door: a person with one of the permissions, or a token with one of the scopes. */
+function describeSecurity(access: Access): NonNullable<RouteConfig["security"]> {
+  if (access === "anyone") return [];
+  if (access === "signed-in") return [{ bearer: [] }, { apiToken: [] }];
+  if (access === "user" || access === "platform-admin")
+    return [{ bearer: access === "user" ? [] : [access] }];
+  const permissions = typeof access === "string" ? [access] : access;
+  const scopes = new Set(permissions.flatMap((permission) => scopeOf(permission) ?? []));
+  return [
+    ...permissions.map((permission) => ({ bearer: [permission] })),
+    ...[...scopes].map((scope) => ({ apiToken: [scope] })),
+  ];
 }
 
 function describeRequest(operation: Operation): NonNullable<RouteConfig["request"]> {
   const names = [...operation.path.matchAll(/\{(.+?)\}/g)].map((match) => match[1] ?? "");
-  const params = Object.fromEntries(names.map((name) => [name, operation.params?.[name] ?? idSchema]));
+  const params = Object.fromEntries(
+    names.map((name) => [name, operation.params?.[name] ?? describeId(name)]),
+  );
   return {
     ...(names.length === 0 ? {} : { params: z.object(params) }),
     ...(operation.query === undefined ? {} : { query: asObject(operation.query) }),
@@ -70,6 +58,17 @@ function describeRequest(operation: Operation): NonNullable<RouteConfig["request
   };
 }
 
+const PARAMETER_NAMES: Readonly<Record<string, string>> = {
+  orgID: "organization",
+  poolID: "node pool",
+  tokenID: "API token",
+};
+
+function describeId(name: string): z.ZodType {
+  const what = PARAMETER_NAMES[name] ?? name.replace(/ID$/, "");
+  return idSchema.openapi({ description: `The id of the ${what}.`, example: EXAMPLE_ID });
+}
+
 function asObject(query: z.ZodType): z.ZodObject {
   if (query instanceof z.ZodObject) return query;
   throw new Error("a query is described by an object schema");
@@ -78,33 +77,34 @@ function asObject(query: z.ZodType): z.ZodObject {
 function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } | undefined {
   const shape: Record<string, z.ZodType> = {};
   if (operation.method === "post") {
-    shape["Idempotency-Key"] = z.string().min(1).max(255).optional().openapi({
-      description: "Repeat a request with the same key and it is carried out once. Kept for 24 h.",
-    });
+    shape["Idempotency-Key"] = z
+      .string()
+      .regex(/^[\x21-\x7e]{1,255}$/)
+      .max(255)
+      .optional()
+      .openapi({
+        description: "Repeat a request with the same key and it is carried out once. Kept for 24 h.",
+      });
   }
   const codes = operation.errors ?? [];
   if (codes.includes("precondition_failed")) {
-    shape["If-Match"] = z.string().optional().openapi({ description: "The ETag of the version to change." });
+    shape["If-Match"] = z.string().max(MAX_CONDITION_LENGTH).optional().openapi({
+      description: "The ETag of the version to change.",
+    });
   }
   if (304 in operation.answers) {
-    shape["If-None-Match"] = z
-      .string()
-      .optional()
-      .openapi({ description: "The ETag of the version at hand." });
+    shape["If-None-Match"] = z.string().max(MAX_CONDITION_LENGTH).optional().openapi({
+      description: "The ETag of the version at hand.",
+    });
   }
   return Object.keys(shape).length === 0 ? undefined : { headers: z.object(shape) };
 }
 
 /** The codes of an operation: those that follow from its form, and its own. */
 function errorsOf(operation: Operation): ErrorCode[] {
-  const codes: ErrorCode[] = [
-    "bad_request",
-    "internal",
-    "dependency_unavailable",
-    ...(operation.errors ?? []),
-  ];
+  const codes: ErrorCode[] = ["bad_request", "internal", ...(operation.errors ?? [])];
   if (operation.access === "anyone") return codes;
-  codes.push("unauthorized", "rate_limited");
+  codes.push("unauthorized", "rate_limited", "dependency_unavailable");
   if (operation.access !== "signed-in") codes.push("forbidden");
   if (operation.path.includes("{")) codes.push("not_found");
   if (operation.method === "post") {
@@ -116,47 +116,32 @@ function errorsOf(operation: Operation): ErrorCode[] {
   return codes;
 }
 
-function describeAnswers(answers: Operation["answers"]): Responses {
+function describeAnswers(operation: Operation): Responses {
   return Object.fromEntries(
-    Object.entries(answers).map(([status, answer]) => [status, describeAnswer(answer)]),
+    Object.entries(operation.answers).map(([status, answer]) => [status, describeAnswer(operation, answer)]),
   );
 }
 
-function describeAnswer(answer: Answer): Responses[string] {
-  const mediaType = answer.mediaType ?? "application/json";
-  const schema = answer.body ?? (answer.mediaType === undefined ? undefined : z.string());
+function describeAnswer({ access, method }: Operation, answer: Answer): Responses[string] {
+  const headers = [...commonHeaders(access), ...(answer.headers ?? [])];
+  if (method === "post") headers.push("Idempotency-Replayed");
+  const content = {
+    ...describeBody(answer),
+    ...(answer.stream === undefined ? {} : { [answer.stream.mediaType]: describeText(answer.stream) }),
+  };
   return {
     description: answer.description,
-    ...(answer.headers === undefined ? {} : { headers: describeHeaders(answer.headers) }),
-    ...(schema === undefined ? {} : { content: { [mediaType]: { schema } } }),
+    headers: headerRefs(headers),
+    ...(Object.keys(content).length === 0 ? {} : { content }),
   };
 }
 
-function describeErrors(codes: readonly ErrorCode[]): Responses {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of ERROR_CODES) {
-    if (!codes.includes(code)) continue;
-    byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code]);
-  }
-  return Object.fromEntries(
-    [...byStatus].map(([status, names]) => [
-      status,
-      {
-        description: names.map((name) => `\`${name}\``).join(", "),
-        headers: describeHeaders(headersOfStatus(status)),
-        content: { "application/json": { schema: errorSchema } },
-      },
-    ]),
-  );
+function describeBody({ body, mediaType = "application/json", description }: Answer) {
+  if (body !== undefined) return { [mediaType]: { schema: body } };
+  return mediaType === "application/json" ? {} : { [mediaType]: describeText({ description }) };
 }
 
-function headersOfStatus(status: number): AnswerHeader[] {
-  if (status === 401) return ["WWW-Authenticate"];
-  return status === 429 || status === 503 ? ["Retry-After"] : [];
-}
-
-function describeHeaders(names: readonly AnswerHeader[]) {
-  return Object.fromEntries(
-    names.map((name) => [name, { description: ANSWER_HEADERS[name], schema: { type: "string" as const } }]),
-  );
+function describeText({ description, example }: { description: string; example?: string }) {
+  const schema = { type: "string" as const, description };
+  return { schema, ...(example === undefined ? {} : { example }) };
 }

@@ -35,6 +35,7 @@ export interface DocumentedOperation {
   path: string;
   operationId: string;
   secured: boolean;
+  /** Any one of which lets a person in. */
   permissions: string[];
   body: BodySchema | undefined;
 }
@@ -53,7 +54,7 @@ export function listOperations(text: string): DocumentedOperation[] {
         path,
         operationId: operation.operationId,
         secured: operation.security.length > 0,
-        permissions: operation.security.flatMap((entry) => Object.values(entry).flat()),
+        permissions: operation.security.flatMap(({ bearer = [] }) => bearer),
         body: resolved === undefined ? undefined : bodySchema.parse(resolved),
       };
     }),

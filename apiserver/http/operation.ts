@@ -5,14 +5,34 @@ import type { JSONParsed } from "hono/utils/types";
 import type { ErrorCode } from "./errors.ts";
 import type { Access } from "./guard.ts";
 
-/** What the headers of answers say, for the document. */
+/** The headers that answers can have, as the document describes them. */
 export const ANSWER_HEADERS = {
-  ETag: "The version of the record; send it as If-Match to change just this version.",
-  Location: "Where the record is.",
-  "Retry-After": "Seconds after which to ask again.",
-  "Content-Disposition": "The name to store the file under.",
-  "WWW-Authenticate": "How to authenticate.",
-} as const;
+  "X-Request-Id": header("The id of this request: the caller's own when it sent one, else a new UUID.", 128),
+  ETag: header("The version of the record; send it as If-Match to change just this version.", 64, '"3-4711"'),
+  Location: header("Where the record is.", 512),
+  "Retry-After": {
+    description: "Seconds after which to ask again.",
+    schema: { type: "integer" as const, minimum: 0, maximum: 86_400, example: 10 },
+  },
+  "Content-Disposition": header("The name to store the file under.", 512),
+  "WWW-Authenticate": header("How to authenticate (RFC 6750).", 512, 'Bearer realm="marina"'),
+  RateLimit: header(
+    "What is left: `r` requests, and `t` seconds until the quota is whole again. Absent without a valid credential.",
+    256,
+    '"default";r=599;t=1',
+  ),
+  "RateLimit-Policy": header(
+    "The quotas that apply: `q` requests at once, a whole quota again after `w` seconds.",
+    256,
+    '"default";q=600;w=12',
+  ),
+  "Idempotency-Replayed": header("`true` when this is the kept answer to an earlier request.", 4, "true"),
+};
+
+function header(description: string, maxLength: number, example?: string) {
+  const shown = example === undefined ? {} : { example };
+  return { description, schema: { type: "string" as const, maxLength, ...shown } };
+}
 
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;
 
@@ -21,6 +41,8 @@ export interface Answer {
   description: string;
   body?: z.ZodType;
   mediaType?: string;
+  /** A second form of the answer, by Accept: its media type and a description of its text. */
+  stream?: { mediaType: string; description: string; example: string };
   headers?: readonly AnswerHeader[];
 }
 

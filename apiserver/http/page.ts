@@ -42,7 +42,7 @@ export interface Page<T> {
 export function pageSchema<T extends z.ZodType>(item: T, name: string) {
   return z
     .object({
-      items: z.array(item),
+      items: z.array(item).max(MAX_LIMIT).openapi({ description: "The records of this page." }),
       next_cursor: z.guid().nullable().openapi({ description: "Pass it as cursor; null at the end." }),
     })
     .openapi(name);

@@ -27,7 +27,9 @@ describe("roles and permissions", () => {
     expect(roles.filter((role) => hasPermission(role, permission))).toEqual(holders);
   });
 
-  test("a viewer can only read", () => {
-    expect(permissionsOf("viewer").filter((permission) => !permission.endsWith(":read"))).toEqual([]);
+  test("a viewer can only read, and leave", () => {
+    expect(permissionsOf("viewer").filter((permission) => !permission.endsWith(":read"))).toEqual([
+      "members:leave",
+    ]);
   });
 });

@@ -1,3 +1,5 @@
+import type { Permission } from "./permissions.ts";
+
 /** A person who presented a JSON Web Token of a configured issuer. */
 export interface UserPrincipal {
   kind: "user";
@@ -15,8 +17,22 @@ export interface UserPrincipal {
   expiresAtMs: number;
 }
 
+/** A program that presented an API token. It acts in one organization, within the rights of the token's creator. */
+export interface TokenPrincipal {
+  kind: "token";
+  tokenId: string;
+  /** Who made the token. */
+  userId: string;
+  orgId: string;
+  email?: never;
+  emailVerified: false;
+  emailTrusted: false;
+  roles: readonly [];
+  expiresAtMs: number;
+}
+
 /** Who makes a request. */
-export type Principal = UserPrincipal;
+export type Principal = UserPrincipal | TokenPrincipal;
 
 export const ROLES = ["owner", "admin", "member", "billing", "viewer"] as const;
 export type Role = (typeof ROLES)[number];
@@ -25,7 +41,10 @@ export type Role = (typeof ROLES)[number];
 export interface Membership {
   memberId: string;
   orgId: string;
+  /** The role held there; of a token, its own. */
   role: Role;
+  /** What may be done now: all that the guards ask. */
+  rights: ReadonlySet<Permission>;
 }
 
 /** What is known of a caller: nothing on public paths, no membership outside an organization. */
@@ -39,9 +58,11 @@ export interface Origin {
   principal: Principal;
   requestId: string;
   sourceAddress: string | undefined;
+  /** The request came in on a path of the platform's staff. */
+  asStaff?: boolean;
 }
 
-/** A stable text for the principal, for scoping of keys and rate limits: `user:<id>`. */
+/** A stable text for the principal, for scoping of keys and rate limits: `user:<id>` or `token:<id>`. */
 export function principalKey(principal: Principal): string {
-  return `${principal.kind}:${principal.userId}`;
+  return `${principal.kind}:${principal.kind === "user" ? principal.userId : principal.tokenId}`;
 }

@@ -7,9 +7,10 @@ import type { HttpEnv, Router } from "./env.ts";
 import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
-import { documentOperation } from "./openapi.ts";
+import { documentOperation, MAX_CONDITION_LENGTH } from "./openapi.ts";
 import type { AnswerOf, Operation, PathParams } from "./operation.ts";
-import { type Origin, principalKey } from "./principal.ts";
+import type { Permission } from "./permissions.ts";
+import { type Origin, type Principal, principalKey } from "./principal.ts";
 import { findSourceAddress } from "./source-address.ts";
 import { idSchema, invalidRequest } from "./validate.ts";
 
@@ -36,9 +37,16 @@ export function addRoute<
   ) => Promise<AnswerOf<R>>,
 ): void {
   documentOperation(router.app.openAPIRegistry, operation);
+  router.operations.push(operation);
   // The call is made of what the very schemas in the type of the handler let through.
-  const run = async (c: Context<HttpEnv>): Promise<Response> =>
-    withDeadline(handle(c, createCall(router, operation, c) as never), REQUEST_DEADLINE_MS);
+  const run = async (c: Context<HttpEnv>): Promise<Response> => {
+    const call = createCall(router, operation, c);
+    const answer = await withDeadline(handle(c, call as never), REQUEST_DEADLINE_MS);
+    if (operation.method === "post" && answer.ok && !call.hasRunOnce()) {
+      throw new Error(`${operation.operationId} answered without once()`);
+    }
+    return answer;
+  };
   router.app.on(
     operation.method.toUpperCase(),
     [operation.path.replaceAll(/\{(.+?)\}/g, ":$1")],
@@ -70,14 +78,65 @@ function validate(target: "param" | "query", schema: z.ZodType): MiddlewareHandl
 function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     c.set("route", operation.path);
+    requireShortUrl(c.req.url, router.limits.maxUrlBytes);
+    requireShortConditions(c);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
-    const visitor = await admit(router.access, operation.access, {
-      authorization: c.req.header("authorization"),
-      orgId: c.req.param("orgID"),
-    });
+    const visitor = await admit(
+      router.limiter.limit(router.access, operation, c),
+      operation.access,
+      {
+        authorization: c.req.header("authorization"),
+        orgId: c.req.param("orgID"),
+        requestId: c.var.requestId,
+        sourceAddress: findSourceAddress(c),
+      },
+      (principal) => traceStaffRequest(router, operation, c, { principal, status: 403, asStaff: false }),
+    );
     c.set("visitor", visitor);
     await next();
+    if (operation.access !== "platform-admin" || visitor.principal === undefined) return;
+    const { status } = c.res;
+    if (operation.method !== "get" && status < 400) return;
+    await traceStaffRequest(router, operation, c, { principal: visitor.principal, status, asStaff: true });
   };
+}
+
+/**
+ * Every request on a path of the platform's staff leaves a trace before its answer leaves: a change has its own audit
+ * row, all others get one here, refused ones too.
+ */
+async function traceStaffRequest(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv>,
+  { principal, status, asStaff }: { principal: Principal; status: number; asStaff: boolean },
+): Promise<void> {
+  await router.recordStaffRequest(
+    { ...toOrigin(operation, c, principal), asStaff },
+    { operation, path: c.req.path, orgId: c.req.param("orgID"), status },
+  );
+}
+
+function toOrigin(operation: Operation, c: Context<HttpEnv>, principal: Principal): Origin {
+  return {
+    principal,
+    requestId: c.var.requestId,
+    sourceAddress: findSourceAddress(c),
+    ...(operation.access === "platform-admin" ? { asStaff: true } : {}),
+  };
+}
+
+function requireShortUrl(url: string, maxBytes: number): void {
+  if (url.length <= maxBytes) return;
+  throw new ApiError("bad_request", `The address must not be longer than ${maxBytes} bytes.`);
+}
+
+/** What the document says of If-Match and If-None-Match: longer lists of tags are nobody's. */
+function requireShortConditions(c: Context<HttpEnv>): void {
+  for (const name of ["if-match", "if-none-match"]) {
+    if ((c.req.header(name)?.length ?? 0) <= MAX_CONDITION_LENGTH) continue;
+    throw new ApiError("bad_request", `The header ${name} must not be longer than ${MAX_CONDITION_LENGTH}.`);
+  }
 }
 
 function paramsSchema(operation: Operation): z.ZodType {
@@ -97,28 +156,32 @@ function createCall(
     requestId: c.var.requestId,
     params: c.req.valid("param"),
     query: c.req.valid("query"),
+    hasRunOnce: () => ranOnce,
   };
   let bodyText = "";
+  let ranOnce = false;
   const readBody = async () => {
     if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
-    const { value, text } = await readJsonBody(c, operation.body);
+    const { value, text } = await readJsonBody(c, operation.body, router.limits.maxBodyBytes);
     bodyText = text;
     return value;
   };
   if (principal === undefined) return { ...shared, readBody };
-  const origin: Origin = { principal, requestId: c.var.requestId, sourceAddress: findSourceAddress(c) };
-  const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) =>
-    runOnce(
+  const origin = toOrigin(operation, c, principal);
+  const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) => {
+    ranOnce = true;
+    return runOnce(
       c,
       router.idempotency,
       {
-        scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}`,
+        scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
         key: c.req.header("idempotency-key"),
         bodyText,
       },
       options,
       run,
     );
+  };
   if (membership === undefined) return { ...shared, readBody, origin, once };
   return {
     ...shared,
@@ -127,7 +190,6 @@ function createCall(
     once,
     orgId: membership.orgId,
     membership,
-    requirePermission: (permission: Parameters<typeof requireAnyPermission>[1][number]) =>
-      requireAnyPermission(membership, [permission]),
+    requirePermission: (permission: Permission) => requireAnyPermission(principal, membership, [permission]),
   };
 }

@@ -1,10 +1,16 @@
-import type { Server, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
+import { answerClientError } from "./client-error.ts";
+import type { RequestLimits } from "./limits.ts";
+
+type FetchHandler = Parameters<typeof createAdaptorServer>[0]["fetch"];
 
 /** Above the 60 s after which common load balancers drop an idle connection, so that they are the first to. */
 const KEEP_ALIVE_MS = 65_000;
+/** How often connections are held against their deadlines; each may overrun by this much. */
+const TIMEOUT_CHECK_MS = 1000;
 const IDLE_SWEEP_MS = 100;
 
 export interface RunningServer {
@@ -16,12 +22,10 @@ export interface RunningServer {
 
 /** Serves a fetch handler over HTTP/1.1. Rejects when the address cannot be bound. */
 export async function listen(
-  fetch: Parameters<typeof createAdaptorServer>[0]["fetch"],
-  options: { address: string; port: number },
+  fetch: FetchHandler,
+  options: { address: string; port: number; limits: RequestLimits },
 ): Promise<RunningServer> {
-  const server = createAdaptorServer({ fetch }) as Server;
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.headersTimeout = KEEP_ALIVE_MS + 5000;
+  const server = createServer(fetch, options.limits);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.address, () => {
@@ -34,6 +38,27 @@ export async function listen(
     address: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
     drain: (deadlineMs) => drain(server, deadlineMs),
   };
+}
+
+/** A server that no slow, silent or babbling client can hold up. */
+function createServer(fetch: FetchHandler, limits: RequestLimits): Server {
+  const serverOptions = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: limits.headersSeconds * 1000,
+    requestTimeout: limits.requestSeconds * 1000,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    maxHeaderSize: limits.maxHeaderBytes,
+    requireHostHeader: true,
+  };
+  const server = createAdaptorServer({ fetch, serverOptions }) as Server;
+  server.maxConnections = limits.maxConnections;
+  server.setTimeout(limits.stalledSeconds * 1000);
+  const pending = new WeakMap<object, ServerResponse>();
+  server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
+    pending.set(request.socket, response);
+  });
+  server.on("clientError", (error, socket) => answerClientError(error, socket, pending.get(socket)));
+  return server;
 }
 
 async function drain(server: Server, deadlineMs: number): Promise<void> {

@@ -3,8 +3,9 @@ import { createClient } from "../../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
 import { createLogger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
+import { createApiTokenVerifier } from "../api-tokens/store.ts";
 import { createApp } from "../app.ts";
-import type { Config } from "../config.ts";
+import type { Config, IssuerConfig } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
 import type { Deps } from "../deps.ts";
@@ -12,14 +13,23 @@ import { bindUser } from "../members/store.ts";
 import { members, users } from "../members/table.ts";
 import { createAuthenticator } from "./auth.ts";
 import { createId } from "./id.ts";
+import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "./limits.ts";
+import type { Operation } from "./operation.ts";
 import type { Role } from "./principal.ts";
 import { createReadiness } from "./readiness.ts";
+
+/** One user runs all tests: more than a person ever sends. */
+const UNLIMITED = Object.fromEntries(
+  RATE_CLASSES.map((name) => [name, { burst: 1_000_000, perMinute: 1_000_000 }]),
+) as RateLimits;
 
 type UserName = "alice" | "bob" | "staff";
 
 export interface TestRequest {
   /** A user of the stack; null sends no credential. Default alice. */
   as?: UserName | null;
+  /** A bearer credential of any other kind, in place of the user's. */
+  token?: string;
   /** Sent as JSON. */
   body?: unknown;
   /** Sent as it is, with no Content-Type unless `headers` has one. */
@@ -38,6 +48,8 @@ export interface TestAnswer {
 export interface TestApp {
   deps: Deps;
   app: ReturnType<typeof createApp>;
+  /** Every operation that the application answers. */
+  operations: readonly Operation[];
   request(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
   /** A new organization that `as` (default alice) owns; returns its id. */
   createOrganization(as?: UserName): Promise<string>;
@@ -50,7 +62,9 @@ export interface TestApp {
  * The API as one application in this process, on a database of its own, with the stack's Kubernetes API and tokens of
  * the stack's identity provider. Its background loops do not run.
  */
-export async function startTestApp(changes: { audience?: string } = {}): Promise<TestApp> {
+export async function startTestApp(
+  changes: { audience?: string; issuers?: readonly IssuerConfig[] } = {},
+): Promise<TestApp> {
   const stack = readStack();
   const database = await createTestDatabase(stack.databaseUrl);
   const clients = connectDatabase(database.url, { poolSize: 4 });
@@ -58,7 +72,7 @@ export async function startTestApp(changes: { audience?: string } = {}): Promise
   const draining = new AbortController();
   const metrics = createRegistry();
   const deps: Deps = {
-    config: testConfig(database.url, stack, changes.audience ?? "marina"),
+    config: testConfig(database.url, stack, changes),
     log: createLogger({ name: "apiserver", level: "silent" }),
     now: () => new Date(),
     db: clients.db,
@@ -71,13 +85,16 @@ export async function startTestApp(changes: { audience?: string } = {}): Promise
   const authenticator = createAuthenticator({
     issuers: deps.config.issuers,
     bindUser: (user) => bindUser(deps, user),
+    apiTokens: createApiTokenVerifier(deps),
   });
-  const app = createApp(deps, { authenticator, readiness: createReadiness() });
+  const operations: Operation[] = [];
+  const app = createApp(deps, { authenticator, readiness: createReadiness(), operations });
   const request = (method: string, path: string, options: TestRequest = {}) =>
     send(app, stack.tokens, method, path, options);
   return {
     deps,
     app,
+    operations,
     request,
     async createOrganization(as = "alice") {
       const answer = await request("POST", "/api/v1/organizations", {
@@ -98,7 +115,11 @@ export async function startTestApp(changes: { audience?: string } = {}): Promise
 
 type Stack = ReturnType<typeof readStack>;
 
-function testConfig(databaseUrl: string, stack: Stack, audience: string): Config {
+function testConfig(
+  databaseUrl: string,
+  stack: Stack,
+  { audience = "marina", issuers = [] }: { audience?: string; issuers?: readonly IssuerConfig[] },
+): Config {
   return {
     listenAddress: "127.0.0.1",
     port: 0,
@@ -114,10 +135,12 @@ function testConfig(databaseUrl: string, stack: Stack, audience: string): Config
         trustEmail: true,
         types: ["JWT", "at+jwt"],
       },
+      ...issuers,
     ],
     platformNamespace: "marina-system",
     roles: ["api"],
     logLevel: "silent",
+    limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
   };
 }
 
@@ -128,10 +151,11 @@ async function send(
   path: string,
   options: TestRequest,
 ): Promise<TestAnswer> {
-  const { as = "alice", body, rawBody } = options;
+  const { as = "alice", token, body, rawBody } = options;
   const text = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
   const headers = new Headers(options.headers);
-  if (as !== null && !headers.has("authorization")) headers.set("authorization", `Bearer ${tokens[as]}`);
+  const bearer = token ?? (as === null ? undefined : tokens[as]);
+  if (bearer !== undefined && !headers.has("authorization")) headers.set("authorization", `Bearer ${bearer}`);
   if (body !== undefined) headers.set("content-type", "application/json");
   if (text !== undefined) headers.set("content-length", String(Buffer.byteLength(text)));
   // Bytes, because a string body would bring a Content-Type of its own.

@@ -3,9 +3,14 @@ import { prepareOnce, type Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { createId } from "../http/id.ts";
 import type { PageRequest } from "../http/page.ts";
-import type { Membership, Principal, Role, UserPrincipal } from "../http/principal.ts";
+import { rightsOf } from "../http/permissions.ts";
+import type { Membership, Origin, Role, UserPrincipal } from "../http/principal.ts";
 import { type OrganizationRow, organizations } from "../organizations/store.ts";
-import { members, users } from "./table.ts";
+import { acceptInvitations } from "./invitations.ts";
+import { type MemberRow, members, users } from "./table.ts";
+
+export { acceptInvitations } from "./invitations.ts";
+export { type MemberRow, members } from "./table.ts";
 
 const findMembershipQuery = prepareOnce((db) =>
   db
@@ -22,13 +27,50 @@ const findMembershipQuery = prepareOnce((db) =>
     .prepare("find_membership"),
 );
 
-/** The principal's membership of an organization that is not deleted. */
+/** A user's membership of an organization that is not deleted. */
 export async function findMembership(
   deps: Pick<Deps, "db">,
-  principal: Principal,
+  userId: string,
   orgId: string,
 ): Promise<Membership | undefined> {
-  const [row] = await findMembershipQuery(deps.db).execute({ orgId, userId: principal.userId });
+  const [row] = await findMembershipQuery(deps.db).execute({ orgId, userId });
+  return row === undefined ? undefined : { ...row, rights: rightsOf(row.role) };
+}
+
+/** The same; on a miss, an invitation that waits for this person is accepted first. */
+export async function findOrAcceptMembership(
+  deps: Pick<Deps, "db">,
+  { userId }: UserPrincipal,
+  orgId: string,
+  origin: Origin | undefined,
+): Promise<Membership | undefined> {
+  const membership = await findMembership(deps, userId, orgId);
+  if (membership !== undefined || origin === undefined) return membership;
+  await acceptInvitations(deps, origin, orgId);
+  // Asked again in any case: a request beside this one may have been the one that accepted.
+  return findMembership(deps, userId, orgId);
+}
+
+/** The members of an organization, invited ones too, in the order of their id; one row more than `limit`. */
+export async function listMembers(deps: Deps, orgId: string, page: PageRequest): Promise<MemberRow[]> {
+  return deps.db
+    .select()
+    .from(members)
+    .where(and(eq(members.orgId, orgId), page.cursor === undefined ? undefined : gt(members.id, page.cursor)))
+    .orderBy(asc(members.id))
+    .limit(page.limit + 1);
+}
+
+/** One member of an organization. */
+export async function findMember(
+  db: Queryable,
+  orgId: string,
+  memberId: string,
+): Promise<MemberRow | undefined> {
+  const [row] = await db
+    .select()
+    .from(members)
+    .where(and(eq(members.orgId, orgId), eq(members.id, memberId)));
   return row;
 }
 
@@ -49,25 +91,33 @@ export async function listMembershipsOf(deps: Deps, userId: string): Promise<Mem
     .orderBy(organizations.id);
 }
 
-/** The organizations that the user is a member of, in the order of their id; one row more than `limit`. */
-export async function listOrganizationsOf(
-  deps: Deps,
-  userId: string,
-  page: PageRequest,
-): Promise<OrganizationRow[]> {
-  const rows = await deps.db
+const listOrganizationsQuery = prepareOnce((db) =>
+  db
     .select({ organization: organizations })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .where(
       and(
-        eq(members.userId, userId),
+        eq(members.userId, sql.placeholder("userId")),
         isNull(organizations.deletedAt),
-        page.cursor === undefined ? undefined : gt(organizations.id, page.cursor),
+        gt(organizations.id, sql.placeholder("after")),
       ),
     )
     .orderBy(asc(organizations.id))
-    .limit(page.limit + 1);
+    .limit(sql.placeholder("limit"))
+    .prepare("list_organizations"),
+);
+
+/** Before every id. */
+const NIL_ID = "00000000-0000-0000-0000-000000000000";
+
+/** The organizations that the user is a member of, in the order of their id; one row more than `limit`. */
+export async function listOrganizationsOf(
+  deps: Deps,
+  userId: string,
+  { cursor = NIL_ID, limit }: PageRequest,
+): Promise<OrganizationRow[]> {
+  const rows = await listOrganizationsQuery(deps.db).execute({ userId, after: cursor, limit: limit + 1 });
   return rows.map((row) => row.organization);
 }
 

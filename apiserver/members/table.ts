@@ -1,5 +1,15 @@
 import { sql } from "drizzle-orm";
-import { boolean, check, index, pgTable, text, timestamp, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import {
+  boolean,
+  check,
+  index,
+  integer,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
 import type { Role } from "../http/principal.ts";
 import { organizations } from "../organizations/table.ts";
 
@@ -27,15 +37,21 @@ export const members = pgTable(
     role: text().$type<Role>().notNull(),
     invitedBy: uuid("invited_by"),
     acceptedAt: timestamp("accepted_at", { withTimezone: true, mode: "date", precision: 3 }),
+    /** When an invitation ends; null once it is bound. */
     expiresAt: timestamp("expires_at", { withTimezone: true, mode: "date", precision: 3 }),
     createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 })
       .notNull()
       .defaultNow(),
+    /** Rises with every change; the record's entity tag. */
+    version: integer().notNull().default(1),
   },
   (table) => [
     uniqueIndex("members_org_email").on(table.orgId, sql`lower(${table.email})`),
     uniqueIndex("members_org_user").on(table.orgId, table.userId),
     index("members_user").on(table.userId),
+    index("members_invited_email").on(sql`lower(${table.email})`).where(sql`${table.userId} is null`),
     check("members_role", sql`${table.role} in ('owner', 'admin', 'member', 'billing', 'viewer')`),
   ],
 );
+
+export type MemberRow = typeof members.$inferSelect;

@@ -1,12 +1,13 @@
 import { z } from "@hono/zod-openapi";
-import { nodeTaintSchema } from "../../shared/crd/node-metadata.ts";
+import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
+import { MAX_NODE_TAINTS, nodeTaintSchema } from "../../shared/crd/node-metadata.ts";
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
+import { countField, idField, textField, timestampField } from "../http/fields.ts";
 import { pageSchema } from "../http/page.ts";
 import { NODE_POOL_STATUSES } from "../projection/store.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const spec = nodePoolSpecSchema.shape;
-const timestamp = z.iso.datetime();
 
 /** The bounds of the settings are those of the custom resource; only the names differ. */
 const size = { vcpus: spec.vcpus, memory_gb: spec.memoryGB, disk_gb: spec.diskGB };
@@ -30,22 +31,47 @@ const platformDefaulted = {
 
 export const nodePoolRecord = z
   .object({
-    id: z.guid(),
-    cluster_id: z.guid(),
-    name: z.string(),
+    id: idField("The node pool."),
+    cluster_id: idField("The cluster that it belongs to."),
+    name: textField(63, "Name shown to people; unique in the cluster, letter case aside."),
     ...size,
     ...nodeCounts,
     ...optionalSettings,
-    node_taints: z.array(nodeTaintSchema).optional(),
+    node_taints: z
+      .array(nodeTaintSchema)
+      .max(MAX_NODE_TAINTS)
+      .optional()
+      .openapi({ description: "Taints that its nodes are born with; fixed at creation." }),
     ...platformDefaulted,
-    current_nodes: z.int().openapi({ description: "Nodes that are registered now." }),
-    first_ready_at: timestamp.nullable(),
-    status: z.enum(NODE_POOL_STATUSES),
-    status_message: z.string().nullable(),
-    created_at: timestamp,
-    updated_at: timestamp,
+    current_nodes: countField(MAX_NODES_PER_POOL, "Nodes that are registered now.", 3),
+    first_ready_at: timestampField("When it was ready for the first time.").nullable(),
+    status: z.enum(NODE_POOL_STATUSES).openapi({ description: "The state in one word." }),
+    status_message: textField(
+      1024,
+      "What the pool waits for, or what went wrong, and what to do.",
+    ).nullable(),
+    created_at: timestampField("When it was created."),
+    updated_at: timestampField("When its settings changed last."),
   })
-  .openapi("NodePool");
+  .openapi("NodePool", {
+    example: {
+      id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+      cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+      name: "general",
+      vcpus: 2,
+      memory_gb: 4,
+      disk_gb: 20,
+      min_nodes: 3,
+      max_nodes: 3,
+      desired_nodes: 3,
+      current_nodes: 3,
+      first_ready_at: "2026-11-21T09:01:00.000Z",
+      status: "ready",
+      status_message: null,
+      created_at: "2026-11-21T09:00:00.000Z",
+      updated_at: "2026-11-21T09:00:00.000Z",
+    },
+  });
 
 export const nodePoolPage = pageSchema(nodePoolRecord, "NodePoolPage");
 
@@ -61,9 +87,11 @@ export const createNodePoolBody = z
     node_taints: spec.nodeTaints,
     ...platformDefaulted,
   })
-  .openapi("CreateNodePool");
+  .openapi("CreateNodePool", {
+    example: { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 3 },
+  });
 
-const observed = z.unknown().optional();
+const observed = z.unknown().optional().openapi({ description: "Read only: accepted and ignored." });
 
 /** A change of a pool: what is omitted stays. What GET returns may be sent back as it is. */
 export const updateNodePoolBody = z
@@ -89,7 +117,7 @@ export const updateNodePoolBody = z
     created_at: observed,
     updated_at: observed,
   })
-  .openapi("UpdateNodePool");
+  .openapi("UpdateNodePool", { example: { desired_nodes: 5, max_nodes: 5 } });
 
 export type CreateNodePoolBody = z.output<typeof createNodePoolBody>;
 export type UpdateNodePoolBody = z.output<typeof updateNodePoolBody>;

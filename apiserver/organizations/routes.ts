@@ -1,12 +1,15 @@
-import type { Queryable } from "../db/client.ts";
+import { findTokenMembership } from "../api-tokens/store.ts";
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { isNotModified, versionTag } from "../http/etag.ts";
-import { pageQuery, toPage } from "../http/page.ts";
-import type { Principal } from "../http/principal.ts";
+import { requireUnchanged } from "../http/fixed-field.ts";
+import { type PageRequest, pageQuery, toPage } from "../http/page.ts";
+import type { Permission } from "../http/permissions.ts";
+import type { Origin, Principal } from "../http/principal.ts";
 import { addRoute } from "../http/routes.ts";
-import { insertOwner, listOrganizationsOf } from "../members/store.ts";
+import { acceptInvitations, insertOwner, listOrganizationsOf } from "../members/store.ts";
+import { deleteOrganization } from "./delete.ts";
 import { ensureNamespace } from "./namespace.ts";
 import {
   type CreateOrganization,
@@ -14,9 +17,18 @@ import {
   organizationPageSchema,
   organizationSchema,
   presentOrganization,
+  type UpdateOrganization,
+  updateOrganizationSchema,
 } from "./schema.ts";
 import { toDistinctSlug, toSlug } from "./slug.ts";
-import { createOrganization, findOrganization, type NewOrganization } from "./store.ts";
+import {
+  createOrganization,
+  findOrganization,
+  type NewOrganization,
+  type OrganizationChange,
+  type OrganizationRow,
+  updateOrganization,
+} from "./store.ts";
 
 const tag = "Organizations";
 const NAMESPACE_TIMEOUT_MS = 2000;
@@ -36,7 +48,8 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
       answers: { 200: { description: "A page, in the order of creation.", body: organizationPageSchema } },
     },
     async (c, { origin, query }) => {
-      const rows = await listOrganizationsOf(deps, origin.principal.userId, query);
+      await acceptInvitations(deps, origin);
+      const rows = await listOrganizations(deps, origin, query);
       return c.json(toPage(rows, query.limit, presentOrganization), 200);
     },
   );
@@ -50,7 +63,7 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
       tag,
       summary: "Create an organization",
       description: "The caller becomes its owner; the caller's token must carry a verified e-mail address.",
-      access: "signed-in",
+      access: "user",
       body: createOrganizationSchema,
       answers: {
         201: { description: "Created.", body: organizationSchema, headers: ["Location", "ETag"] },
@@ -61,17 +74,21 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
       const body = await readBody();
       const { userId } = origin.principal;
       const email = requireVerifiedEmail(origin.principal);
-      const makeOwner = (tx: Queryable, orgId: string) => insertOwner(tx, { orgId, userId, email });
-      return once({}, async ({ id, resumed }) => {
-        const made = resumed ? await findOrganization(deps, id) : undefined;
+      return once({}, async ({ id, settle }) => {
         const create = (slug: string) =>
-          createOrganization(deps, origin, { ...toNewOrganization(id, body), slug }, makeOwner);
-        const row = made ?? (await withFreeSlug(id, body, create));
-        await prepareNamespace(deps, row.id);
-        return c.json(presentOrganization(row), 201, {
-          Location: `/api/v1/organizations/${row.id}`,
-          ETag: versionTag(row.version),
-        });
+          createOrganization(deps, origin, { ...toNewOrganization(id, body), slug }, async (tx, row) => {
+            await insertOwner(tx, { orgId: row.id, userId, email });
+            return settle(
+              tx,
+              c.json(presentOrganization(row), 201, {
+                Location: `/api/v1/organizations/${row.id}`,
+                ETag: versionTag(row.version),
+              }),
+            );
+          });
+        const answer = await withFreeSlug(id, body, create);
+        await prepareNamespace(deps, id);
+        return answer;
       });
     },
   );
@@ -98,6 +115,86 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
       return c.json(presentOrganization(row), 200, { ETag: etag });
     },
   );
+
+  addUpdate(router, deps);
+  addDelete(router, deps);
+}
+
+function addUpdate(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: "/api/v1/organizations/{orgID}",
+      operationId: "updateOrganization",
+      tag,
+      summary: "Update an organization",
+      description:
+        "Partial: omitted fields stay as they are; null clears billing_email and vat_id. name and slug need organization:update, billing_email and vat_id organization:update_billing. plan cannot be changed.",
+      access: ["organization:update", "organization:update_billing"],
+      body: updateOrganizationSchema,
+      answers: { 200: { description: "The organization.", body: organizationSchema, headers: ["ETag"] } },
+      errors: ["already_exists", "conflict", "precondition_failed"],
+    },
+    async (c, { orgId, origin, readBody, requirePermission }) => {
+      const body = await readBody();
+      const target = { orgId, ifMatch: c.req.header("if-match"), change: toChange(body) };
+      const row = await updateOrganization(deps, origin, target, (current) => {
+        const { id, plan } = presentOrganization(current);
+        requireUnchanged({ id, plan }, body);
+        for (const permission of findNeededPermissions(target.change, current)) requirePermission(permission);
+      });
+      return c.json(presentOrganization(row), 200, { ETag: versionTag(row.version) });
+    },
+  );
+}
+
+function addDelete(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path: "/api/v1/organizations/{orgID}",
+      operationId: "deleteOrganization",
+      tag,
+      summary: "Delete an organization",
+      description: "Refused while it has clusters. Its members, invitations and API tokens end at once.",
+      access: "organization:delete",
+      answers: { 204: { description: "Deleted." } },
+      errors: ["organization_not_empty", "conflict", "precondition_failed"],
+    },
+    async (c, { orgId, origin }) => {
+      await deleteOrganization(deps, origin, { orgId, ifMatch: c.req.header("if-match") });
+      return c.body(null, 204);
+    },
+  );
+}
+
+/** A person sees where that person is a member; a token its own organization, if it may read it. */
+async function listOrganizations(
+  deps: Deps,
+  { principal }: Origin,
+  page: PageRequest,
+): Promise<OrganizationRow[]> {
+  if (principal.kind === "user") return listOrganizationsOf(deps, principal.userId, page);
+  const membership = await findTokenMembership(deps, principal, principal.orgId);
+  if (membership?.rights.has("organization:read") !== true) return [];
+  const row = await findOrganization(deps, principal.orgId);
+  return row === undefined || (page.cursor !== undefined && row.id <= page.cursor) ? [] : [row];
+}
+
+function toChange(body: UpdateOrganization): OrganizationChange {
+  return { name: body.name, slug: body.slug, billingEmail: body.billing_email, vatId: body.vat_id };
+}
+
+/** The permissions for the fields that really change; sending back what was read needs none of them. */
+function findNeededPermissions(change: OrganizationChange, current: OrganizationRow): Permission[] {
+  const differs = (field: keyof OrganizationChange) =>
+    change[field] !== undefined && change[field] !== current[field];
+  return [
+    ...(differs("name") || differs("slug") ? (["organization:update"] as const) : []),
+    ...(differs("billingEmail") || differs("vatId") ? (["organization:update_billing"] as const) : []),
+  ];
 }
 
 /** A slug that the caller chose is taken as it is; one made from the name gives way to the one that is there. */

@@ -1,5 +1,9 @@
 const ID_HEX_DIGITS = 16;
 
+/** A cursor that this list can have made: no number of it is above 2^53. */
+export const CURSOR_PATTERN =
+  /^(00[01][0-9a-fA-F]{5})-([0-9a-fA-F]{4})-8([0-9a-fA-F]{3})-8([0-9a-fA-F])00-0{12}$/;
+
 /**
  * Packs a position of the event history into a UUIDv8, which is what a page's cursor has to look like: 48 and 12 and
  * 4 bits of the number around the version, all other bits zero.
@@ -11,8 +15,7 @@ export function positionToCursor(position: number): string {
 
 /** The position in a cursor; undefined for a UUID that is not one of ours. */
 export function cursorToPosition(cursor: string): number | undefined {
-  const parts = /^([0-9a-f]{8})-([0-9a-f]{4})-8([0-9a-f]{3})-8([0-9a-f])00-0{12}$/.exec(cursor);
+  const parts = CURSOR_PATTERN.exec(cursor);
   if (parts === null) return undefined;
-  const position = Number.parseInt(parts.slice(1).join(""), 16);
-  return Number.isSafeInteger(position) ? position : undefined;
+  return Number.parseInt(parts.slice(1).join(""), 16);
 }

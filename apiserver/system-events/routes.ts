@@ -3,7 +3,6 @@ import type { Deps } from "../deps.ts";
 import type { OrganizationCall } from "../http/call.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { hasPermission } from "../http/permissions.ts";
 import { addRoute } from "../http/routes.ts";
 import { findCluster } from "../projection/store.ts";
 import { createFeed, type Feed } from "./feed.ts";
@@ -14,6 +13,8 @@ import { eventPage, eventQuery } from "./schema.ts";
 import { parseLastEventId } from "./sse.ts";
 import { type EventRow, findEventRange, listEventsAfter } from "./store.ts";
 import { streamEvents } from "./stream.ts";
+
+const STREAM_EXAMPLE = 'id: 4711\nevent: status\ndata: {"id":4711,"status":"running"}\n\n';
 
 /** The live feed of a cluster, and its history. */
 export function addSystemEventRoutes(router: Router, deps: Deps): void {
@@ -32,7 +33,16 @@ export function addSystemEventRoutes(router: Router, deps: Deps): void {
       access: "system_events:read",
       query: eventQuery,
       answers: {
-        200: { description: "The stream, or a page of the history.", body: eventPage },
+        200: {
+          description: "The stream, or a page of the history.",
+          body: eventPage,
+          stream: {
+            mediaType: "text/event-stream",
+            description:
+              "Server-Sent Events; `data` is the JSON of one event, and comments keep the line open.",
+            example: STREAM_EXAMPLE,
+          },
+        },
       },
       errors: ["event_harvester_disabled"],
     },
@@ -103,7 +113,7 @@ function openStream(
     isClusterGone: async () => (await findCluster(deps.db, orgId, clusterId)) === undefined,
     mayRead: async () => {
       const membership = await router.access.findMembership(principal, orgId);
-      return membership !== undefined && hasPermission(membership.role, "system_events:read");
+      return membership?.rights.has("system_events:read") === true;
     },
     closing: deps.draining,
   };

@@ -1,53 +1,91 @@
 import { z } from "@hono/zod-openapi";
+import { countField, idField, textField, timestampField } from "../http/fields.ts";
 import { pageQuery, pageSchema } from "../http/page.ts";
+import { CURSOR_PATTERN } from "./position.ts";
 
-const timestamp = z.iso.datetime();
+const MAX_POSITION = Number.MAX_SAFE_INTEGER;
+const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
+const AT = "2026-11-21T09:00:30.000Z";
+
 const place = {
-  id: z.int().openapi({ description: "Position in the stream; also the id of the event." }),
-  cluster_id: z.guid(),
-  node_pool_id: z.guid().nullable(),
+  id: countField(MAX_POSITION, "Position in the stream; also the id of the event.", 4711),
+  cluster_id: idField("The cluster."),
+  node_pool_id: idField("The node pool, when it is about one.").nullable(),
 };
 
 export const systemEventData = z
   .object({
     ...place,
-    type: z.enum(["Normal", "Warning"]),
-    reason: z.string(),
-    message: z.string(),
-    source: z.enum(["operator", "machine", "hypervisor"]),
-    object: z.object({ kind: z.string(), name: z.string() }),
-    count: z
-      .int()
-      .openapi({ description: "How often it has happened so far; each rise is an event of its own." }),
-    first_seen_at: timestamp,
-    last_seen_at: timestamp,
+    type: z.enum(["Normal", "Warning"]).openapi({ description: "Warning: somebody should look." }),
+    reason: textField(128, "What happened, in one word for programs.", "NodeReady"),
+    message: textField(1024, "What happened, in a sentence for people."),
+    source: z.enum(["operator", "machine", "hypervisor"]).openapi({ description: "Who tells it." }),
+    object: z
+      .object({
+        kind: textField(253, "Kind of the object."),
+        name: textField(253, "Name of the object."),
+      })
+      .openapi({ description: "What it is about." }),
+    count: countField(
+      2_147_483_647,
+      "How often it has happened so far; each rise is an event of its own.",
+      1,
+    ),
+    first_seen_at: timestampField("When it happened for the first time."),
+    last_seen_at: timestampField("When it happened last."),
   })
   .openapi("SystemEvent");
 
 export const statusData = z
   .object({
     ...place,
-    status: z.string(),
-    previous_status: z.string().nullable(),
-    message: z.string().nullable(),
-    at: timestamp,
+    status: textField(32, "The new status.", "running"),
+    previous_status: textField(32, "The status before; null at the beginning.").nullable(),
+    message: textField(1024, "Why, in a sentence for people.").nullable(),
+    at: timestampField("When it changed."),
   })
   .openapi("StatusEvent");
 
-export const eventItem = z.union([
-  z.object({ event: z.literal("system-event"), data: systemEventData }),
-  z.object({ event: z.literal("status"), data: statusData }),
-]);
+export const eventItem = z
+  .union([
+    z.object({
+      event: z.literal("system-event").openapi({ description: "Which kind of event." }),
+      data: systemEventData,
+    }),
+    z.object({
+      event: z.literal("status").openapi({ description: "Which kind of event." }),
+      data: statusData,
+    }),
+  ])
+  .openapi("StreamedEvent", {
+    example: {
+      event: "status",
+      data: {
+        id: 4711,
+        cluster_id: ID,
+        node_pool_id: null,
+        status: "running",
+        previous_status: "provisioning",
+        message: null,
+        at: AT,
+      },
+    },
+  });
 
 export const eventPage = pageSchema(eventItem, "SystemEventPage");
 
 /** `last_event_id` is for clients that cannot send the header of that name. */
 export const eventQuery = pageQuery.extend({
+  cursor: z.guid().max(36).regex(CURSOR_PATTERN).optional().openapi({
+    description: "The next_cursor of the page before; no other UUID is a position of this list.",
+  }),
   last_event_id: z
     .string()
+    .max(15)
     .regex(/^\d{1,15}$/)
     .optional()
     .openapi({
+      example: "4710",
       description: "Replay what came after this event.",
     }),
 });

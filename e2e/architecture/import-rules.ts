@@ -80,7 +80,7 @@ export function readImports(root: string, folders: string[]): ImportEdge[] {
 
 function importsOf(root: string, file: string): ImportEdge[] {
   const statement =
-    /(?:^|\n)\s*(?:import|export)\b[^;"']*?["']([^"']+)["']|import\(\s*["']([^"']+)["']\s*\)/g;
+    /(?:^|\n)\s*(?:import|export)\s(?:[^;"']*?\sfrom\s*)?["']([^"']+)["']|import\(\s*["']([^"']+)["']\s*\)/g;
   const text = readFileSync(join(root, file), "utf8");
   return [...text.matchAll(statement)].flatMap((match) => {
     const name = match[1] ?? match[2];

@@ -1,3 +1,4 @@
+import { benchApi } from "./api.ts";
 import { benchCreate } from "./create.ts";
 import { benchLocal } from "./local.ts";
 import { benchStart } from "./start.ts";
@@ -6,6 +7,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   start: benchStart,
   create: benchCreate,
   local: benchLocal,
+  api: benchApi,
 };
 
 /** `npm run bench [name ...]`: the named benchmarks, or all of them, one after another. */

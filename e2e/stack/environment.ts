@@ -24,6 +24,16 @@ export interface EnvironmentInput {
   platformNamespace: string;
 }
 
+/** All tests and benchmarks of a stack send as the same three users, much faster than people do. */
+const PLENTY = { burst: 100_000, perMinute: 1_000_000 };
+const GENEROUS_RATES = {
+  default: PLENTY,
+  token_creation: PLENTY,
+  invitation: PLENTY,
+  kubeconfig: PLENTY,
+  failed_login: PLENTY,
+};
+
 function plansFor({ namespace, name }: EnvironmentInput["clusterClass"]): object {
   const plan = (controlPlaneReplicas: number): object => ({ class: name, namespace, controlPlaneReplicas });
   return { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
@@ -48,12 +58,15 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_PUBLIC_URL: apiUrl,
       MARINA_DATABASE_URL: input.databaseUrls.apiserver,
       MARINA_OIDC_ISSUERS: JSON.stringify(issuers),
+      MARINA_RATE_LIMITS: JSON.stringify(GENEROUS_RATES),
     },
     operator: {
       ...shared,
       MARINA_METRICS_PORT: String(input.operatorPort),
       MARINA_PLANS: JSON.stringify(plansFor(input.clusterClass)),
       MARINA_PLATFORM_CIDRS: PLATFORM_CIDRS.join(","),
+      // There is no kubelet to run it: the Deployment is made and stays as it is.
+      MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
     },
   };
 }

@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 import { type Rule, withRules } from "./rule.ts";
 
-const MAX_CIDR_LENGTH = 49;
+export const MAX_CIDR_LENGTH = 49;
 export const MAX_AUTHORIZED_CIDRS = 256;
 
 /**

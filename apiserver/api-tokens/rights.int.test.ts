@@ -1,0 +1,176 @@
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SCOPES } from "../http/permissions.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { members } from "../members/table.ts";
+import {
+  addPerson,
+  makeOrganization,
+  startTestIssuer,
+  type TestIssuer,
+  type TestOrganization,
+} from "../testing.ts";
+import { mintToken } from "./secret.ts";
+import { apiTokens } from "./table.ts";
+
+let issuer: TestIssuer;
+let api: TestApp;
+beforeAll(async () => {
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config] });
+});
+afterAll(async () => {
+  await api.close();
+  issuer.close();
+});
+
+const ORGANIZATIONS = "/api/v1/organizations";
+const DAY_MS = 86_400_000;
+const tokensOf = (org: TestOrganization) => `${org.path}/api-tokens`;
+const WISH = { name: "deploy", role: "member", scopes: ["clusters:write"] };
+
+const mint = (org: TestOrganization, wish: object = WISH, token = org.owner.token, headers = {}) =>
+  api.request("POST", tokensOf(org), { token, body: wish, headers });
+const use = (org: TestOrganization, token: string, path = "clusters") =>
+  api.request("GET", `${ORGANIZATIONS}/${org.id}/${path}`, { token });
+
+describe("an API token's rights", () => {
+  test("are its scopes, within its role, within its creator's role now", async () => {
+    const org = await makeOrganization(api, issuer);
+    const person = await issuer.createPerson();
+    const memberId = await addPerson(api.deps, org.id, person, "admin");
+    const { body } = await mint(
+      org,
+      { ...WISH, role: "admin", scopes: ["clusters:read", "audit:read"] },
+      person.token,
+    );
+    expect((await use(org, body.token)).status).toBe(200);
+    expect((await use(org, body.token, "audit-log")).status).toBe(200);
+    expect((await use(org, body.token, "members")).status).toBe(403);
+    await api.request("PUT", `${ORGANIZATIONS}/${org.id}/members/${memberId}`, {
+      token: org.owner.token,
+      body: { role: "viewer" },
+    });
+    expect((await use(org, body.token)).status).toBe(200);
+    const refused = await use(org, body.token, "audit-log");
+    expect(refused.status).toBe(403);
+    expect(refused.body.error.message).toContain("audit:read");
+  });
+
+  test("end with its creator's membership, and do not come back with it", async () => {
+    const org = await makeOrganization(api, issuer);
+    const person = await issuer.createPerson();
+    const memberId = await addPerson(api.deps, org.id, person, "member");
+    const { body } = await mint(org, { ...WISH, scopes: ["clusters:read"] }, person.token);
+    expect((await use(org, body.token)).status).toBe(200);
+    await api.request("DELETE", `${ORGANIZATIONS}/${org.id}/members/${memberId}`, {
+      token: org.owner.token,
+    });
+    expect((await use(org, body.token)).status).toBe(401);
+    await addPerson(api.deps, org.id, person, "member");
+    expect((await use(org, body.token)).status).toBe(401);
+  });
+
+  test("end when the membership is gone from the table, whoever removed it", async () => {
+    const org = await makeOrganization(api, issuer);
+    const person = await issuer.createPerson();
+    const memberId = await addPerson(api.deps, org.id, person, "member");
+    const { body } = await mint(org, { ...WISH, scopes: ["clusters:read"] }, person.token);
+    await api.deps.db.delete(members).where(eq(members.id, memberId));
+    expect((await use(org, body.token)).status).toBe(401);
+  });
+
+  test("never reach tokens, members, new organizations or /admin, even an owner's with every scope", async () => {
+    const org = await makeOrganization(api, issuer);
+    const { body } = await mint(org, { name: "all", role: "owner", scopes: [...SCOPES] });
+    const { token } = body;
+    const member = `${ORGANIZATIONS}/${org.id}/members`;
+    const invitation = await api.request("POST", member, {
+      token: org.owner.token,
+      body: { email: "x@example.com", role: "viewer" },
+    });
+    const tries: [string, string, object?][] = [
+      ["POST", tokensOf(org), WISH],
+      ["GET", tokensOf(org)],
+      ["POST", `${tokensOf(org)}/${body.id}/rotate`],
+      ["DELETE", `${tokensOf(org)}/${body.id}`],
+      ["POST", member, { email: "y@example.com", role: "viewer" }],
+      ["PUT", `${member}/${invitation.body.id}`, { role: "admin" }],
+      ["DELETE", `${member}/${invitation.body.id}`],
+      ["POST", `${member}/${invitation.body.id}/resend`],
+      ["POST", ORGANIZATIONS, { name: "Mine" }],
+      ["DELETE", `${ORGANIZATIONS}/${org.id}`],
+      ["GET", "/api/v1/admin/audit-log"],
+    ];
+    for (const [method, path, wish] of tries) {
+      const answer = await api.request(method, path, {
+        token,
+        ...(wish === undefined ? {} : { body: wish }),
+      });
+      expect(`${method} ${path} ${answer.status}`).toBe(`${method} ${path} 403`);
+    }
+  });
+
+  test("are told by GET /me, and its organization by GET /organizations", async () => {
+    const org = await makeOrganization(api, issuer);
+    const { body } = await mint(org, { ...WISH, scopes: ["organization:read", "network:write"] });
+    const me = await api.request("GET", "/api/v1/me", { token: body.token });
+    expect(me.body.principal).toMatchObject({ kind: "token", id: body.id, email: null });
+    expect(me.body.organizations).toEqual([
+      expect.objectContaining({
+        id: org.id,
+        role: "member",
+        permissions: ["organization:read", "network:read", "network:update"],
+      }),
+    ]);
+    const list = await api.request("GET", ORGANIZATIONS, { token: body.token });
+    expect(list.body.items.map((item: { id: string }) => item.id)).toEqual([org.id]);
+  });
+});
+
+describe("the secret of an API token", () => {
+  test("with a typo is 401", async () => {
+    const org = await makeOrganization(api, issuer);
+    const { body } = await mint(org);
+    const last = body.token.at(-1) === "0" ? "1" : "0";
+    expect((await use(org, body.token.slice(0, -1) + last)).status).toBe(401);
+  });
+
+  test("of the right form but never given out is 401, also with the id of a real one", async () => {
+    const org = await makeOrganization(api, issuer);
+    const { body } = await mint(org);
+    expect((await use(org, mintToken(body.id).text)).status).toBe(401);
+    expect((await use(org, mintToken(org.id).text)).status).toBe(401);
+  });
+
+  test("is another one after a rotation, and the old one is refused at once", async () => {
+    const org = await makeOrganization(api, issuer);
+    const { body } = await mint(org, { ...WISH, expires_in_days: 10 });
+    await api.deps.sql`update api_tokens set created_at = created_at - interval '5 days',
+      expires_at = expires_at - interval '5 days' where id = ${body.id}`;
+    const rotated = await api.request("POST", `${tokensOf(org)}/${body.id}/rotate`, {
+      token: org.owner.token,
+    });
+    expect(rotated.status).toBe(200);
+    expect(rotated.body.id).toBe(body.id);
+    expect(Math.round((Date.parse(rotated.body.expires_at) - Date.now()) / DAY_MS)).toBe(10);
+    expect((await use(org, body.token)).status).toBe(401);
+    expect((await use(org, rotated.body.token)).status).toBe(200);
+  });
+
+  test("can be rotated by its creator alone: it acts in that person's name", async () => {
+    const org = await makeOrganization(api, issuer);
+    const admin = await issuer.createPerson();
+    await addPerson(api.deps, org.id, admin, "admin");
+    const { body } = await mint(org);
+    const answer = await api.request("POST", `${tokensOf(org)}/${body.id}/rotate`, { token: admin.token });
+    expect(answer.status).toBe(403);
+  });
+
+  test("ends at its time", async () => {
+    const org = await makeOrganization(api, issuer);
+    const { body } = await mint(org);
+    await api.deps.db.update(apiTokens).set({ expiresAt: sql`now()` }).where(eq(apiTokens.id, body.id));
+    expect((await use(org, body.token)).status).toBe(401);
+  });
+});

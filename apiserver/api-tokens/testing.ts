@@ -1,0 +1,73 @@
+import type { Deps } from "../deps.ts";
+import { createId } from "../http/id.ts";
+import { SCOPES, type Scope } from "../http/permissions.ts";
+import type { Role } from "../http/principal.ts";
+import type { TestApp } from "../http/testing.ts";
+import type { Person, TestIssuer } from "../testing.ts";
+import { createApiToken } from "./store.ts";
+
+/** Makes a token in somebody's name, past the rules of REST. */
+export async function mintFor(
+  deps: Deps,
+  { userId }: Pick<Person, "userId">,
+  orgId: string,
+  token: { role: Role; scopes: Scope[] },
+): Promise<{ id: string; text: string }> {
+  const principal = {
+    kind: "user",
+    userId,
+    issuer: "test",
+    emailVerified: true,
+    emailTrusted: true,
+    roles: [],
+    expiresAtMs: 0,
+  } as const;
+  return createApiToken(
+    deps,
+    { principal, requestId: "test", sourceAddress: undefined },
+    { id: createId(), orgId, name: "test", createdBy: userId, lifetimeDays: 1, ...token },
+    async (_, { row, text }) => ({ id: row.id, text }),
+  );
+}
+
+/** Everything that looks like a credential of the owner of an organization and is none, by what is wrong with it. */
+export async function makeInvalidCredentials(
+  api: TestApp,
+  issuer: TestIssuer,
+  { orgId, owner, stranger }: { orgId: string; owner: Person; stranger: Person },
+): Promise<Record<string, string | null>> {
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const all: { role: Role; scopes: Scope[] } = { role: "owner", scopes: [...SCOPES] };
+  const path = `/api/v1/organizations/${orgId}/api-tokens`;
+  const revoked = await mintFor(api.deps, owner, orgId, all);
+  await api.request("DELETE", `${path}/${revoked.id}`, { token: owner.token });
+  const rotated = await mintFor(api.deps, owner, orgId, all);
+  await api.request("POST", `${path}/${rotated.id}/rotate`, { token: owner.token });
+  const ended = await mintFor(api.deps, owner, orgId, all);
+  await api.deps.sql`update api_tokens set expires_at = now() where id = ${ended.id}`;
+  const orphan = await mintFor(api.deps, stranger, orgId, all);
+  return {
+    none: null,
+    expired: await issuer.sign(owner, { claims: { exp: nowSeconds - 60 } }),
+    "wrong audience": await issuer.sign(owner, { claims: { aud: "another" } }),
+    "wrong issuer": await issuer.sign(owner, { claims: { iss: "https://issuer.example" } }),
+    "not yet valid": await issuer.sign(owner, { claims: { nbf: nowSeconds + 600 } }),
+    "subject is no UUID": await issuer.sign(owner, { claims: { sub: "alice" } }),
+    "wrong type": await issuer.sign(owner, { header: { typ: "logout+jwt" } }),
+    "alg none": issuer.signNot(owner),
+    tampered: tamper(owner.token, stranger.userId),
+    "token revoked": revoked.text,
+    "token rotated": rotated.text,
+    "token expired": ended.text,
+    "token with a typo": `${revoked.text.slice(0, 60)}x${revoked.text.slice(61)}`,
+    "token whose creator is no member": orphan.text,
+  };
+}
+
+/** Another subject under the old signature. */
+export function tamper(token: string, sub: string): string {
+  const [header = "", payload = "", signature = ""] = token.split(".");
+  const claims = JSON.parse(Buffer.from(payload, "base64url").toString());
+  const forged = Buffer.from(JSON.stringify({ ...claims, sub })).toString("base64url");
+  return [header, forged, signature].join(".");
+}

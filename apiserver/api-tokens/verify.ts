@@ -1,0 +1,100 @@
+import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
+import { prepareOnce } from "../db/client.ts";
+import type { Deps } from "../deps.ts";
+import type { ApiTokenVerifier } from "../http/auth.ts";
+import { rightsOfToken } from "../http/permissions.ts";
+import type { Membership, TokenPrincipal } from "../http/principal.ts";
+import { members } from "../members/store.ts";
+import { organizations } from "../organizations/store.ts";
+import { matchesHash, parseTokenId, TOKEN_MARK } from "./secret.ts";
+import { apiTokens } from "./table.ts";
+
+const USE_GRANULARITY_MS = 60_000;
+
+/** A token that is alive: not revoked, not expired, its organization there, its creator still a member of it. */
+const findLiveToken = prepareOnce((db) =>
+  db
+    .select({
+      id: apiTokens.id,
+      orgId: apiTokens.orgId,
+      role: apiTokens.role,
+      scopes: apiTokens.scopes,
+      secretHash: apiTokens.secretHash,
+      createdBy: apiTokens.createdBy,
+      expiresAt: apiTokens.expiresAt,
+      lastUsedAt: apiTokens.lastUsedAt,
+      memberId: members.id,
+      creatorRole: members.role,
+    })
+    .from(apiTokens)
+    .innerJoin(organizations, eq(organizations.id, apiTokens.orgId))
+    .innerJoin(members, and(eq(members.orgId, apiTokens.orgId), eq(members.userId, apiTokens.createdBy)))
+    .where(
+      and(
+        eq(apiTokens.id, sql.placeholder("id")),
+        isNull(apiTokens.revokedAt),
+        gt(apiTokens.expiresAt, sql`now()`),
+        isNull(organizations.deletedAt),
+      ),
+    )
+    .prepare("find_live_token"),
+);
+
+/** Looks tokens up at every request: what is revoked now is refused now. */
+export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiTokenVerifier {
+  return {
+    isApiToken: (text) => text.startsWith(TOKEN_MARK),
+    async verify(text) {
+      const id = parseTokenId(text);
+      if (id === undefined) return undefined;
+      const [row] = await findLiveToken(deps.db).execute({ id });
+      if (row === undefined || !matchesHash(text, row.secretHash)) return undefined;
+      await noteUse(deps, row);
+      return toPrincipal(row);
+    },
+  };
+}
+
+/** The rights of a token in its own organization, as they are at this moment; undefined anywhere else. */
+export async function findTokenMembership(
+  deps: Pick<Deps, "db">,
+  principal: TokenPrincipal,
+  orgId: string,
+): Promise<Membership | undefined> {
+  if (principal.orgId !== orgId) return undefined;
+  const [row] = await findLiveToken(deps.db).execute({ id: principal.tokenId });
+  if (row === undefined) return undefined;
+  return { memberId: row.memberId, orgId, role: row.role, rights: rightsOfToken(row) };
+}
+
+/** Writes at most once a minute and token, whoever asks. */
+async function noteUse(
+  deps: Pick<Deps, "db" | "now">,
+  row: { id: string; lastUsedAt: Date | null },
+): Promise<void> {
+  const now = deps.now();
+  const before = new Date(now.getTime() - USE_GRANULARITY_MS);
+  if (row.lastUsedAt !== null && row.lastUsedAt > before) return;
+  await deps.db
+    .update(apiTokens)
+    .set({ lastUsedAt: now })
+    .where(
+      and(
+        eq(apiTokens.id, row.id),
+        or(isNull(apiTokens.lastUsedAt), sql`${apiTokens.lastUsedAt} <= ${before.toISOString()}`),
+      ),
+    );
+}
+
+function toPrincipal(row: { id: string; createdBy: string; orgId: string; expiresAt: Date }): TokenPrincipal {
+  return {
+    kind: "token",
+    tokenId: row.id,
+    userId: row.createdBy,
+    orgId: row.orgId,
+    emailVerified: false,
+    emailTrusted: false,
+    roles: [],
+    expiresAtMs: row.expiresAt.getTime(),
+  };
+}

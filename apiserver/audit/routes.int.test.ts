@@ -1,0 +1,276 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createId } from "../http/id.ts";
+import type { Origin } from "../http/principal.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
+import { recordAudit, recordStaffRequest } from "./store.ts";
+import { auditLog } from "./table.ts";
+
+let issuer: TestIssuer;
+let api: TestApp;
+let owner: Person;
+let staff: Person;
+let orgId: string;
+let path: string;
+beforeAll(async () => {
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config] });
+  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+});
+afterAll(async () => {
+  await api.close();
+  issuer.close();
+});
+beforeEach(async () => {
+  owner = await issuer.createPerson();
+  const { body } = await api.request("POST", "/api/v1/organizations", {
+    token: owner.token,
+    body: { name: "Audit" },
+  });
+  orgId = body.id;
+  path = `/api/v1/organizations/${orgId}/audit-log`;
+});
+
+function originOf(person: Person, asStaff = false): Origin {
+  return {
+    principal: {
+      kind: "user",
+      userId: person.userId,
+      issuer: issuer.config.issuer,
+      email: person.email,
+      emailVerified: true,
+      emailTrusted: true,
+      roles: [],
+      expiresAtMs: 0,
+    },
+    requestId: "test",
+    sourceAddress: "192.0.2.7",
+    ...(asStaff ? { asStaff } : {}),
+  };
+}
+
+const entry = (action: string) =>
+  ({ action, orgId, target: { kind: "thing", id: action }, result: "done" }) as const;
+const read = async (query = "", token = owner.token) => api.request("GET", `${path}${query}`, { token });
+const actions = (body: { items: { action: string }[] }) => body.items.map(({ action }) => action);
+
+describe("the tenant's audit log", () => {
+  test("tells who did what to what, from where, with what result", async () => {
+    await api.request("PUT", `/api/v1/organizations/${orgId}`, {
+      token: owner.token,
+      body: { name: "Audited" },
+      headers: { "x-request-id": "audit-42" },
+    });
+    const { body } = await read();
+    expect(actions(body)).toEqual(["organization.create", "organization.update"]);
+    expect(body.items[1]).toMatchObject({
+      actor: { kind: "user", id: owner.userId, email: owner.email, name: null },
+      org_id: orgId,
+      target: { kind: "organization", id: orgId },
+      before: { name: "Audit" },
+      after: { name: "Audited" },
+      request_id: "audit-42",
+      result: "done",
+    });
+    expect(body.next_cursor).toBeNull();
+  });
+
+  test("shows nothing of another organization", async () => {
+    const { body } = await read();
+    for (const item of body.items) expect(item.org_id).toBe(orgId);
+    const stranger = await issuer.createPerson();
+    expect((await read("", stranger.token)).status).toBe(404);
+  });
+
+  test("is filtered by actor, action, target and time", async () => {
+    const admin = await issuer.createPerson();
+    await addPerson(api.deps, orgId, admin, "admin");
+    await recordAudit(api.deps.db, originOf(admin), entry("thing.one"));
+    await recordAudit(api.deps.db, originOf(owner), entry("thing.two"));
+    const only = async (query: string) => actions((await read(query)).body);
+    expect(await only(`?actor=${admin.userId}`)).toEqual(["thing.one"]);
+    expect(await only("?action=thing.two")).toEqual(["thing.two"]);
+    expect(await only("?target=thing.one")).toEqual(["thing.one"]);
+    expect(await only(`?actor=${admin.userId}&action=thing.two`)).toEqual([]);
+    const now = encodeURIComponent(new Date(Date.now() + 1000).toISOString());
+    expect(await only(`?from=${now}`)).toEqual([]);
+    expect(await only(`?to=${now}`)).toEqual(["organization.create", "thing.one", "thing.two"]);
+  });
+
+  test.each(["?from=yesterday", "?actor=", "?limit=0", "?cursor=1", "?who=me"])(
+    "with %s is 400 bad_request (section 7)",
+    async (query) => {
+      const answer = await read(query);
+      expect([answer.status, answer.body.error.code]).toEqual([400, "bad_request"]);
+    },
+  );
+
+  test("says that the provider acted, and neither who nor from where", async () => {
+    await recordAudit(api.deps.db, originOf(staff, true), entry("quota.update"));
+    const tenant = (await read("?action=quota.update")).body.items[0];
+    expect(tenant.actor).toEqual({ kind: "provider", id: null, email: null, name: null });
+    expect(tenant.source_address).toBeNull();
+    expect(actions((await read(`?actor=${staff.userId}`)).body)).toEqual([]);
+    const { body } = await api.request("GET", `/api/v1/admin/audit-log?org_id=${orgId}&action=quota.update`, {
+      token: staff.token,
+    });
+    expect(body.items[0]).toMatchObject({
+      actor: { kind: "staff", id: staff.userId, email: staff.email },
+      source_address: "192.0.2.7",
+    });
+  });
+
+  test("tells what Kubernetes clients changed by their field manager", async () => {
+    await api.deps.db.insert(auditLog).values({
+      id: createId(),
+      actor: { kind: "kubernetes", manager: "argocd" },
+      action: "cluster.update",
+      orgId,
+      targetKind: "cluster",
+      targetId: createId(),
+      result: "done",
+    });
+    const { body } = await read("?actor=argocd");
+    expect(body.items[0].actor).toEqual({ kind: "kubernetes", id: null, email: null, name: "argocd" });
+  });
+});
+
+describe("following the log from an id", () => {
+  test("gives what came after it, page by page, also from the last one", async () => {
+    const wanted = Array.from({ length: 7 }, (_, index) => `thing.${index}`);
+    for (const action of wanted) await recordAudit(api.deps.db, originOf(owner), entry(action));
+    const first = await read("?limit=3");
+    const second = await read(`?limit=5&cursor=${first.body.next_cursor}`);
+    expect([...actions(first.body), ...actions(second.body)]).toEqual(["organization.create", ...wanted]);
+    expect(second.body.next_cursor).toBeNull();
+    const end = second.body.items.at(-1).id;
+    expect((await read(`?cursor=${end}`)).body.items).toEqual([]);
+    await recordAudit(api.deps.db, originOf(owner), entry("thing.later"));
+    expect(actions((await read(`?cursor=${end}`)).body)).toEqual(["thing.later"]);
+  });
+
+  test("misses no row that was committed late, though its id is older", async () => {
+    const held = Promise.withResolvers<void>();
+    const isWritten = Promise.withResolvers<void>();
+    const slow = api.deps.db.transaction(async (tx) => {
+      await recordAudit(tx, originOf(owner), entry("thing.slow"));
+      isWritten.resolve();
+      await held.promise;
+    });
+    await isWritten.promise;
+    await recordAudit(api.deps.db, originOf(owner), entry("thing.quick"));
+    const before = await read();
+    expect(actions(before.body)).toEqual(["organization.create", "thing.quick"]);
+    held.resolve();
+    await slow;
+    const after = await read(`?cursor=${before.body.items.at(-1).id}`);
+    expect(actions(after.body)).toEqual(["thing.slow"]);
+  });
+
+  test("sees every row once while forty are being written at once", async () => {
+    const seen: string[] = [];
+    let cursor = "";
+    const writing = Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        recordAudit(api.deps.db, originOf(owner), entry(`thing.${index}`)),
+      ),
+    );
+    let isDone = false;
+    void writing.then(() => {
+      isDone = true;
+    });
+    for (;;) {
+      const wasDone = isDone;
+      const { body } = await read(`?limit=100${cursor}`);
+      seen.push(...actions(body));
+      const last = body.items.at(-1)?.id;
+      if (last !== undefined) cursor = `&cursor=${last}`;
+      if (wasDone && body.items.length === 0) break;
+    }
+    await writing;
+    expect(new Set(seen).size).toBe(41);
+    expect(seen).toHaveLength(41);
+  });
+});
+
+describe("the audit log is append-only", () => {
+  test.each([
+    ["a change", "update audit_log set action = 'nothing'"],
+    ["a change of the result", "update audit_log set result = 'failed'"],
+    ["another position", "update audit_log set position = position + 1000"],
+    ["removal", "delete from audit_log"],
+    ["emptying", "truncate audit_log"],
+  ])("the database refuses %s, even to the table's owner", async (_what, statement) => {
+    await read();
+    await expect(api.deps.sql.unsafe(statement)).rejects.toThrow("audit_log is append-only");
+  });
+});
+
+describe("requests under /admin", () => {
+  test("leave a trace, reads and refused ones too", async () => {
+    await api.request("GET", "/api/v1/admin/audit-log?limit=1", {
+      token: staff.token,
+      headers: { "x-request-id": "staff-read" },
+    });
+    await api.request("GET", "/api/v1/admin/audit-log?limit=1", {
+      token: owner.token,
+      headers: { "x-request-id": "refused-read" },
+    });
+    await api.request("GET", "/api/v1/admin/audit-log?limit=0", {
+      token: staff.token,
+      headers: { "x-request-id": "bad-read" },
+    });
+    const find = (requestId: string) =>
+      api.deps.db.select().from(auditLog).where(eq(auditLog.requestId, requestId));
+    expect(await find("staff-read")).toEqual([
+      expect.objectContaining({
+        action: "admin.listAdminAuditLog",
+        actor: { kind: "staff", userId: staff.userId, email: staff.email },
+        orgId: null,
+        after: { status: 200 },
+        result: "done",
+      }),
+    ]);
+    expect(await find("refused-read")).toEqual([
+      expect.objectContaining({
+        actor: { kind: "user", userId: owner.userId, email: owner.email },
+        after: { status: 403 },
+        result: "failed",
+      }),
+    ]);
+    expect(await find("bad-read")).toEqual([
+      expect.objectContaining({ after: { status: 400 }, result: "failed" }),
+    ]);
+  });
+
+  test("that are refused write into no organization's log", async () => {
+    const request = {
+      operation: { operationId: "getOrganizationQuotas", method: "get" },
+      path: `/api/v1/admin/organizations/${orgId}/quotas`,
+      orgId,
+      status: 403,
+    } as const;
+    await recordStaffRequest(api.deps, originOf(owner), request);
+    await recordStaffRequest(api.deps, originOf(staff, true), { ...request, status: 200 });
+    const { body } = await read("?action=admin.getOrganizationQuotas");
+    expect(body.items.map((item: { result: string }) => item.result)).toEqual(["done"]);
+  });
+});
+
+test("a change whose audit row cannot be written does not happen", async () => {
+  await api.deps.sql.unsafe(
+    "alter table audit_log add constraint no_more check (action <> 'organization.update') not valid",
+  );
+  try {
+    const answer = await api.request("PUT", `/api/v1/organizations/${orgId}`, {
+      token: owner.token,
+      body: { name: "Unseen" },
+    });
+    expect(answer.status).toBe(500);
+    const { body } = await api.request("GET", `/api/v1/organizations/${orgId}`, { token: owner.token });
+    expect(body.name).toBe("Audit");
+  } finally {
+    await api.deps.sql.unsafe("alter table audit_log drop constraint no_more");
+  }
+});

@@ -1,0 +1,31 @@
+import { z } from "@hono/zod-openapi";
+
+const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const EXAMPLE_TIME = "2026-11-21T09:00:00.000Z";
+
+/** An identifier in an answer. */
+export function idField(description: string) {
+  return z.guid().openapi({ description, example: EXAMPLE_ID });
+}
+
+/** A time in an answer: UTC, milliseconds. */
+export function timestampField(description: string) {
+  return z.iso.datetime().openapi({ description, example: EXAMPLE_TIME });
+}
+
+/** Text in an answer, with the most characters it can have. */
+export function textField(maxLength: number, description: string, example?: string) {
+  return z
+    .string()
+    .max(maxLength)
+    .openapi({ description, ...(example === undefined ? {} : { example }) });
+}
+
+/** A whole number in an answer that counts something. */
+export function countField(maximum: number, description: string, example?: number) {
+  return z
+    .int()
+    .min(0)
+    .max(maximum)
+    .openapi({ description, ...(example === undefined ? {} : { example }) });
+}

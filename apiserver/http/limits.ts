@@ -1,0 +1,58 @@
+/** What one principal (or address) may do: `burst` at once, and `perMinute` in the long run. */
+export interface RateLimit {
+  burst: number;
+  perMinute: number;
+}
+
+/**
+ * The classes of requests that are counted apart. `default` counts every request of a principal; the next three count
+ * what makes credentials or sends mail, on top of it; `failed_login` counts refused credentials by address.
+ */
+export const RATE_CLASSES = [
+  "default",
+  "token_creation",
+  "invitation",
+  "kubeconfig",
+  "failed_login",
+] as const;
+export type RateClass = (typeof RATE_CLASSES)[number];
+export type RateLimits = Readonly<Record<RateClass, RateLimit>>;
+
+/** What a request, and the way it comes in, is held to. */
+export interface RequestLimits {
+  /** Per replica. */
+  rates: RateLimits;
+  /** Peers (CIDR) whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
+  maxBodyBytes: number;
+  /** Request line and all headers together. */
+  maxHeaderBytes: number;
+  maxUrlBytes: number;
+  /** The request line and the headers must be here after this time, the whole request after `requestSeconds`. */
+  headersSeconds: number;
+  requestSeconds: number;
+  /** A connection on which nothing moves in either direction is closed; above the 15 s of a stream's heartbeat. */
+  stalledSeconds: number;
+  maxConnections: number;
+}
+
+/** Generous for a busy pipeline (50 requests a second), tight for whatever hands out rights. */
+export const DEFAULT_RATE_LIMITS: RateLimits = {
+  default: { burst: 600, perMinute: 3000 },
+  token_creation: { burst: 10, perMinute: 10 },
+  invitation: { burst: 20, perMinute: 10 },
+  kubeconfig: { burst: 30, perMinute: 30 },
+  failed_login: { burst: 60, perMinute: 60 },
+};
+
+export const DEFAULT_REQUEST_LIMITS: RequestLimits = {
+  rates: DEFAULT_RATE_LIMITS,
+  trustedProxies: [],
+  maxBodyBytes: 1_048_576,
+  maxHeaderBytes: 16_384,
+  maxUrlBytes: 8192,
+  headersSeconds: 10,
+  requestSeconds: 30,
+  stalledSeconds: 120,
+  maxConnections: 10_000,
+};

@@ -1,0 +1,192 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { createTransport } from "../../shared/kube/transport.ts";
+import { auditLog } from "../audit/table.ts";
+import { clusterIntents } from "../clusters/table.ts";
+import { createId } from "../http/id.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { makeOrganization, startTestIssuer, type TestIssuer, type TestOrganization } from "../testing.ts";
+import { deleteOrganization } from "./delete.ts";
+import { lockOrganization, organizationNamespace } from "./store.ts";
+import { organizations } from "./table.ts";
+
+let issuer: TestIssuer;
+let api: TestApp;
+beforeAll(async () => {
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config] });
+});
+afterAll(async () => {
+  await api.close();
+  issuer.close();
+});
+
+const ORGANIZATIONS = "/api/v1/organizations";
+
+const put = (org: TestOrganization, body: object, headers = {}, token = org.owner.token) =>
+  api.request("PUT", org.path, { token, body, headers });
+
+async function actionsOn(orgId: string): Promise<string[]> {
+  const rows = await api.deps.db
+    .select({ action: auditLog.action })
+    .from(auditLog)
+    .where(eq(auditLog.orgId, orgId))
+    .orderBy(auditLog.id);
+  return rows.map(({ action }) => action);
+}
+
+describe("DELETE organization", () => {
+  const remove = (org: TestOrganization, headers = {}) =>
+    api.request("DELETE", org.path, { token: org.owner.token, headers });
+
+  test("is 204; then it is 404 like one that never was, its slug is free and its audit log remains", async () => {
+    const org = await makeOrganization(api, issuer, { slug: `gone-${createId().slice(-8)}` });
+    expect((await remove(org)).status).toBe(204);
+    expect((await api.request("GET", org.path, { token: org.owner.token })).status).toBe(404);
+    expect((await remove(org)).status).toBe(404);
+    const list = await api.request("GET", ORGANIZATIONS, { token: org.owner.token });
+    expect(list.body.items).toEqual([]);
+    expect((await makeOrganization(api, issuer, { slug: org.slug })).slug).toBe(org.slug);
+    expect(await actionsOn(org.id)).toEqual(["organization.create", "organization.delete"]);
+  });
+
+  test("of an old version is 412", async () => {
+    const org = await makeOrganization(api, issuer);
+    await put(org, { name: "Newer" });
+    expect((await remove(org, { "if-match": '"1"' })).status).toBe(412);
+    expect((await remove(org, { "if-match": '"2"' })).status).toBe(204);
+  });
+
+  test("twice at once deletes once", async () => {
+    const org = await makeOrganization(api, issuer);
+    const answers = await Promise.all([remove(org), remove(org), remove(org)]);
+    expect(answers.filter(({ status }) => status === 204)).toHaveLength(1);
+    expect((await actionsOn(org.id)).filter((action) => action === "organization.delete")).toHaveLength(1);
+  });
+
+  test("is 409 organization_not_empty while the Kubernetes API holds a cluster, and open again then", async () => {
+    const org = await makeOrganization(api, issuer);
+    const cluster = await makeCluster(org.id);
+    const refused = await remove(org);
+    expect([refused.status, refused.body.error.code]).toEqual([409, "organization_not_empty"]);
+    expect((await put(org, { name: "Still here" })).status).toBe(200);
+    await api.deps.kube.delete(clusterKind, organizationNamespace(org.id), cluster);
+    expect((await remove(org)).status).toBe(204);
+  });
+
+  test("is 409 while a cluster is being created", async () => {
+    const org = await makeOrganization(api, issuer);
+    const [intent] = await api.deps.db
+      .insert(clusterIntents)
+      .values({
+        clusterId: createId(),
+        orgId: org.id,
+        state: "pending",
+        wish: {} as never,
+        origin: {} as never,
+      })
+      .returning();
+    expect((await remove(org)).body.error.code).toBe("organization_not_empty");
+    await api.deps.db.delete(clusterIntents).where(eq(clusterIntents.clusterId, intent?.clusterId ?? ""));
+  });
+
+  test("shuts the organization while it looks: what is made inside meanwhile is 409", async () => {
+    const org = await makeOrganization(api, issuer);
+    await api.deps.db
+      .update(organizations)
+      .set({ deletingAt: new Date() })
+      .where(eq(organizations.id, org.id));
+    const invitation = await api.request("POST", `${org.path}/members`, {
+      token: org.owner.token,
+      body: { email: "late@example.com", role: "viewer" },
+    });
+    expect([invitation.status, invitation.body.error.code]).toEqual([409, "conflict"]);
+    const cluster = await createCluster(org);
+    expect([cluster.status, cluster.body.error.code]).toEqual([409, "conflict"]);
+    await expect(api.deps.db.transaction((tx) => lockOrganization(tx, org.id))).rejects.toMatchObject({
+      code: "conflict",
+      retryAfterSeconds: 5,
+    });
+  });
+
+  test("and a cluster being created at once never both succeed", async () => {
+    for (let round = 0; round < 6; round++) {
+      const org = await makeOrganization(api, issuer);
+      const [created, removed] = await Promise.all([createCluster(org), remove(org)]);
+      const left = await api.deps.kube.list(clusterKind, { namespace: organizationNamespace(org.id) });
+      expect([created.status, removed.status].filter((status) => status < 300)).toHaveLength(1);
+      expect(left.items).toHaveLength(created.status === 202 ? 1 : 0);
+    }
+  });
+
+  test("that died while looking holds it shut for a minute only", async () => {
+    const org = await makeOrganization(api, issuer);
+    const deletingAt = new Date(Date.now() - 61_000);
+    await api.deps.db.update(organizations).set({ deletingAt }).where(eq(organizations.id, org.id));
+    expect((await put(org, { name: "Open again" })).status).toBe(200);
+    expect((await remove(org)).status).toBe(204);
+  });
+
+  test("is not carried out when the Kubernetes API cannot be asked", async () => {
+    const org = await makeOrganization(api, issuer);
+    const transport = createTransport({
+      connection: { server: "http://127.0.0.1:1" },
+      timeoutMs: 500,
+    });
+    const deps = { ...api.deps, kube: createClient(transport) };
+    const origin = {
+      principal: {
+        kind: "user",
+        userId: org.owner.userId,
+        issuer: "",
+        emailVerified: true,
+        emailTrusted: true,
+        roles: [],
+        expiresAtMs: 0,
+      },
+      requestId: "offline",
+      sourceAddress: undefined,
+    } as const;
+    const attempt = deleteOrganization(deps, origin, { orgId: org.id, ifMatch: undefined });
+    await expect(attempt).rejects.toThrow(KubeError);
+    await transport.close();
+    const [row] = await api.deps.db.select().from(organizations).where(eq(organizations.id, org.id));
+    expect([row?.deletingAt, row?.deletedAt]).toEqual([null, null]);
+  });
+
+  test("ends the organization's API tokens", async () => {
+    const org = await makeOrganization(api, issuer);
+    const minted = await api.request("POST", `${org.path}/api-tokens`, {
+      token: org.owner.token,
+      body: { name: "t", role: "viewer", scopes: ["organization:read"] },
+    });
+    await remove(org);
+    expect((await api.request("GET", org.path, { token: minted.body.token })).status).toBe(401);
+  });
+});
+
+function createCluster(org: TestOrganization) {
+  return api.request("POST", `${org.path}/clusters`, {
+    token: org.owner.token,
+    body: { name: "racer", k8s_version: "1.34.2" },
+  });
+}
+
+/** A Cluster as a platform engineer would make one: no projection knows of it. */
+async function makeCluster(orgId: string): Promise<string> {
+  const name = `c-${createId().slice(-8)}`;
+  await api.deps.kube.create(
+    clusterKind,
+    {
+      apiVersion: `${clusterKind.group}/${clusterKind.version}`,
+      kind: clusterKind.kind,
+      metadata: { name, namespace: organizationNamespace(orgId) },
+      spec: { version: "1.34.2" },
+    } as never,
+    { fieldManager: "test" },
+  );
+  return name;
+}

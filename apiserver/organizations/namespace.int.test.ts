@@ -1,0 +1,30 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { createId } from "../http/id.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { namespaceJobs, organizationNamespace } from "./store.ts";
+import { organizations } from "./table.ts";
+
+let api: TestApp;
+beforeAll(async () => {
+  api = await startTestApp();
+});
+afterAll(() => api.close());
+
+test("a Namespace that a dying process did not make is made by the job, once", async () => {
+  const id = createId();
+  await api.deps.db.insert(organizations).values({ id, name: "Late", slug: `late-${id.slice(-8)}` });
+  const name = organizationNamespace(id);
+  expect(await api.deps.kube.get(namespaceKind, undefined, name)).toBeUndefined();
+  const [missing] = namespaceJobs(api.deps);
+  const { signal } = new AbortController();
+  await missing?.run(signal);
+  const made = await api.deps.kube.get(namespaceKind, undefined, name);
+  expect(made?.metadata.labels?.["cloud.marina.dev/org-id"]).toBe(id);
+  const [row] = await api.deps.db.select().from(organizations).where(eq(organizations.id, id));
+  expect(row?.namespaceReadyAt).toBeInstanceOf(Date);
+  await missing?.run(signal);
+  const again = await api.deps.kube.get(namespaceKind, undefined, name);
+  expect(again?.metadata.resourceVersion).toBe(made?.metadata.resourceVersion);
+});

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { VAT_ID_PATTERN } from "./vat-id.ts";
+
+test.each([
+  "ATU12345678",
+  "BE0123456789",
+  "CHE123456789MWST",
+  "DE123456789",
+  "EL123456789",
+  "ESX1234567X",
+  "FRXX123456789",
+  "GB999999973",
+  "IE1234567FA",
+  "IE1A23456B",
+  "IT12345678901",
+  "LT123456789012",
+  "NL123456789B01",
+  "PL1234567890",
+  "RO12",
+  "SE123456789001",
+  "XI123456789",
+])("%s has the form of a VAT id", (id) => {
+  expect(id).toMatch(VAT_ID_PATTERN);
+});
+
+test.each([
+  "",
+  "DE12345678",
+  "DE1234567890",
+  "de123456789",
+  "DE 123456789",
+  "DE123456789\n",
+  "XX123456789",
+  "GR123456789",
+  "AT12345678",
+  "SE123456789002",
+  "BE2123456789",
+  "DE12345678٩",
+])("%j has not", (id) => {
+  expect(id).not.toMatch(VAT_ID_PATTERN);
+});

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { createLogger } from "../shared/log.ts";
+import { createRegistry } from "../shared/metrics.ts";
+import { createApp } from "./app.ts";
+import type { Deps } from "./deps.ts";
+import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
+import type { Operation } from "./http/operation.ts";
+import { createReadiness } from "./http/readiness.ts";
+import { SECURITY_ROWS } from "./security-rows.ts";
+
+const parts: Pick<Deps, "log" | "metrics"> & { config: Pick<Deps["config"], "limits"> } = {
+  config: { limits: DEFAULT_REQUEST_LIMITS },
+  log: createLogger({ name: "test", level: "silent" }),
+  metrics: createRegistry(),
+};
+const operations: Operation[] = [];
+const app = createApp(parts as Deps, {
+  operations,
+  authenticator: { authenticate: () => Promise.reject(new Error("nobody asks")) },
+  readiness: createReadiness(),
+});
+
+/** Served beside the API: the document itself and its reference page. */
+const DOCUMENT_PATHS = ["/openapi.json", "/docs"];
+
+test("every route is an operation with a declared access (section 5)", () => {
+  const declared = new Set(
+    operations.map(({ method, path }) => `${method.toUpperCase()} ${toPattern(path)}`),
+  );
+  const routes = app.routes
+    .filter(({ method, path }) => method !== "ALL" && !DOCUMENT_PATHS.some((known) => path.startsWith(known)))
+    .map(({ method, path }) => `${method} ${path}`);
+  expect(routes.filter((route) => !declared.has(route))).toEqual([]);
+});
+
+test("every operation has a row in the security table (section 5.5)", () => {
+  const names = operations.map(({ operationId }) => operationId);
+  expect(names.filter((name) => SECURITY_ROWS[name] === undefined)).toEqual([]);
+  expect(Object.keys(SECURITY_ROWS).filter((name) => !names.includes(name))).toEqual([]);
+});
+
+test("every path under /admin is for the platform's staff, and nothing else is (section 5.3)", () => {
+  const staff = operations.filter(({ access }) => access === "platform-admin").map(({ path }) => path);
+  const admin = operations.map(({ path }) => path).filter((path) => path.startsWith("/api/v1/admin/"));
+  expect(staff).toEqual(admin);
+});
+
+test("every path of an organization asks for a permission in it", () => {
+  const open = operations.filter(
+    ({ path, access }) =>
+      path.startsWith("/api/v1/organizations/{orgID}") &&
+      (access === "anyone" || access === "signed-in" || access === "user" || access === "platform-admin"),
+  );
+  expect(open.map(({ operationId }) => operationId)).toEqual([]);
+});
+
+test("every record that can be changed has a version to read and to insist on", () => {
+  const faults = operations
+    .filter(({ method }) => method === "put")
+    .flatMap(({ path, errors = [], answers }) => {
+      const read = operations.find((other) => other.method === "get" && other.path === path);
+      const tagged = [answers[200], read?.answers[200]].every((answer) => answer?.headers?.includes("ETag"));
+      const ok =
+        errors.includes("precondition_failed") && tagged && read !== undefined && 304 in read.answers;
+      return ok ? [] : [path];
+    });
+  expect(faults).toEqual([]);
+});
+
+function toPattern(path: string): string {
+  return path.replaceAll(/\{(.+?)\}/g, ":$1");
+}

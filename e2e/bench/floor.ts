@@ -1,0 +1,51 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import postgres from "postgres";
+
+const RECORD = /^\/record\/([0-9a-f-]{36})$/;
+const LIST = /^\/list\/([0-9a-f-]{36})$/;
+
+/**
+ * The least that a server in this language can do for the same answers: node:http, one prepared statement of
+ * postgres.js, JSON. No credential, no check, no log. Prints its port; the address of the database is the argument.
+ */
+const sql = postgres(process.argv[2] ?? "", { max: 10, onnotice: () => undefined });
+const columns = sql`id, name, slug, billing_email, vat_id, plan, created_at, updated_at`;
+
+const server = createServer((request, response) => {
+  const url = request.url ?? "";
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk) => chunks.push(chunk));
+  request.on("end", () => {
+    answer(request.method ?? "", url, Buffer.concat(chunks).toString()).then(
+      (body) => {
+        response.setHeader("Content-Type", "application/json");
+        response.end(JSON.stringify(body));
+      },
+      (error) => {
+        response.statusCode = 500;
+        response.end(String(error));
+      },
+    );
+  });
+});
+
+async function answer(method: string, url: string, body: string): Promise<unknown> {
+  const id = RECORD.exec(url)?.[1];
+  if (id !== undefined && method === "PUT") {
+    const { name } = JSON.parse(body);
+    const [row] = await sql`UPDATE organizations SET name = ${name}, version = version + 1, updated_at = now()
+                             WHERE id = ${id} RETURNING ${columns}`;
+    return row;
+  }
+  if (id !== undefined) {
+    const [row] = await sql`SELECT ${columns} FROM organizations WHERE id = ${id}`;
+    return row;
+  }
+  const user = LIST.exec(url)?.[1] ?? "";
+  const items = await sql`SELECT ${columns} FROM organizations
+    WHERE id IN (SELECT org_id FROM members WHERE user_id = ${user}) AND deleted_at IS NULL ORDER BY id LIMIT 51`;
+  return { items: items.slice(0, 50), next_cursor: items[49]?.id ?? null };
+}
+
+server.listen(0, "127.0.0.1", () => console.log((server.address() as AddressInfo).port));

@@ -1,0 +1,119 @@
+import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { findSchemaBreaks, type JsonSchema } from "../schema-compatibility.ts";
+
+const CURRENT = join(import.meta.dirname, "..", "..", "crds");
+/** The definitions as management clusters have them: replaced only when a release is made. */
+const RELEASED = join(CURRENT, "released");
+
+type Node = Record<string, unknown>;
+
+/**
+ * Compares the definitions of two releases, by name. Returns one line per change that breaks an object, a manifest or
+ * a program that relies on the older ones: a kind, version or field that is gone, a bound that is tighter, a rule that
+ * was not there.
+ */
+export function findCrdBreaks(before: readonly Node[], after: readonly Node[]): string[] {
+  const now = new Map(after.map((manifest) => [keyOf(manifest), manifest]));
+  return before.flatMap((manifest) => {
+    const key = keyOf(manifest);
+    const current = now.get(key);
+    if (current === undefined) return [`${key}: it is gone`];
+    const pair = [nodeOf(manifest.spec), nodeOf(current.spec)] as const;
+    if (manifest.kind === "CustomResourceDefinition") return compareDefinitions(...pair, key);
+    return manifest.kind === "ValidatingAdmissionPolicy" ? comparePolicies(...pair, key) : [];
+  });
+}
+
+function compareDefinitions(before: Node, after: Node, key: string): string[] {
+  const [was, is] = [nodeOf(before.names), nodeOf(after.names)];
+  const names = ["kind", "plural", "singular", "listKind"].filter((name) => was[name] !== is[name]);
+  const shortNames = listOf(was.shortNames).filter((name) => !listOf(is.shortNames).includes(name));
+  const breaks = [
+    ...names.map((name) => `${key}: the ${name} changed`),
+    ...shortNames.map((name) => `${key}: the short name ${String(name)} is gone`),
+    ...(before.scope === after.scope ? [] : [`${key}: the scope changed`]),
+  ];
+  const versions = new Map(nodesOf(after.versions).map((version) => [version.name, version]));
+  for (const version of nodesOf(before.versions)) {
+    const where = `${key} ${String(version.name)}`;
+    const current = versions.get(version.name);
+    if (current === undefined || (version.served === true && current.served !== true))
+      breaks.push(`${where}: it is no longer served`);
+    else breaks.push(...compareVersions(version, current, where));
+  }
+  return breaks;
+}
+
+function compareVersions(before: Node, after: Node, where: string): string[] {
+  const parts = Object.keys(nodeOf(before.subresources))
+    .filter((name) => nodeOf(after.subresources)[name] === undefined)
+    .map((name) => `${where}: the subresource ${name} is gone`);
+  const [was, is] = [schemaOf(before), schemaOf(after)];
+  const [statusBefore, statusAfter] = [statusOf(was), statusOf(is)];
+  const read = { before: statusBefore, after: statusAfter, where: `${where}.status` };
+  const breaks = [
+    ...parts,
+    ...findSchemaBreaks({ before: was, after: is, where, direction: "accepted" }),
+    // Status is written by the operator, but read by people's programs.
+    ...findSchemaBreaks({ ...read, direction: "given" }),
+  ];
+  return [...new Set(breaks)];
+}
+
+/** A validation that was not there may refuse what was accepted, in every kind that the policy is about. */
+function comparePolicies(before: Node, after: Node, key: string): string[] {
+  const expressionsOf = (policy: Node) =>
+    nodesOf(policy.validations).map(({ expression }) => String(expression));
+  const known = expressionsOf(before);
+  return expressionsOf(after)
+    .filter((expression) => !known.includes(expression))
+    .map((expression) => `${key}: a new rule: ${expression}`);
+}
+
+function schemaOf(version: Node): JsonSchema {
+  return nodeOf(nodeOf(version.schema).openAPIV3Schema);
+}
+
+function statusOf(schema: JsonSchema): JsonSchema {
+  return nodeOf(nodeOf(schema.properties).status);
+}
+
+function keyOf(manifest: Node): string {
+  return `${String(manifest.kind)} ${String(nodeOf(manifest.metadata).name)}`;
+}
+
+function nodeOf(value: unknown): Node {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Node) : {};
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function nodesOf(value: unknown): Node[] {
+  return listOf(value).map(nodeOf);
+}
+
+/** Every manifest of the YAML files in a folder. */
+export function readManifests(folder: string): Node[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".yaml"))
+    .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), "utf8")))
+    .map((document) => nodeOf(document.toJS()));
+}
+
+if (import.meta.main) {
+  const breaks = findCrdBreaks(readManifests(RELEASED), readManifests(CURRENT));
+  if (breaks.length > 0 && !process.argv.includes("--break")) {
+    process.stderr.write(
+      `The custom resources break users of the released ones:\n  ${breaks.join("\n  ")}\n`,
+    );
+    process.exitCode = 1;
+  } else if (process.argv.includes("--renew")) {
+    rmSync(RELEASED, { recursive: true, force: true });
+    for (const file of readdirSync(CURRENT).filter((name) => name.endsWith(".yaml")))
+      cpSync(join(CURRENT, file), join(RELEASED, file));
+  }
+}
