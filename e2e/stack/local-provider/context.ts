@@ -1,4 +1,4 @@
-import type { Recorder } from "../../../operator/runtime/recorder.ts";
+import type { Recorder } from "../../../shared/controller/recorder.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import type { Secret } from "../../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";

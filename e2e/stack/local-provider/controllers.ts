@@ -1,6 +1,6 @@
-import type { ControllerMetrics } from "../../../operator/runtime/controller.ts";
-import { type Controller, createController } from "../../../operator/runtime/controller.ts";
-import { applyPlan } from "../../../operator/runtime/plan.ts";
+import type { ControllerMetrics } from "../../../shared/controller/controller.ts";
+import { type Controller, createController } from "../../../shared/controller/controller.ts";
+import { applyPlan } from "../../../shared/controller/plan.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
 import type { Store } from "../../../shared/kube/store.ts";
 import { reconcileBootstrap } from "./bootstrap/reconcile.ts";

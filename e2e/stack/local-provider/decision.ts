@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ConditionLike, NewCondition } from "../../../operator/runtime/conditions.ts";
-import { setConditions } from "../../../operator/runtime/conditions.ts";
-import type { Plan } from "../../../operator/runtime/plan.ts";
+import type { ConditionLike, NewCondition } from "../../../shared/controller/conditions.ts";
+import { setConditions } from "../../../shared/controller/conditions.ts";
+import type { Plan } from "../../../shared/controller/plan.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 
 /** On everything that leaves something behind outside of the Kubernetes API. */

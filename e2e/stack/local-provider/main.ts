@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { createRuntimeMetrics } from "../../../operator/runtime/metrics.ts";
-import { createRecorder } from "../../../operator/runtime/recorder.ts";
-import { startHealthServer } from "../../../operator/runtime/server.ts";
+import { createRuntimeMetrics } from "../../../shared/controller/metrics.ts";
+import { createRecorder } from "../../../shared/controller/recorder.ts";
+import { startHealthServer } from "../../../shared/controller/server.ts";
 import { createClient } from "../../../shared/kube/client.ts";
 import { objectKey } from "../../../shared/kube/object.ts";
 import { createTransport, loadConnection } from "../../../shared/kube/transport.ts";

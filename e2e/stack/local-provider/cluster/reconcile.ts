@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { NewCondition } from "../../../../operator/runtime/conditions.ts";
+import type { NewCondition } from "../../../../shared/controller/conditions.ts";
 import { apiVersionOf } from "../../../../shared/kube/kind.ts";
 import {
   type Decision,

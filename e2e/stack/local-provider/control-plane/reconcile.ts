@@ -1,4 +1,4 @@
-import type { NewCondition } from "../../../../operator/runtime/conditions.ts";
+import type { NewCondition } from "../../../../shared/controller/conditions.ts";
 import { type Decision, decide, FINALIZER, hasFinalizer, isDeleting, nextStatus } from "../decision.ts";
 import type { LocalControlPlane } from "../kinds.ts";
 import type { ProgramState } from "../processes.ts";

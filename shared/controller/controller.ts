@@ -1,6 +1,6 @@
-import { KubeError } from "../../shared/kube/errors.ts";
-import { sleep } from "../../shared/kube/sleep.ts";
-import type { Logger } from "../../shared/log.ts";
+import { KubeError } from "../kube/errors.ts";
+import { sleep } from "../kube/sleep.ts";
+import type { Logger } from "../log.ts";
 import { createExpectations, type Seeable } from "./expectations.ts";
 import { type AddOptions, createQueue, PRIORITY_BACKGROUND, type QueueItem } from "./queue.ts";
 

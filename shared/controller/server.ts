@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
-import type { Logger } from "../../shared/log.ts";
-import type { Registry } from "../../shared/metrics.ts";
+import type { Logger } from "../log.ts";
+import type { Registry } from "../metrics.ts";
 
 /** By name; true is good. A throw or a rejection is not. */
 export type Checks = Record<string, () => boolean | Promise<boolean>>;

@@ -1,6 +1,6 @@
-import type { JsonPatchOperation, KubeClient } from "../../shared/kube/client.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
-import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
+import type { JsonPatchOperation, KubeClient } from "../kube/client.ts";
+import { KubeError } from "../kube/errors.ts";
+import type { Kind, KubeObject } from "../kube/kind.ts";
 import type { RecordedEvent, Recorder } from "./recorder.ts";
 
 /** One change of another object. */

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
-import { createLogger } from "../../shared/log.ts";
-import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
+import { createLogger } from "../log.ts";
+import { createKubeMetrics, createRegistry } from "../metrics.ts";
 import { createRuntimeMetrics } from "./metrics.ts";
 import { type Checks, type HealthServer, startHealthServer } from "./server.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createLogger } from "../../shared/log.ts";
+import { createLogger } from "../log.ts";
 import {
   type Controller,
   type ControllerOptions,

@@ -1,4 +1,4 @@
-import { apiVersionOf, type Kind, type ObjectMeta } from "../../shared/kube/kind.ts";
+import { apiVersionOf, type Kind, type ObjectMeta } from "../kube/kind.ts";
 import type { EventReference } from "./recorder.ts";
 
 /** What an Event says of the object that it is about. */

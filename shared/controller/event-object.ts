@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { CoreV1Event } from "@kubernetes/client-node";
-import type { Event } from "../../shared/kube/core-kinds.ts";
-import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import type { Event } from "../kube/core-kinds.ts";
+import { defineKind, type KubeObject } from "../kube/kind.ts";
 import { microTime } from "./micro-time.ts";
 
 /**

@@ -1,20 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/stack/testing.ts";
-import { createClient, type KubeClient } from "../../shared/kube/client.ts";
-import {
-  type ConfigMap,
-  configMapKind,
-  eventKind,
-  leaseKind,
-  namespaceKind,
-} from "../../shared/kube/core-kinds.ts";
-import { objectKey, splitKey } from "../../shared/kube/object.ts";
-import { createReflector } from "../../shared/kube/reflector.ts";
-import { createStore } from "../../shared/kube/store.ts";
-import { type Cable, layCable } from "../../shared/kube/testing-cable.ts";
-import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
-import { createLogger } from "../../shared/log.ts";
+import { createClient, type KubeClient } from "../kube/client.ts";
+import { type ConfigMap, configMapKind, eventKind, leaseKind, namespaceKind } from "../kube/core-kinds.ts";
+import { objectKey, splitKey } from "../kube/object.ts";
+import { createReflector } from "../kube/reflector.ts";
+import { createStore } from "../kube/store.ts";
+import { type Cable, layCable } from "../kube/testing-cable.ts";
+import { createTransport, loadConnection } from "../kube/transport.ts";
+import { createLogger } from "../log.ts";
 import { createController } from "./controller.ts";
 import { createLeaderElection } from "./lease.ts";
 import { createRecorder, type RecordedEvent } from "./recorder.ts";

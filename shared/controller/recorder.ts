@@ -1,8 +1,8 @@
-import type { KubeClient } from "../../shared/kube/client.ts";
-import { eventKind } from "../../shared/kube/core-kinds.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
-import { fullJitterMs, sleep } from "../../shared/kube/sleep.ts";
-import type { Logger } from "../../shared/log.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { eventKind } from "../kube/core-kinds.ts";
+import { KubeError } from "../kube/errors.ts";
+import { fullJitterMs, sleep } from "../kube/sleep.ts";
+import type { Logger } from "../log.ts";
 import {
   identifyEvent,
   type Occurrences,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { KubeObject } from "../../shared/kube/kind.ts";
+import type { KubeObject } from "../kube/kind.ts";
 
 /**
  * The object with a hash of itself in this annotation. Server-side apply removes what a manager no longer sends, and

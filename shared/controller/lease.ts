@@ -1,8 +1,8 @@
-import type { KubeClient } from "../../shared/kube/client.ts";
-import { type Lease, leaseKind } from "../../shared/kube/core-kinds.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
-import { sleep } from "../../shared/kube/sleep.ts";
-import type { Logger } from "../../shared/log.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { type Lease, leaseKind } from "../kube/core-kinds.ts";
+import { KubeError } from "../kube/errors.ts";
+import { sleep } from "../kube/sleep.ts";
+import type { Logger } from "../log.ts";
 import { microTime } from "./micro-time.ts";
 
 export interface LeaderElectionOptions {

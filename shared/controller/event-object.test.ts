@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Event } from "../../shared/kube/core-kinds.ts";
+import type { Event } from "../kube/core-kinds.ts";
 import { identifyEvent, type RecordedEvent, toEventObject, toSeriesPatch } from "./event-object.ts";
 
 const event: RecordedEvent = {
