@@ -16,7 +16,7 @@ export default defineConfig({
           name: "unit",
           testTimeout: 30_000,
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
-          exclude: ["**/*.int.test.ts", "e2e/*.test.ts", "e2e/faults/**", "node_modules/**"],
+          exclude: ["**/*.int.test.ts", "e2e/*.test.ts", "e2e/faults/**", "e2e/local/**", "node_modules/**"],
         },
       },
       {

@@ -1,3 +1,4 @@
+import type { Seeable } from "../shared/controller/expectations.ts";
 import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import {
@@ -62,7 +63,6 @@ import {
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
-import type { Seeable } from "./runtime/expectations.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
 
 interface Cached {

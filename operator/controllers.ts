@@ -1,3 +1,10 @@
+import {
+  type Controller,
+  type ControllerMetrics,
+  createController,
+  type ReconcileResult,
+} from "../shared/controller/controller.ts";
+import type { Recorder } from "../shared/controller/recorder.ts";
 import { FINALIZER, MANAGER_OPERATOR, MANAGER_OPERATOR_STATUS } from "../shared/crd/names.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import type { Kind } from "../shared/kube/kind.ts";
@@ -16,13 +23,6 @@ import { runEvent } from "./events/run.ts";
 import { watchEvents } from "./events/watch.ts";
 import { runPool } from "./node-pool/run.ts";
 import { watchNodePools } from "./node-pool/watch.ts";
-import {
-  type Controller,
-  type ControllerMetrics,
-  createController,
-  type ReconcileResult,
-} from "./runtime/controller.ts";
-import type { Recorder } from "./runtime/recorder.ts";
 import { sweepLock } from "./subnets/sweep.ts";
 
 export interface ControllersDeps {

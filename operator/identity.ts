@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
+import type { Fault } from "../shared/controller/conditions.ts";
+import type { MetadataChange } from "../shared/controller/plan.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
 import type { Namespace } from "../shared/kube/core-kinds.ts";
 import type { KubeObject, ObjectMeta } from "../shared/kube/kind.ts";
 import type { Store } from "../shared/kube/store.ts";
 import { INDEX_ID, INDEX_ORGANIZATION } from "./indexes.ts";
-import type { Fault } from "./runtime/conditions.ts";
-import type { MetadataChange } from "./runtime/plan.ts";
 
 /** Who an object belongs to, by the label of its namespace. */
 export type Organization =

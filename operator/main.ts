@@ -1,5 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import {
+  createLeaderElection,
+  type LeaderElection,
+  type LeaderElectionOptions,
+} from "../shared/controller/lease.ts";
+import { createRuntimeMetrics } from "../shared/controller/metrics.ts";
+import { createRecorder } from "../shared/controller/recorder.ts";
+import { startHealthServer } from "../shared/controller/server.ts";
 import { MANAGER_OPERATOR } from "../shared/crd/names.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../shared/kube/transport.ts";
@@ -9,10 +17,6 @@ import { createCaches } from "./caches.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
 import { observeFleet } from "./fleet-metrics.ts";
-import { createLeaderElection, type LeaderElection, type LeaderElectionOptions } from "./runtime/lease.ts";
-import { createRuntimeMetrics } from "./runtime/metrics.ts";
-import { createRecorder } from "./runtime/recorder.ts";
-import { startHealthServer } from "./runtime/server.ts";
 
 const LEASE = "marina-operator";
 const METRICS_PREFIX = "marina_operator";

@@ -1,3 +1,4 @@
+import type { Plan, Step } from "../shared/controller/plan.ts";
 import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.ts";
 import { API_VERSION, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
@@ -9,7 +10,6 @@ import { readClusterClass } from "./engine/cluster-class.ts";
 import { readEngineCluster } from "./engine/cluster-state.ts";
 import { type EngineCluster, type EngineCondition, engineClusterKind, type Machine } from "./engine/kinds.ts";
 import { type EnginePoolState, readMachine, readPool } from "./engine/pool-state.ts";
-import type { Plan, Step } from "./runtime/plan.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
 import { readLock } from "./subnets/lock.ts";
 

@@ -22,7 +22,7 @@ describe("the import rules of the architecture", () => {
     ["operator/engine/cluster-api.ts", "@hono/node-server"],
     ["operator/cluster/reconcile.ts", "shared/kube/client.ts"],
     ["operator/cluster/status.ts", "node:crypto"],
-    ["operator/runtime/queue.ts", "shared/crd/cluster.ts"],
+    ["shared/controller/queue.ts", "shared/crd/cluster.ts"],
     ["apiserver/http/auth.ts", "apiserver/members/store.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/node-pools/routes.ts"],
     ["apiserver/clusters/store.ts", "apiserver/organizations/table.ts"],

@@ -14,7 +14,7 @@ export interface ImportEdge {
 const SLICE_FREE = new Set(["http", "db", "jobs"]);
 const PURE_FILES = /^operator\/[^/]+\/(reconcile|children|status)\.ts$/;
 const PURE_FORBIDDEN =
-  /^(shared\/kube\/(client|connection|reflector|store|transport)\.ts|operator\/runtime\/(controller|lease|metrics|queue|recorder|server)\.ts|node:(?!assert$|util$))/;
+  /^(shared\/kube\/(client|connection|reflector|store|transport)\.ts|shared\/controller\/(controller|lease|metrics|queue|recorder|server)\.ts|node:(?!assert$|util$))/;
 const OPERATOR_FORBIDDEN = /^(drizzle-orm|postgres|hono|@hono\/.*)$/;
 
 /**
@@ -36,10 +36,8 @@ export function findBrokenRule({ from, to, typeOnly = false }: ImportEdge): stri
     return "production code imports nothing of e2e";
   if (PURE_FILES.test(from) && !typeOnly && PURE_FORBIDDEN.test(to))
     return "reconcile, children and status import no client, no clock, no randomness";
-  if (area === "operator" && slice === "runtime" && targetArea === "operator" && targetSlice !== "runtime")
-    return "the runtime knows no product";
-  if (area === "operator" && slice === "runtime" && to.startsWith("shared/crd/"))
-    return "the runtime knows no product";
+  if (area === "shared" && slice === "controller" && to.startsWith("shared/crd/"))
+    return "the runtime of controllers knows no product";
   if (area === "apiserver" && targetArea === "apiserver" && !isTest) return findBrokenSliceRule(from, to);
   if (
     area === "e2e" &&

@@ -1,11 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Certificates } from "./certificates.ts";
-import {
-  ENGINE_MANAGERS,
-  type EngineManager,
-  type EngineManifests,
-  readEngineManifests,
-} from "./cluster-api-manifests.ts";
+import { type EngineManager, type EngineManifests, readEngineManifests } from "./cluster-api-manifests.ts";
 import type { KubeApi, Manifest } from "./kube-api.ts";
 import type { Ports } from "./ports.ts";
 import { requireHttpOk } from "./probes.ts";
@@ -18,8 +13,9 @@ export interface ClusterApiDeps {
   certificates: Certificates;
   kubeconfig: string;
   kube: KubeApi;
+  managers: readonly EngineManager[];
   /** Unix socket that answers like a container engine, for the in-memory manager. */
-  dockerSocket: string;
+  dockerSocket?: string | undefined;
 }
 
 interface ManagerSettings {
@@ -59,11 +55,10 @@ const MANAGERS: Record<EngineManager, ManagerSettings> = {
   },
 };
 
-export const ENGINE_PORTS = ENGINE_MANAGERS.flatMap((name) => [
-  `${name}-webhooks`,
-  `${name}-health`,
-  `${name}-metrics`,
-]);
+/** Names of the ports of these managers. */
+export function managerPortsOf(managers: readonly EngineManager[]): string[] {
+  return managers.flatMap((name) => [`${name}-webhooks`, `${name}-health`, `${name}-metrics`]);
+}
 
 function crdsStep(name: EngineManager, manifests: () => EngineManifests, kube: KubeApi): StepNode {
   return {
@@ -102,7 +97,10 @@ function managerNode(name: EngineManager, deps: ClusterApiDeps): ProcessNode {
         ...MANAGERS[name].flags,
       ],
       // The in-memory provider announces its tenants' API servers under POD_IP.
-      env: { POD_IP: "127.0.0.1", DOCKER_HOST: `unix://${deps.dockerSocket}` },
+      env: {
+        POD_IP: "127.0.0.1",
+        ...(deps.dockerSocket !== undefined && { DOCKER_HOST: `unix://${deps.dockerSocket}` }),
+      },
       probe: () => requireHttpOk(`http://${health}/readyz`),
       deadlineMs: 60_000,
       stopTimeoutMs: 2000,
@@ -127,10 +125,10 @@ export function pointAtPort(configuration: Manifest, port: number, ca: string): 
 function webhooksStep(manifests: () => EngineManifests, deps: ClusterApiDeps): StepNode {
   return {
     name: "webhooks",
-    after: ENGINE_MANAGERS,
+    after: deps.managers,
     async run() {
       const ca = readFileSync(deps.certificates.caFile, "utf8");
-      const configurations = ENGINE_MANAGERS.flatMap((name) =>
+      const configurations = deps.managers.flatMap((name) =>
         manifests()[name].webhooks.map((one) => pointAtPort(one, deps.ports[`${name}-webhooks`] ?? 0, ca)),
       );
       await deps.kube.apply(configurations);
@@ -138,7 +136,7 @@ function webhooksStep(manifests: () => EngineManifests, deps: ClusterApiDeps): S
   };
 }
 
-/** Cluster API with its in-memory infrastructure: CRDs, the four managers, and their webhooks last. */
+/** Cluster API: the CRDs of each manager, the managers, and their webhooks last. */
 export function clusterApiNodes(deps: ClusterApiDeps): Node[] {
   let read: EngineManifests | undefined;
   const manifests = (): EngineManifests => {
@@ -146,8 +144,8 @@ export function clusterApiNodes(deps: ClusterApiDeps): Node[] {
     return read;
   };
   return [
-    ...ENGINE_MANAGERS.map((name) => crdsStep(name, manifests, deps.kube)),
-    ...ENGINE_MANAGERS.map((name) => managerNode(name, deps)),
+    ...deps.managers.map((name) => crdsStep(name, manifests, deps.kube)),
+    ...deps.managers.map((name) => managerNode(name, deps)),
     webhooksStep(manifests, deps),
   ];
 }

@@ -2,6 +2,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AUDIENCE } from "./users.ts";
 
+/** Programs of this machine connect from there, Cluster API and Marina among them. */
+export const PLATFORM_CIDRS = ["127.0.0.1/32"];
+
 /** How both deployables are configured on this stack, by the same variables as everywhere else. */
 export interface MarinaEnvironment {
   apiUrl: string;
@@ -64,7 +67,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       ...shared,
       MARINA_METRICS_PORT: String(input.operatorPort),
       MARINA_PLANS: JSON.stringify(plansFor(input)),
-      MARINA_PLATFORM_CIDRS: "127.0.0.1/32",
+      MARINA_PLATFORM_CIDRS: PLATFORM_CIDRS.join(","),
       // There is no kubelet to run it: the Deployment is made and stays as it is.
       MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
     },

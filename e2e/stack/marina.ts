@@ -9,7 +9,6 @@ import type { Node, ProcessNode, StepNode } from "./supervisor.ts";
 export const ROOT = join(import.meta.dirname, "..", "..");
 export const DIST = join(ROOT, "dist");
 export const PLATFORM_NAMESPACE = "marina-system";
-export const CLUSTER_CLASS = "marina-in-memory-v1";
 
 export interface MarinaDeps {
   kube: KubeApi;
@@ -18,8 +17,8 @@ export interface MarinaDeps {
   build: () => Promise<void>;
   /** Nodes of the table that must be done before Kubernetes objects can be written, and before the class can. */
   after: { kube: readonly string[]; engine: readonly string[]; database: readonly string[] };
-  /** Whether our own ClusterClass is applied; an existing cluster brings its own. */
-  withClusterClass: boolean;
+  /** The manifests of our own ClusterClass; an existing cluster brings its own. */
+  classFile: string | undefined;
 }
 
 const VERSIONS = [
@@ -50,7 +49,7 @@ const catalogue: Manifest = {
 
 /** The platform namespace, the version catalogue, Marina's custom resources and the engine class. */
 export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): StepNode[] {
-  const { kube, after } = deps;
+  const { kube, after, classFile } = deps;
   const steps: StepNode[] = [
     {
       name: "platform namespace",
@@ -74,12 +73,12 @@ export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): 
       },
     },
   ];
-  if (!deps.withClusterClass) return steps;
+  if (classFile === undefined) return steps;
   const classStep: StepNode = {
     name: "ClusterClass",
     after: ["platform namespace", ...after.engine],
     async run() {
-      const manifests = readManifests(join(import.meta.dirname, "cluster-class.yaml"));
+      const manifests = readManifests(classFile);
       const isClass = (one: Manifest): boolean => one.kind === "ClusterClass";
       await kube.apply(manifests.filter((one) => !isClass(one)));
       await kube.apply(manifests.filter(isClass));

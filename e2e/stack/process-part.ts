@@ -55,7 +55,8 @@ const INHERITED = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 const PROBE_INTERVAL_MS = 50;
 const TAIL_LINES = 25;
 
-function cleanEnvironment(extra: Record<string, string>): Record<string, string> {
+/** `extra`, and of our own environment nothing but PATH, HOME, LANG, TZ and TMPDIR. */
+export function cleanEnvironment(extra: Record<string, string>): Record<string, string> {
   const kept = INHERITED.flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];

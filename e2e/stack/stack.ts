@@ -4,20 +4,22 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { buildBundles } from "../../build.ts";
 import { ensureCertificates } from "./certificates.ts";
-import { clusterApiNodes, ENGINE_PORTS } from "./cluster-api.ts";
+import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
 import { requireFreeSpace } from "./disk.ts";
-import { describeEnvironment, type MarinaEnvironment, writeEnvFiles } from "./environment.ts";
+import { DEFAULT_ENGINE, ENGINE_SETTINGS, type Engine, requireSameEngine } from "./engine.ts";
+import { describeEnvironment, type MarinaEnvironment, PLATFORM_CIDRS, writeEnvFiles } from "./environment.ts";
 import { openExistingCluster } from "./existing-cluster.ts";
 import { identityNode, issuerOf, requestTokens } from "./identity.ts";
 import { createKubeApi, type KubeApi } from "./kube-api.ts";
+import { localProviderNodes } from "./local-provider/nodes.ts";
 import {
   MANAGEMENT_PORTS,
   managementClusterNodes,
   managementServerOf,
   writeKubeconfig,
 } from "./management-cluster.ts";
-import { CLUSTER_CLASS, DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps } from "./marina.ts";
+import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps } from "./marina.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresHome, postgresNodes } from "./postgres.ts";
 import type { Part } from "./process-part.ts";
@@ -27,7 +29,7 @@ import { ensureSecrets, type Secrets } from "./secrets.ts";
 import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
 import { messageOf, StartError } from "./start-error.ts";
 import { createSupervisor, endLeftovers, type Node } from "./supervisor.ts";
-import { ALL_TOOLS, ensureTools, type Tools } from "./tools.ts";
+import { ensureTools, type ToolName, type Tools } from "./tools.ts";
 
 const run = promisify(execFile);
 
@@ -44,6 +46,8 @@ export interface StackOptions {
   kubeconfig?: string;
   /** Plans that the operator does not know: a cluster with one is refused, and no machine is made for it. */
   withoutPlans?: readonly string[];
+  /** What tenant clusters are made of; default DEFAULT_ENGINE. */
+  engine?: Engine;
   /** When a part ends by itself: stop everything, or go on and only say so. */
   onCrash?: "stop" | "report";
   progress?: Progress;
@@ -76,6 +80,8 @@ interface Setup {
 }
 
 const EMPTY_RUN_SPACE_GB = 1;
+const TOOLS: readonly ToolName[] = ["kubectl", "helm"];
+const MANAGEMENT_TOOLS: readonly ToolName[] = ["etcd", "kube-apiserver", "kube-controller-manager"];
 
 function clearRun(dir: string, lockFile: string): void {
   rmSync(postgresHome(dir), { recursive: true, force: true });
@@ -103,25 +109,28 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
   }
 }
 
-async function embeddedCluster(dir: string, ports: Ports, tools: Tools) {
+async function embeddedCluster(dir: string, ports: Ports, tools: Tools, engine: Engine) {
   const kubeconfig = join(dir, "kubeconfig");
   const certificates = await ensureCertificates(dir);
   const server = managementServerOf(ports);
   writeKubeconfig(kubeconfig, server, certificates);
   const { ca, adminCert: cert, adminKey: key } = certificates;
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
-  const engine = await startContainerEngine(dir);
+  const { managers, className, classAfter } = ENGINE_SETTINGS[engine];
+  const containers = engine === "in-memory" ? await startContainerEngine(dir) : undefined;
+  const shared = { dir, ports, tools, certificates, kubeconfig, kube };
   const nodes = [
-    ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube }),
-    ...clusterApiNodes({ ports, tools, certificates, kubeconfig, kube, dockerSocket: engine.socket }),
+    ...managementClusterNodes(shared),
+    ...clusterApiNodes({ ...shared, managers, dockerSocket: containers?.socket }),
+    ...(engine === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),
   ];
   return {
     kube,
     kubeconfig,
     nodes,
-    clusterClass: { namespace: PLATFORM_NAMESPACE, name: CLUSTER_CLASS },
-    after: { kube: ["kube-apiserver"], engine: ["webhooks"] },
-    close: () => engine.close(),
+    clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
+    after: { kube: ["kube-apiserver"], engine: ["webhooks", ...classAfter] },
+    close: () => containers?.close(),
   };
 }
 
@@ -132,9 +141,11 @@ async function givenCluster(kubeconfig: string) {
 
 async function prepare(options: StackOptions, dir: string, progress: Progress): Promise<Setup> {
   const embedded = options.kubeconfig === undefined;
-  const wanted = embedded ? ALL_TOOLS : (["kubectl", "helm"] as const);
+  const engine = options.engine ?? DEFAULT_ENGINE;
+  const settings = ENGINE_SETTINGS[engine];
   requireFreeSpace(dir, EMPTY_RUN_SPACE_GB, "a run");
-  if (embedded) await requireInMemoryPort();
+  if (embedded) requireSameEngine(dir, engine);
+  if (embedded && engine === "in-memory") await requireInMemoryPort();
   if (options.apiPort !== undefined) await requireApiPort(options.apiPort);
   const names = [
     "postgres",
@@ -144,12 +155,16 @@ async function prepare(options: StackOptions, dir: string, progress: Progress): 
   ];
   const ports = await choosePorts(dir, [
     ...names,
-    ...(embedded ? [...MANAGEMENT_PORTS, ...ENGINE_PORTS] : []),
+    ...(embedded ? [...MANAGEMENT_PORTS, ...managerPortsOf(settings.managers), ...settings.ports] : []),
   ]);
-  const tools = await ensureTools(wanted, progress, options.signal);
+  const tools = await ensureTools(
+    [...TOOLS, ...(embedded ? [...MANAGEMENT_TOOLS, ...settings.tools] : [])],
+    progress,
+    options.signal,
+  );
   const secrets = await ensureSecrets(dir);
   const cluster = await (embedded
-    ? embeddedCluster(dir, ports, tools)
+    ? embeddedCluster(dir, ports, tools, engine)
     : givenCluster(options.kubeconfig ?? ""));
   const apiPort = options.apiPort ?? ports.api ?? 0;
   const environment = describeEnvironment({
@@ -164,7 +179,8 @@ async function prepare(options: StackOptions, dir: string, progress: Progress): 
   });
   writeEnvFiles(dir, environment);
   const after = { ...cluster.after, database: ["database"] };
-  const platform = { kube: cluster.kube, after, withClusterClass: embedded };
+  const classFile = embedded ? settings.classFile : undefined;
+  const platform = { kube: cluster.kube, after, classFile };
   const nodes = [
     ...cluster.nodes,
     ...postgresNodes({ dir, ports, secrets }),
@@ -224,6 +240,8 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
   const stop = async (): Promise<void> => {
     info = undefined;
     await supervisor.stop();
+    // A local provider that was killed has left its tenants running.
+    await endLeftovers(setup.dir);
     setup.kube.close();
     setup.close();
     rmSync(infoFile, { force: true });

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { DEFAULT_ENGINE, ENGINES, type Engine, isEngine } from "./engine.ts";
 import { createProgress } from "./progress.ts";
 import { startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
@@ -12,6 +13,8 @@ const USAGE = `npm start [-- options]
 
   --fresh                 forget the state of earlier runs
   --dir <folder>          another run directory (default: .marina in the checkout)
+  --engine=in-memory      tenant clusters are simulated, of which hundreds fit (the default)
+  --engine=local          tenant clusters are real Kubernetes APIs, a few processes each
   --infrastructure-only   everything but the API server and the operator; run these by hand or in a debugger:
                             node --env-file=.marina/migrate.env apiserver/db/migrate.ts
                             node --env-file=.marina/apiserver.env apiserver/main.ts
@@ -70,6 +73,11 @@ function readApiPort(): number {
   throw new StartError(`MARINA_API_PORT=${text} is no port: give a number from 1 to 65535.`);
 }
 
+function readEngine(text: string): Engine {
+  if (isEngine(text)) return text;
+  throw new StartError(`--engine=${text} is unknown: give ${ENGINES.join(" or ")}.`);
+}
+
 function stopOnSignals(): AbortSignal {
   const abort = new AbortController();
   // A terminal and npm may both send the signal: everything after the first is ignored, each stop has a deadline.
@@ -85,6 +93,7 @@ async function main(): Promise<number> {
     options: {
       fresh: { type: "boolean", default: false },
       dir: { type: "string", default: DEFAULT_DIR },
+      engine: { type: "string", default: DEFAULT_ENGINE },
       "infrastructure-only": { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -101,6 +110,7 @@ async function main(): Promise<number> {
     dir: values.dir,
     fresh: values.fresh,
     apiPort: readApiPort(),
+    engine: readEngine(values.engine),
     parts: infrastructureOnly ? "infrastructure" : "all",
     onCrash: "stop",
     progress,

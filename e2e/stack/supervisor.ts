@@ -73,6 +73,15 @@ async function endStale(identity: ProcessIdentity, stopSignal: NodeJS.Signals): 
   }
 }
 
+function readRecord(path: string): (ProcessIdentity & { stopSignal: NodeJS.Signals }) | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch {
+    // Cut short by the kill, it names nobody; or gone, because the one who wrote it ends its processes itself.
+    return undefined;
+  }
+}
+
 /**
  * Ends the processes that a killed supervisor left in `dir`, and nothing else: a recorded pid counts only with its
  * recorded start time. Returns their names.
@@ -83,12 +92,8 @@ export async function endLeftovers(dir: string): Promise<string[]> {
   const found: string[] = [];
   const ends = readdirSync(folder).map(async (file) => {
     const path = join(folder, file);
-    // A record cut short by the kill names nobody.
-    const text = readFileSync(path, "utf8");
-    const record: ProcessIdentity & { stopSignal: NodeJS.Signals } = text.endsWith("}")
-      ? JSON.parse(text)
-      : { pid: 0 };
-    if (record.pid > 0 && isRunning(record)) {
+    const record = readRecord(path);
+    if (record !== undefined && isRunning(record)) {
       found.push(file.replace(/\.json$/, ""));
       await endStale(record, record.stopSignal);
     }

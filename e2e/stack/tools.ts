@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { writeEngineManifests } from "./cluster-api-manifests.ts";
 import { requireFreeSpace } from "./disk.ts";
+import { writeKwokStages } from "./kwok-stages.ts";
 import type { Progress } from "./progress.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
 import { messageOf, StartError } from "./start-error.ts";
@@ -18,6 +19,8 @@ const PACKAGES = {
   etcd: "go.etcd.io/etcd/server/v3",
   "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
   "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+  "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+  kwok: "sigs.k8s.io/kwok/cmd/kwok",
   kubectl: "k8s.io/kubernetes/cmd/kubectl",
   "capi-core": "sigs.k8s.io/cluster-api/core",
   "capi-kubeadm-bootstrap": "sigs.k8s.io/cluster-api/bootstrap/kubeadm",
@@ -28,23 +31,32 @@ const PACKAGES = {
 
 export type ToolName = keyof typeof PACKAGES;
 
-export const ALL_TOOLS = Object.keys(PACKAGES) as readonly ToolName[];
-
 export interface Tools {
+  /** The folder of all of them. */
+  dir: string;
   path(name: ToolName): string;
   /** JSON of the Cluster API version that was built, see cluster-api-manifests.ts. */
   engineManifestsFile: string;
+  /** What kwok needs to know to play a kubelet, see kwok-stages.ts. */
+  kwokStagesFile: string;
 }
 
-// An unstamped build calls itself v0.0.0-master+$Format:%H$, which Kubernetes' own version parser refuses.
-const VERSION_STAMPS = [
-  "-X k8s.io/component-base/version.gitVersion=v1.36.4",
-  "-X k8s.io/component-base/version.gitMajor=1",
-  "-X k8s.io/component-base/version.gitMinor=36",
-  "-X k8s.io/component-base/version.gitTreeState=clean",
-  "-X k8s.io/client-go/pkg/version.gitVersion=v1.36.4",
-];
-const LDFLAGS = `-s -w ${VERSION_STAMPS.join(" ")}`;
+/** What a program says that it is. An unstamped one is v0.0.0-master+$Format:%H$, which Kubernetes cannot parse. */
+function ldflagsFor(version: string): string {
+  const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
+  const stamps = {
+    "k8s.io/component-base/version.gitVersion": version,
+    "k8s.io/component-base/version.gitMajor": major,
+    "k8s.io/component-base/version.gitMinor": minor,
+    "k8s.io/component-base/version.gitTreeState": "clean",
+    "k8s.io/client-go/pkg/version.gitVersion": version,
+  };
+  return ["-s", "-w", ...Object.entries(stamps).map(([name, value]) => `-X ${name}=${value}`)].join(" ");
+}
+
+/** The Kubernetes in go.mod. */
+const KUBERNETES_VERSION = "v1.36.4";
+const LDFLAGS = ldflagsFor(KUBERNETES_VERSION);
 const MODULE_DIR = join(import.meta.dirname, "tools");
 // Modules 1.2 GB, build cache 3.4 GB, binaries 0.6 GB, rounded up.
 const BUILD_SPACE_GB = 6;
@@ -79,7 +91,9 @@ function cacheRoot(): string {
 function cacheKey(goVersion: string): string {
   const hash = createHash("sha256").update(goVersion).update(LDFLAGS);
   for (const name of ["go.mod", "go.sum"]) hash.update(readFileSync(join(MODULE_DIR, name)));
-  hash.update(readFileSync(join(import.meta.dirname, "cluster-api-manifests.ts")));
+  for (const name of ["cluster-api-manifests.ts", "kwok-stages.ts"]) {
+    hash.update(readFileSync(join(import.meta.dirname, name)));
+  }
   return hash.digest("hex").slice(0, 16);
 }
 
@@ -112,15 +126,33 @@ function runGo(args: readonly string[], what: string, signal: AbortSignal | unde
   });
 }
 
-async function buildOne(dir: string, name: ToolName, signal: AbortSignal | undefined): Promise<void> {
+async function buildOne(
+  file: string,
+  name: ToolName,
+  ldflags: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   // Renamed when whole, so that neither Ctrl-C nor a second start ever leaves half a program.
-  const draft = join(dir, `${name}.${process.pid}.part`);
+  const draft = `${file}.${process.pid}.part`;
   try {
-    await runGo(["build", "-trimpath", "-ldflags", LDFLAGS, "-o", draft, PACKAGES[name]], name, signal);
-    renameSync(draft, join(dir, name));
+    await runGo(["build", "-trimpath", "-ldflags", ldflags, "-o", draft, PACKAGES[name]], name, signal);
+    renameSync(draft, file);
   } finally {
     rmSync(draft, { force: true });
   }
+}
+
+/** Where the kube-apiserver that calls itself `version` (with `v`) is, or will be. */
+export function stampedApiserverPath(toolsDir: string, version: string): string {
+  return join(toolsDir, `kube-apiserver-${version}`);
+}
+
+/**
+ * Links the kube-apiserver of go.mod once more, to call itself `version` (with `v`) and to emulate that minor: seconds
+ * with the build cache of the first build. It stays this code; three minors back is as far as emulation goes.
+ */
+export function linkApiserver(toolsDir: string, version: string, signal?: AbortSignal): Promise<void> {
+  return buildOne(stampedApiserverPath(toolsDir, version), "kube-apiserver", ldflagsFor(version), signal);
 }
 
 async function takeBuildLock(file: string, progress: Progress): Promise<void> {
@@ -155,7 +187,7 @@ async function buildMissing(
   for (const [index, name] of missing.entries()) {
     await progress.during(
       `building ${name} (${index + 1} of ${missing.length})`,
-      buildOne(dir, name, signal),
+      buildOne(join(dir, name), name, LDFLAGS, signal),
     );
   }
 }
@@ -173,17 +205,19 @@ export async function ensureTools(
   const dir = join(cacheRoot(), `tools-${cacheKey(await readGoVersion())}`);
   mkdirSync(dir, { recursive: true });
   const engineManifestsFile = join(dir, "cluster-api.json");
-  const isComplete = () =>
-    wanted.every((name) => existsSync(join(dir, name))) && existsSync(engineManifestsFile);
+  const kwokStagesFile = join(dir, "kwok-stages.yaml");
+  const files = [...wanted.map((name) => join(dir, name)), engineManifestsFile, kwokStagesFile];
+  const isComplete = () => files.every((file) => existsSync(file));
   if (!isComplete()) {
     const lock = join(dir, "lock");
     await takeBuildLock(lock, progress);
     try {
       await buildMissing(dir, wanted, progress, signal);
       if (!existsSync(engineManifestsFile)) await writeEngineManifests(MODULE_DIR, engineManifestsFile);
+      if (!existsSync(kwokStagesFile)) await writeKwokStages(MODULE_DIR, kwokStagesFile);
     } finally {
       releaseLock(lock);
     }
   }
-  return { path: (name) => join(dir, name), engineManifestsFile };
+  return { dir, path: (name) => join(dir, name), engineManifestsFile, kwokStagesFile };
 }

@@ -1,3 +1,5 @@
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
+import { applyPlan, type Plan, type PlanContext } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import {
   type ClusterAccess,
@@ -10,8 +12,6 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import type { Caches } from "../caches.ts";
 import { findMissingMetadata, findOlderTwin, findOrganization, newId } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import type { ReconcileResult } from "../runtime/controller.ts";
-import { applyPlan, type Plan, type PlanContext } from "../runtime/plan.ts";
 import { type AccessDecision, type ObservedAccess, reconcileAccess } from "./reconcile.ts";
 import { RequestError, signRequest } from "./sign.ts";
 import { type AccessOutcome, composeAccessStatus } from "./status.ts";

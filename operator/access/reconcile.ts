@@ -1,7 +1,7 @@
+import type { Fault } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { findIdentityFault, hasFinalizer, type Organization } from "../identity.ts";
-import type { Fault } from "../runtime/conditions.ts";
 
 /** How many accesses one subject may hold to one cluster at a time. */
 export const MAX_LIVE_ACCESSES = 10;

@@ -1,3 +1,5 @@
+import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
@@ -7,8 +9,6 @@ import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import type { Caches } from "../caches.ts";
 import { hasFinalizer } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { isApplied, withAppliedHash } from "../runtime/applied.ts";
-import type { ReconcileResult } from "../runtime/controller.ts";
 import {
   composeAdminSecret,
   composeRequest,

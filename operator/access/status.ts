@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
+import { formatTime, type NewCondition, setConditions } from "../../shared/controller/conditions.ts";
 import type {
   ClusterAccess,
   ClusterAccessConditionType,
   ClusterAccessStatus,
 } from "../../shared/crd/cluster-access.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
-import { formatTime, type NewCondition, setConditions } from "../runtime/conditions.ts";
 
 /** How an access stands after a reconcile. */
 export type AccessOutcome =

@@ -1,3 +1,5 @@
+import type { Controller } from "../../shared/controller/controller.ts";
+import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
@@ -8,8 +10,6 @@ import { readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineCluster, engineClusterNameOf } from "../engine/kinds.ts";
 import { hasFinalizer } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
-import type { Controller } from "../runtime/controller.ts";
-import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
 
 const SUFFIX = "-admin-kubeconfig";
 

@@ -1,3 +1,4 @@
+import { withAppliedHash } from "../../shared/controller/applied.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import {
@@ -13,7 +14,6 @@ import {
 import { apiVersionOf, type Kind, type KubeObject } from "../../shared/kube/kind.ts";
 import { AUTOSCALER_RULES } from "../engine/autoscaler-rules.ts";
 import type { PoolDefaults } from "../node-pool/children.ts";
-import { withAppliedHash } from "../runtime/applied.ts";
 
 const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
 const SUFFIX = "-autoscaler";

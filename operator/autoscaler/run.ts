@@ -1,3 +1,5 @@
+import { isApplied } from "../../shared/controller/applied.ts";
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
@@ -14,8 +16,6 @@ import type { Caches } from "../caches.ts";
 import { hasFinalizer } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import type { PoolDefaults } from "../node-pool/children.ts";
-import { isApplied } from "../runtime/applied.ts";
-import type { ReconcileResult } from "../runtime/controller.ts";
 import { type AutoscalerChild, composeAutoscaler, nameAutoscaler } from "./children.ts";
 
 export interface AutoscalerSettings {

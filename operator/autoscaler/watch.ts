@@ -1,9 +1,9 @@
+import type { Controller } from "../../shared/controller/controller.ts";
+import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
-import type { Controller } from "../runtime/controller.ts";
-import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
 import { clusterOfAutoscaler } from "./children.ts";
 
 /** Which changes make the autoscaler of a cluster worth another look. Only keys are added. */

@@ -1,3 +1,5 @@
+import { withAppliedHash } from "../../shared/controller/applied.ts";
+import type { Fault } from "../../shared/controller/conditions.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
@@ -7,8 +9,6 @@ import type { EngineCluster } from "../engine/kinds.ts";
 import { composeEngineCluster, type DesiredCluster, findUnsupported } from "../engine/topology.ts";
 import { hasFinalizer } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
-import { withAppliedHash } from "../runtime/applied.ts";
-import type { Fault } from "../runtime/conditions.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";

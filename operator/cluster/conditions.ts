@@ -1,9 +1,9 @@
+import { type Fault, findCondition, type NewCondition } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
 import { explain } from "../engine/explain.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
-import { type Fault, findCondition, type NewCondition } from "../runtime/conditions.ts";
 import { adviseOperator, describePause } from "./advice.ts";
 import type { ObservedCluster } from "./observe.ts";
 

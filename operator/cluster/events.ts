@@ -1,9 +1,9 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
+import { referTo } from "../../shared/controller/reference.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
-import { findCondition } from "../runtime/conditions.ts";
-import type { RecordedEvent } from "../runtime/recorder.ts";
-import { referTo } from "../runtime/reference.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**

@@ -1,5 +1,5 @@
+import { type ConditionLike, findCondition, heldForMs } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { type ConditionLike, findCondition, heldForMs } from "../runtime/conditions.ts";
 
 /** What is wrong with a cluster that was ready before. */
 export interface Ailment {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import type { Plan } from "../../shared/controller/plan.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
-import type { Plan } from "../runtime/plan.ts";
 import { aCluster, CLUSTER_ID, makeClass, makeCondition, makePool, ORG } from "../testing.ts";
 
 const verbs = (plan: Plan<unknown>) =>

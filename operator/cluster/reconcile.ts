@@ -1,3 +1,6 @@
+import { isApplied } from "../../shared/controller/applied.ts";
+import { type Fault, heldForMs } from "../../shared/controller/conditions.ts";
+import type { Plan, Step } from "../../shared/controller/plan.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -5,9 +8,6 @@ import { explainRefusal } from "../engine/explain.ts";
 import { engineClusterKind, findEngineCondition } from "../engine/kinds.ts";
 import { removePoolEntry } from "../engine/topology.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
-import { isApplied } from "../runtime/applied.ts";
-import { type Fault, heldForMs } from "../runtime/conditions.ts";
-import type { Plan, Step } from "../runtime/plan.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { type Decision, decideChildren, isOurs } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";

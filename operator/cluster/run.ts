@@ -1,10 +1,10 @@
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
+import { applyPlan, type Plan, type PlanContext, StepError } from "../../shared/controller/plan.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Caches } from "../caches.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
-import type { ReconcileResult } from "../runtime/controller.ts";
-import { applyPlan, type Plan, type PlanContext, StepError } from "../runtime/plan.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { reconcileCluster } from "./reconcile.ts";

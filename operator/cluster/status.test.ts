@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster, ClusterStatus } from "../../shared/crd/cluster.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
-import { findCondition } from "../runtime/conditions.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import {

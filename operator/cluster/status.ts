@@ -1,4 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
+import {
+  type ConditionLike,
+  type Fault,
+  findCondition,
+  formatTime,
+  heldForMs,
+  SILENT_WAIT_MS,
+  setConditions,
+} from "../../shared/controller/conditions.ts";
+import { appendTransitions } from "../../shared/controller/transitions.ts";
 import type {
   ClusterConditionType,
   ClusterPhase,
@@ -8,16 +18,6 @@ import type {
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { measurePool } from "../node-pool/progress.ts";
-import {
-  type ConditionLike,
-  type Fault,
-  findCondition,
-  formatTime,
-  heldForMs,
-  SILENT_WAIT_MS,
-  setConditions,
-} from "../runtime/conditions.ts";
-import { appendTransitions } from "../runtime/transitions.ts";
 import { decideAspects, type Facts, type PoolView } from "./conditions.ts";
 import { judgeHealth } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";

@@ -1,7 +1,7 @@
+import { type ConditionLike, findCondition } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { explain } from "../engine/explain.ts";
-import { type ConditionLike, findCondition } from "../runtime/conditions.ts";
 import { adviseOperator, describePause } from "./advice.ts";
 import { type Decided, decide, type Facts } from "./conditions.ts";
 import type { Ailment } from "./health.ts";

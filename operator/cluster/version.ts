@@ -1,3 +1,4 @@
+import type { Fault } from "../../shared/controller/conditions.ts";
 import {
   compareKubernetesVersions,
   formatKubernetesVersion,
@@ -6,7 +7,6 @@ import {
   resolveVersion,
   type VersionCatalogue,
 } from "../../shared/kubernetes-version.ts";
-import type { Fault } from "../runtime/conditions.ts";
 
 /**
  * The full version (no `v`) that a cluster wants. `MAJOR.MINOR` is resolved once and then kept, so that a new patch in

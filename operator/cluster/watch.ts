@@ -1,11 +1,11 @@
+import type { Controller } from "../../shared/controller/controller.ts";
+import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { engineClusterNameOf } from "../engine/kinds.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
-import type { Controller } from "../runtime/controller.ts";
-import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
 
 /** Which changes make a cluster worth another look. Only keys are added; what changed is looked up when it is reconciled. */
 export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">): void {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
 import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
-import { isApplied, withAppliedHash } from "../runtime/applied.ts";
 import { type EngineCluster, engineClusterKind } from "./kinds.ts";
 import { composeEngineCluster, type DesiredCluster } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";

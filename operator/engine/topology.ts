@@ -1,5 +1,5 @@
+import type { Step } from "../../shared/controller/plan.ts";
 import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
-import type { Step } from "../runtime/plan.ts";
 import type { ClassCapabilities } from "./cluster-class.ts";
 import { type EngineCluster, type EnginePool, type EngineVariable, engineClusterKind } from "./kinds.ts";
 import { composePool, type DesiredPool } from "./worker-pool.ts";

@@ -1,3 +1,5 @@
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
+import { referTo } from "../../shared/controller/reference.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
@@ -13,8 +15,6 @@ import {
   type Machine,
 } from "../engine/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
-import type { RecordedEvent } from "../runtime/recorder.ts";
-import { referTo } from "../runtime/reference.ts";
 
 /** Who tells: the engine's own decisions, a machine of the cluster, or what carries the machine. */
 type Source = "operator" | "machine" | "hypervisor";

@@ -1,7 +1,7 @@
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
+import { identifyEvent } from "../../shared/controller/event-object.ts";
+import type { Recorder } from "../../shared/controller/recorder.ts";
 import type { Caches } from "../caches.ts";
-import type { ReconcileResult } from "../runtime/controller.ts";
-import { identifyEvent } from "../runtime/event-object.ts";
-import type { Recorder } from "../runtime/recorder.ts";
 import { findSubject, mirrorEvent } from "./mirror.ts";
 
 /** A cluster that has no id yet gets it within a moment. */

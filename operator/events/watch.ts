@@ -1,7 +1,7 @@
+import type { Controller } from "../../shared/controller/controller.ts";
+import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { CacheSet } from "../caches.ts";
-import type { Controller } from "../runtime/controller.ts";
-import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
 import { mayConcernEngine } from "./mirror.ts";
 
 /** Every Event that is about a cluster's machinery is worth telling; an Event that expired is not. */

@@ -1,8 +1,8 @@
+import type { Fault, NewCondition } from "../../shared/controller/conditions.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { NodePoolConditionType } from "../../shared/crd/node-pool.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
-import type { Fault, NewCondition } from "../runtime/conditions.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
 

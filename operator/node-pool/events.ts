@@ -1,8 +1,8 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
+import { referTo } from "../../shared/controller/reference.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { findCondition } from "../runtime/conditions.ts";
-import type { RecordedEvent } from "../runtime/recorder.ts";
-import { referTo } from "../runtime/reference.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** Progress is slow by nature; a Warning about it would cry wolf. */

@@ -1,3 +1,4 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
@@ -7,7 +8,6 @@ import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts"
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
-import { findCondition } from "../runtime/conditions.ts";
 
 /** All that is known about one pool when it is reconciled: plain data, no client. */
 export interface ObservedPool {

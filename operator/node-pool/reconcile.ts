@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import type { MetadataChange, Plan, Step } from "../../shared/controller/plan.ts";
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../engine/kinds.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
-import type { MetadataChange, Plan, Step } from "../runtime/plan.ts";
-import type { RecordedEvent } from "../runtime/recorder.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import type { ObservedPool } from "./observe.ts";
 import { findRequests } from "./replacements.ts";

@@ -1,7 +1,7 @@
+import { formatTime } from "../../shared/controller/conditions.ts";
 import { ANNOTATION_REPLACE_PREFIX } from "../../shared/crd/names.ts";
 import type { NodePool, NodePoolStatus, NodePoolTransition } from "../../shared/crd/node-pool.ts";
 import type { EngineMachine } from "../engine/pool-state.ts";
-import { formatTime } from "../runtime/conditions.ts";
 import type { ObservedPool } from "./observe.ts";
 
 type Replacement = NonNullable<NodePoolStatus["replacements"]>[number];

@@ -1,7 +1,7 @@
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
+import { applyPlan, type PlanContext } from "../../shared/controller/plan.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Caches } from "../caches.ts";
-import type { ReconcileResult } from "../runtime/controller.ts";
-import { applyPlan, type PlanContext } from "../runtime/plan.ts";
 import { observePool, type PoolSettings } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 

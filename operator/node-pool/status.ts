@@ -1,11 +1,3 @@
-import { clipStatusMessage } from "../../shared/crd/conditions.ts";
-import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
-import type {
-  NodePoolConditionType,
-  NodePoolPhase,
-  NodePoolStatus,
-  NodePoolTransition,
-} from "../../shared/crd/node-pool.ts";
 import {
   type ConditionLike,
   type Fault,
@@ -14,8 +6,16 @@ import {
   heldForMs,
   SILENT_WAIT_MS,
   setConditions,
-} from "../runtime/conditions.ts";
-import { appendTransitions } from "../runtime/transitions.ts";
+} from "../../shared/controller/conditions.ts";
+import { appendTransitions } from "../../shared/controller/transitions.ts";
+import { clipStatusMessage } from "../../shared/crd/conditions.ts";
+import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
+import type {
+  NodePoolConditionType,
+  NodePoolPhase,
+  NodePoolStatus,
+  NodePoolTransition,
+} from "../../shared/crd/node-pool.ts";
 import { decideConditions } from "./conditions.ts";
 import type { ObservedPool } from "./observe.ts";
 import { measurePool, type PoolProgress } from "./progress.ts";

@@ -1,6 +1,6 @@
+import type { Plan } from "../../shared/controller/plan.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePoolSpec, NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import type { Plan } from "../runtime/plan.ts";
 import { enginePoolWith, makeCondition, makeMachine, makePool, ORG, POOL_ID, START } from "../testing.ts";
 import type { ObservedOwner, ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";

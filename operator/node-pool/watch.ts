@@ -1,3 +1,5 @@
+import type { Controller } from "../../shared/controller/controller.ts";
+import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
@@ -5,8 +7,6 @@ import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet } from "../caches.ts";
 import { enginePoolNameOf } from "../engine/kinds.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
-import type { Controller } from "../runtime/controller.ts";
-import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
 
 /** Which changes make a pool worth another look. Only keys are added. */
 export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add">): void {

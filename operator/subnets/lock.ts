@@ -1,6 +1,6 @@
+import type { Step } from "../../shared/controller/plan.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
-import type { Step } from "../runtime/plan.ts";
 
 /** Tells the locks from other ConfigMaps of the platform's namespace. */
 export const LABEL_LOCK = "cloud.marina.dev/lock";

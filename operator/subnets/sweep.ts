@@ -1,8 +1,8 @@
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import { INDEX_ID } from "../indexes.ts";
-import type { ReconcileResult } from "../runtime/controller.ts";
 import { isOldEnough, readLock } from "./lock.ts";
 
 export interface SweepDeps {

@@ -1,0 +1,182 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Stack, startStack } from "../stack/stack.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
+import { waitFor } from "../stack/testing.ts";
+import { createRealCluster, describeWorkload, type RealCluster } from "./real-cluster.ts";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+const DIR = join(ROOT, ".marina", "faults-local");
+let stack: Stack;
+let cluster: RealCluster;
+
+beforeAll(async () => {
+  stack = await startStack({ dir: DIR, fresh: true, engine: "local", onCrash: "report" });
+  cluster = await createRealCluster(stack.info, "faults");
+  await cluster.run(["apply", "-f", "-"], describeWorkload("web", 2, "100m"));
+  await cluster.run(["rollout", "status", "deployment/web", "--timeout=60s"]);
+});
+
+afterAll(() => stack?.stop());
+
+/** Pids of the tenants' programs, by record. */
+function readTenantPids(dir = DIR): Record<string, number> {
+  const folder = join(dir, "processes");
+  const files = readdirSync(folder).filter((file) => file.startsWith("tenant~"));
+  return Object.fromEntries(
+    files.map((file) => [file, JSON.parse(readFileSync(join(folder, file), "utf8")).pid]),
+  );
+}
+
+function pidOf(program: string): number {
+  const entry = Object.entries(readTenantPids()).find(([file]) => file.endsWith(`.${program}.json`));
+  return entry?.[1] ?? 0;
+}
+
+const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
+const serves = () => cluster.run(["get", "deployment", "web"]);
+const readStatus = async (): Promise<string> =>
+  (await cluster.alice.request("GET", cluster.path)).body.status;
+
+async function waitForAllAgain(): Promise<void> {
+  await waitFor("the tenant to serve again", serves);
+  await waitFor("the cluster to be running", async () => (await readStatus()) === "running", {
+    timeoutMs: 180_000,
+  });
+}
+
+test("tenants go on serving without the provider, and are adopted by the next one", async () => {
+  const before = readTenantPids();
+  await stack.part("local-provider").kill("SIGKILL");
+  await serves();
+  await stack.part("local-provider").start();
+  await serves();
+  await sleep(3000);
+  expect(readTenantPids()).toEqual(before);
+  expect(Object.values(before).every(isAlive)).toBe(true);
+});
+
+test.each(["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"])(
+  "a tenant's %s that was killed is back by itself",
+  async (program) => {
+    const before = pidOf(program);
+    process.kill(before, "SIGKILL");
+    const after = await waitFor(`another ${program}`, () => {
+      const pid = pidOf(program);
+      return pid !== 0 && pid !== before ? pid : undefined;
+    });
+    expect(isAlive(after)).toBe(true);
+    await waitForAllAgain();
+  },
+);
+
+test("a tenant whose API is away longer than the threshold is degraded, and recovers", async () => {
+  await stack.part("local-provider").kill("SIGKILL");
+  process.kill(pidOf("kube-apiserver"), "SIGKILL");
+  await waitFor("the cluster to be degraded", async () => (await readStatus()) === "degraded", {
+    timeoutMs: 200_000,
+  });
+  await stack.part("local-provider").start();
+  await waitForAllAgain();
+  expect(await readStatus()).toBe("running");
+});
+
+test("after the shared etcd was killed all come back", async () => {
+  await stack.part("etcd").kill("SIGKILL");
+  await sleep(5000);
+  await stack.part("etcd").start();
+  await waitForAllAgain();
+  await cluster.run(["scale", "deployment", "web", "--replicas=3"]);
+  const told = await cluster.run(["rollout", "status", "deployment/web", "--timeout=90s"]);
+  expect(told).toContain("successfully rolled out");
+});
+
+test("an endpoint whose port another program took is named, and opened once the port is free", async () => {
+  const { items } = JSON.parse(await cluster.manage("get", "localclusters.local.marina.dev", "-o", "json"));
+  const { port } = items[0].spec.controlPlaneEndpoint;
+  await stack.part("local-front").kill("SIGKILL");
+  const other = createServer();
+  await waitFor("the port", () => {
+    return new Promise<boolean>((resolve) => {
+      other.once("error", () => resolve(false));
+      other.listen(port, "127.0.0.1", () => resolve(true));
+    });
+  });
+  await stack.part("local-front").start();
+  const condition = await waitFor("the condition to name the port", async () => {
+    const list = JSON.parse(await cluster.manage("get", "localclusters.local.marina.dev", "-o", "json"));
+    return list.items[0].status.conditions.find(({ reason }: { reason: string }) => reason === "PortTaken");
+  });
+  expect(condition.message).toContain(`port ${port} is in use by another program`);
+  other.close();
+  await waitForAllAgain();
+});
+
+test("nothing is left of a deleted cluster: no process, no port, no key, no file", async () => {
+  const pids = Object.values(readTenantPids());
+  const { items } = JSON.parse(await cluster.manage("get", "localclusters.local.marina.dev", "-o", "json"));
+  const { port } = items[0].spec.controlPlaneEndpoint;
+  await cluster.remove();
+  expect(pids.filter(isAlive)).toEqual([]);
+  expect(readTenantPids()).toEqual({});
+  expect(readdirSync(join(DIR, "tenants"))).toEqual([]);
+  expect(await countTenantKeys()).toBe(0);
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  server.close();
+});
+
+/** Keys of tenants in the shared etcd, by its JSON gateway. */
+async function countTenantKeys(): Promise<number> {
+  const ports = JSON.parse(readFileSync(join(DIR, "ports.json"), "utf8"));
+  const toBase64 = (text: string) => Buffer.from(text).toString("base64");
+  const body = { key: toBase64("/tenants/"), range_end: toBase64("/tenants0"), count_only: true };
+  const url = `http://127.0.0.1:${ports.etcd}/v3/kv/range`;
+  const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+  return Number(((await answer.json()) as { count?: string }).count ?? 0);
+}
+
+test("a start after a killed supervisor ends what was left, and the clusters come back; Ctrl-C leaves nothing", async () => {
+  await stack.stop();
+  const dir = join(ROOT, ".marina", "faults-supervisor");
+  rmSync(dir, { recursive: true, force: true });
+  const first = await start(dir);
+  const survivor = await createRealCluster(first.info, "survivor", { nodes: 1 });
+  const left = Object.values(readTenantPids(dir));
+  first.child.kill("SIGKILL");
+  await sleep(500);
+  expect(left.every(isAlive)).toBe(true);
+
+  const second = await start(dir);
+  await waitFor("the old processes to be gone", () => !left.some(isAlive));
+  await waitFor("the cluster to serve again", () => survivor.run(["get", "nodes"]));
+  const pids = [
+    ...Object.values(readTenantPids(dir)),
+    ...Object.values(second.info.processes).map(({ pid }) => pid),
+  ].filter((pid) => pid > 0);
+  const ended = new Promise((resolve) => second.child.once("exit", resolve));
+  second.child.kill("SIGINT");
+  await ended;
+  expect(pids.filter(isAlive)).toEqual([]);
+  expect(readdirSync(join(dir, "processes"))).toEqual([]);
+}, 300_000);
+
+/** The stack as `npm start` runs it, in a process of its own. */
+async function start(dir: string): Promise<{ child: ChildProcess; info: StackInfo }> {
+  const file = join(dir, "stack.json");
+  rmSync(file, { force: true });
+  const env = { ...process.env, MARINA_API_PORT: "18950" };
+  const child = spawn(process.execPath, [join(ROOT, "e2e", "stack", "start.ts"), "--dir", dir], {
+    stdio: "ignore",
+    env,
+  });
+  await waitFor("the stack to run", () => existsSync(file), { timeoutMs: 120_000 });
+  return { child, info: JSON.parse(readFileSync(file, "utf8")) };
+}

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ENGINE_MANAGERS, type EngineManager } from "./cluster-api-manifests.ts";
+import { LOCAL_PROVIDER_PORTS } from "./local-provider/nodes.ts";
+import { StartError } from "./start-error.ts";
+import type { ToolName } from "./tools.ts";
+
+/**
+ * What tenant clusters are made of. `local`: a real kube-apiserver, controller manager, scheduler and kwok nodes each.
+ * `in-memory`: Cluster API's own simulation, of which hundreds fit.
+ */
+export const ENGINES = ["local", "in-memory"] as const;
+export type Engine = (typeof ENGINES)[number];
+export const DEFAULT_ENGINE: Engine = "in-memory";
+
+export interface EngineSettings {
+  /** Programs besides those of every stack. */
+  tools: readonly ToolName[];
+  managers: readonly EngineManager[];
+  ports: readonly string[];
+  /** The manifests of the class that every plan uses, and the class's name. */
+  classFile: string;
+  className: string;
+  /** What the class needs besides the webhooks. */
+  classAfter: readonly string[];
+}
+
+export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
+  local: {
+    tools: ["capi-core", "kube-scheduler", "kwok"],
+    managers: ["capi-core"],
+    ports: LOCAL_PROVIDER_PORTS,
+    classFile: join(import.meta.dirname, "local-provider", "cluster-class.yaml"),
+    className: "marina-local-v1",
+    classAfter: ["local-provider CRDs"],
+  },
+  "in-memory": {
+    tools: ENGINE_MANAGERS,
+    managers: ENGINE_MANAGERS,
+    ports: [],
+    classFile: join(import.meta.dirname, "cluster-class.yaml"),
+    className: "marina-in-memory-v1",
+    classAfter: [],
+  },
+};
+
+export function isEngine(text: string): text is Engine {
+  return (ENGINES as readonly string[]).includes(text);
+}
+
+/** Throws a StartError for a run directory whose clusters another engine made: nobody would look after them. */
+export function requireSameEngine(dir: string, engine: Engine): void {
+  const file = join(dir, "engine");
+  const kept = existsSync(file) ? readFileSync(file, "utf8") : engine;
+  if (kept !== engine) {
+    throw new StartError(
+      `The clusters in ${dir} were made with --engine=${kept}: start with that, or with --fresh to forget them.`,
+    );
+  }
+  writeFileSync(file, engine);
+}

@@ -1,0 +1,69 @@
+import { etcdPrefixOf, type Tenant } from "./tenant.ts";
+
+/** What the provider does with the tenants' keys, by etcd's JSON gateway. */
+export interface TenantKeys {
+  /** Deletes everything of one tenant; returns how many keys that were. */
+  remove(tenant: Tenant): Promise<number>;
+  /** Every tenant that has keys. */
+  list(): Promise<Tenant[]>;
+}
+
+const ROOT = "/tenants/";
+const TIMEOUT_MS = 10_000;
+
+interface RangeAnswer {
+  kvs?: { key: string }[];
+}
+
+const toBase64 = (text: string): string => Buffer.from(text).toString("base64");
+
+/** The first key after all that begin with `prefix`: the slash at its end becomes the character after the slash. */
+export function endOfPrefix(prefix: string): string {
+  return `${prefix.slice(0, -1)}0`;
+}
+
+/** The tenant that a key belongs to; undefined for a key of nobody. */
+export function tenantOfKey(key: string): Tenant | undefined {
+  const [namespace = "", name = ""] = key.slice(ROOT.length).split("/");
+  return key.startsWith(ROOT) && namespace !== "" && name !== "" ? { namespace, name } : undefined;
+}
+
+export function createTenantKeys(etcdUrl: string): TenantKeys {
+  async function call(path: string, body: object): Promise<unknown> {
+    const answer = await fetch(`${etcdUrl}/v3/kv/${path}`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    if (!answer.ok) throw new Error(`etcd answers ${answer.status}: ${await answer.text()}`);
+    return answer.json();
+  }
+
+  return {
+    async remove(tenant) {
+      const prefix = `${etcdPrefixOf(tenant)}/`;
+      const range = { key: toBase64(prefix), range_end: toBase64(endOfPrefix(prefix)) };
+      const { deleted } = (await call("deleterange", range)) as { deleted?: string };
+      return Number(deleted ?? 0);
+    },
+    async list() {
+      const tenants: Tenant[] = [];
+      let from = ROOT;
+      for (;;) {
+        // One key per tenant: from the end of the last one's keys.
+        const range = {
+          key: toBase64(from),
+          range_end: toBase64(endOfPrefix(ROOT)),
+          limit: 1,
+          keys_only: true,
+        };
+        const { kvs } = (await call("range", range)) as RangeAnswer;
+        const key = kvs?.[0] && Buffer.from(kvs[0].key, "base64").toString("utf8");
+        const tenant = key === undefined ? undefined : tenantOfKey(key);
+        if (tenant === undefined) return tenants;
+        tenants.push(tenant);
+        from = endOfPrefix(`${etcdPrefixOf(tenant)}/`);
+      }
+    },
+  };
+}

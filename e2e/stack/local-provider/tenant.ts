@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isDueForRenewal, isSignedBy, issueCertificate, type KeyPair, type Subject } from "./pki.ts";
+
+/** The programs of a tenant cluster. */
+export const PROGRAMS = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"] as const;
+export type Program = (typeof PROGRAMS)[number];
+
+/** A tenant cluster on this machine; `namespace` and `name` are those of its Cluster. */
+export interface Tenant {
+  namespace: string;
+  name: string;
+}
+
+/** First address of the Services' network, which is that of the Service `kubernetes`. */
+export const SERVICE_RANGE = "10.96.0.0/16";
+const KUBERNETES_SERVICE_IP = "10.96.0.1";
+
+/** "namespace.name": a Kubernetes name holds no capital, a namespace no dot. */
+export function idOf({ namespace, name }: Tenant): string {
+  return `${namespace}.${name}`;
+}
+
+/** The inverse of `idOf`. */
+export function tenantOf(id: string): Tenant {
+  const dot = id.indexOf(".");
+  return { namespace: id.slice(0, dot), name: id.slice(dot + 1) };
+}
+
+/** Names one process among those of all tenants. */
+export function processNameOf(tenant: Tenant, program: Program): string {
+  return `${idOf(tenant)}.${program}`;
+}
+
+/** The tenant of a process name. */
+export function tenantOfProcess(processName: string): Tenant {
+  return tenantOf(processName.slice(0, processName.lastIndexOf(".")));
+}
+
+/** Everything of the tenant in etcd; the slash at the end keeps `one` apart from `one-more`. */
+export function etcdPrefixOf({ namespace, name }: Tenant): string {
+  return `/tenants/${namespace}/${name}`;
+}
+
+/** The authorities and keys of a tenant, from its Secrets. */
+export interface Authorities {
+  ca: KeyPair;
+  proxy: KeyPair;
+  serviceAccountKey: string;
+  serviceAccountPublicKey: string;
+}
+
+/** Where the files of a tenant are. */
+export interface TenantFiles {
+  dir: string;
+  logsDir: string;
+  path(file: string): string;
+}
+
+const CLIENTS: Record<string, Subject> = {
+  "kube-controller-manager": {
+    commonName: "system:kube-controller-manager",
+    organizations: ["system:masters"],
+  },
+  "kube-scheduler": { commonName: "system:kube-scheduler" },
+  kwok: { commonName: "marina:kwok", organizations: ["system:masters"] },
+  provider: { commonName: "marina:local-provider", organizations: ["system:masters"] },
+};
+
+const SERVER: Subject = {
+  commonName: "kube-apiserver",
+  ips: ["127.0.0.1", KUBERNETES_SERVICE_IP],
+  dnsNames: ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
+};
+
+/** The folders of a tenant below the run directory. */
+export function filesOf(runDir: string, tenant: Tenant): TenantFiles {
+  const dir = join(runDir, "tenants", idOf(tenant));
+  return { dir, logsDir: join(runDir, "logs", "tenants", idOf(tenant)), path: (file) => join(dir, file) };
+}
+
+function writeFile(path: string, text: string): void {
+  // Replaced at once: a program that reloads its certificate must never see half of it.
+  const draft = `${path}.part`;
+  writeFileSync(draft, text, { mode: 0o600 });
+  renameSync(draft, path);
+}
+
+function readIfThere(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+}
+
+async function ensureLeaf(files: TenantFiles, name: string, authority: KeyPair, subject: Subject, now: Date) {
+  const kept = readIfThere(files.path(`${name}.crt`));
+  const isGood = kept !== undefined && isSignedBy(kept, authority.certificate) && !isDueForRenewal(kept, now);
+  if (isGood && existsSync(files.path(`${name}.key`))) return;
+  const { certificate, key } = await issueCertificate(authority, subject);
+  writeFile(files.path(`${name}.key`), key);
+  writeFile(files.path(`${name}.crt`), certificate);
+}
+
+/** A kubeconfig that names files, so that a renewed certificate is read without a restart. */
+function kubeconfigWithFiles(files: TenantFiles, client: string, apiserverPort: number): string {
+  const cluster = {
+    server: `https://127.0.0.1:${apiserverPort}`,
+    "certificate-authority": files.path("ca.crt"),
+  };
+  const user = {
+    "client-certificate": files.path(`${client}.crt`),
+    "client-key": files.path(`${client}.key`),
+  };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "tenant",
+    clusters: [{ name: "tenant", cluster }],
+    users: [{ name: client, user }],
+    contexts: [{ name: "tenant", context: { cluster: "tenant", user: client } }],
+  });
+}
+
+/** A fingerprint of what the files were made from: when it is the same there is nothing to write. */
+export function hashOfAuthorities(authorities: Authorities, apiserverPort: number): string {
+  return createHash("sha256")
+    .update(JSON.stringify([authorities, apiserverPort]))
+    .digest("hex")
+    .slice(0, 16);
+}
+
+/** Writes the keys, certificates and kubeconfigs of a tenant's programs; what is there and good stays. */
+export async function writeTenantFiles(
+  files: TenantFiles,
+  authorities: Authorities,
+  apiserverPort: number,
+  now: Date,
+): Promise<void> {
+  mkdirSync(files.dir, { recursive: true, mode: 0o700 });
+  const { ca, proxy } = authorities;
+  writeFile(files.path("ca.crt"), ca.certificate);
+  writeFile(files.path("proxy-ca.crt"), proxy.certificate);
+  writeFile(files.path("service-account.key"), authorities.serviceAccountKey);
+  writeFile(files.path("service-account.pub"), authorities.serviceAccountPublicKey);
+  await ensureLeaf(files, "kube-apiserver", ca, SERVER, now);
+  await ensureLeaf(files, "front-proxy-client", proxy, { commonName: "front-proxy-client" }, now);
+  for (const [client, subject] of Object.entries(CLIENTS)) {
+    await ensureLeaf(files, client, ca, subject, now);
+    writeFile(files.path(`${client}.kubeconfig`), kubeconfigWithFiles(files, client, apiserverPort));
+  }
+  writeFile(files.path("complete"), hashOfAuthorities(authorities, apiserverPort));
+}
+
+/** Whether the files are those that `writeTenantFiles` would leave, no certificate due for renewal. */
+export function areFilesGood(files: TenantFiles, hash: string, now: Date): boolean {
+  if (readIfThere(files.path("complete")) !== hash) return false;
+  return ["kube-apiserver", "front-proxy-client", ...Object.keys(CLIENTS)].every((name) => {
+    const certificate = readIfThere(files.path(`${name}.crt`));
+    return certificate !== undefined && !isDueForRenewal(certificate, now);
+  });
+}
+
+/** Removes the files and logs of a tenant. */
+export function removeTenantFiles(files: TenantFiles): void {
+  rmSync(files.dir, { recursive: true, force: true });
+  rmSync(files.logsDir, { recursive: true, force: true });
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import type { KubeObject } from "../kube/kind.ts";
+
+/**
+ * The object with a hash of itself in this annotation. Server-side apply removes what a manager no longer sends, and
+ * only the hash shows that something was sent before: the live object alone does not.
+ */
+export function withAppliedHash<T extends KubeObject>(object: T, annotation: string): T {
+  const annotations = { ...object.metadata.annotations, [annotation]: hashOf(object) };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/**
+ * Whether applying `desired` (made by `withAppliedHash`) would change nothing: the live object carries the same hash,
+ * and every field that is wanted still has the value that is wanted.
+ */
+export function isApplied(desired: KubeObject, live: KubeObject | undefined): boolean {
+  return live !== undefined && contains(live, desired);
+}
+
+/** Lists whose items have a name are compared by name, as server-side apply merges them; others item by item. */
+function contains(live: unknown, wanted: unknown): boolean {
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(live)) return false;
+    if (isNamedList(wanted) && isNamedList(live)) {
+      return wanted.every((item) => live.some((other) => other.name === item.name && contains(other, item)));
+    }
+    return live.length === wanted.length && wanted.every((item, index) => contains(live[index], item));
+  }
+  if (isRecord(wanted)) {
+    return (
+      isRecord(live) &&
+      Object.entries(wanted).every(([key, value]) => value === undefined || contains(live[key], value))
+    );
+  }
+  return live === wanted;
+}
+
+function hashOf(value: unknown): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, 16);
+}
+
+/** JSON with sorted keys, so that two equal objects have one text. */
+function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (!isRecord(value)) return JSON.stringify(value) ?? "null";
+  const entries = Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`);
+  return `{${entries.join(",")}}`;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isNamedList(list: unknown[]): list is { name: string }[] {
+  return list.length > 0 && list.every((item) => isRecord(item) && typeof item.name === "string");
+}

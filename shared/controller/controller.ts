@@ -1,0 +1,148 @@
+import { KubeError } from "../kube/errors.ts";
+import { sleep } from "../kube/sleep.ts";
+import type { Logger } from "../log.ts";
+import { createExpectations, type Seeable } from "./expectations.ts";
+import { type AddOptions, createQueue, PRIORITY_BACKGROUND, type QueueItem } from "./queue.ts";
+
+/** `requeueAfterMs`: the world needs time; run this key again then. */
+export type ReconcileResult = { requeueAfterMs?: number | undefined } | undefined;
+
+export interface ControllerOptions {
+  /** Label of logs and metrics: the kind that is reconciled. */
+  name: string;
+  /**
+   * Brings one object to where it should be. A throw is retried with backoff; a result ends the backoff. The signal
+   * aborts at the deadline of a drain.
+   */
+  reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult>;
+  /** Keys worked on at the same time (default 10). */
+  workers?: number | undefined;
+  /** Asked before each run; while it is false keys only gather. */
+  isLeader(): boolean;
+  /** All keys, added with low priority every `resyncEveryMs` (default 10 min, jittered by 10 %). */
+  resyncKeys?: (() => Iterable<string>) | undefined;
+  resyncEveryMs?: number | undefined;
+  /** A single run longer than this makes the controller unhealthy (default 5 min). */
+  stuckAfterMs?: number | undefined;
+  log: Logger;
+  metrics?: ControllerMetrics | undefined;
+}
+
+export interface ControllerMetrics {
+  onDepth(controller: string, depth: number): void;
+  onWait(controller: string, seconds: number): void;
+  onReconcile(controller: string, result: "success" | "requeue" | "error", seconds: number): void;
+  onActive(controller: string, workers: number): void;
+}
+
+export interface Controller {
+  /** Wants a run of this key. Safe at any time, also before `start` (the key waits). */
+  add(key: string, options?: AddOptions): void;
+  /**
+   * After a write: the key is not run again before `store` has caught up with the write's resourceVersion, so that
+   * a reconcile never decides on a cache older than its own last write. Given up after 10 s.
+   */
+  expect(key: string, store: Seeable, resourceVersion: string): void;
+  /** Starts the workers. Call it once all caches are synced. */
+  start(): void;
+  /** Takes no more keys and waits for the running ones; false when the deadline came first. */
+  drain(deadlineMs: number): Promise<boolean>;
+  /** False when a worker is stuck in one run. */
+  healthy(): boolean;
+}
+
+const CACHE_LAG_MS = 100;
+const LEADER_POLL_MS = 250;
+
+/** Runs `reconcile` for the keys added, by the rules of queue.ts, on a fixed number of workers. */
+export function createController(options: ControllerOptions): Controller {
+  const { name, log, metrics } = options;
+  const stuckAfterMs = options.stuckAfterMs ?? 5 * 60_000;
+  const queue = createQueue({
+    metrics: {
+      onDepth: (depth) => metrics?.onDepth(name, depth),
+      onWait: (seconds) => metrics?.onWait(name, seconds),
+    },
+  });
+  const expectations = createExpectations();
+  const startedAt = new Map<string, number>();
+  const stopping = new AbortController();
+  const deadline = new AbortController();
+  let workers: Promise<void>[] = [];
+
+  async function work(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      if (!options.isLeader()) {
+        await sleep(LEADER_POLL_MS, stopping.signal);
+        continue;
+      }
+      const item = await queue.take();
+      if (item === undefined) return;
+      await runItem(item).finally(() => queue.done(item.key));
+    }
+  }
+
+  async function runItem({ key, priority }: QueueItem): Promise<void> {
+    if (!options.isLeader()) return queue.add(key, { priority });
+    if (!expectations.isMet(key)) return queue.add(key, { priority, afterMs: CACHE_LAG_MS });
+    const from = performance.now();
+    startedAt.set(key, from);
+    metrics?.onActive(name, startedAt.size);
+    try {
+      const result = await options.reconcile(key, deadline.signal);
+      queue.forget(key);
+      const requeueAfterMs = result?.requeueAfterMs;
+      if (requeueAfterMs !== undefined) queue.add(key, { priority, afterMs: Math.max(1, requeueAfterMs) });
+      report(requeueAfterMs === undefined ? "success" : "requeue", from);
+    } catch (error) {
+      const retryInMs = Math.round(queue.retry(key, priority));
+      const fields = { controller: name, key, retryInMs, err: error };
+      if (error instanceof KubeError && error.isConflict) log.info(fields, "the object moved, retrying");
+      else log.error(fields, "reconcile failed, retrying");
+      report("error", from);
+    } finally {
+      startedAt.delete(key);
+      metrics?.onActive(name, startedAt.size);
+    }
+  }
+
+  function report(result: "success" | "requeue" | "error", from: number): void {
+    metrics?.onReconcile(name, result, (performance.now() - from) / 1000);
+  }
+
+  async function resync(keys: () => Iterable<string>): Promise<void> {
+    const everyMs = options.resyncEveryMs ?? 10 * 60_000;
+    while (await sleep(everyMs * (0.9 + Math.random() * 0.2), stopping.signal)) {
+      for (const key of keys()) queue.add(key, { priority: PRIORITY_BACKGROUND });
+    }
+  }
+
+  return {
+    add: (key, addOptions) => queue.add(key, addOptions),
+    expect: (key, store, resourceVersion) => expectations.expect(key, store, resourceVersion),
+    start() {
+      if (workers.length > 0) throw new Error(`the controller ${name} is running already`);
+      workers = Array.from({ length: options.workers ?? 10 }, work);
+      const { resyncKeys } = options;
+      if (resyncKeys !== undefined) {
+        resync(resyncKeys).catch((error: unknown) =>
+          log.fatal({ controller: name, err: error }, "resync died"),
+        );
+      }
+    },
+    async drain(deadlineMs) {
+      stopping.abort();
+      queue.shutDown();
+      const timer = new AbortController();
+      const finished = Promise.all(workers).then(() => true);
+      const inTime = await Promise.race([finished, sleep(deadlineMs, timer.signal).then(() => false)]);
+      timer.abort();
+      deadline.abort();
+      return inTime;
+    },
+    healthy() {
+      const now = performance.now();
+      return [...startedAt.values()].every((from) => now - from < stuckAfterMs);
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import { createHash } from "node:crypto";
+import type { CoreV1Event } from "@kubernetes/client-node";
+import type { Event } from "../kube/core-kinds.ts";
+import { defineKind, type KubeObject } from "../kube/kind.ts";
+import { microTime } from "./micro-time.ts";
+
+/**
+ * An Event as core/v1 has it, the same object as in events.k8s.io/v1. Written this way, for this API alone takes the
+ * times by which `kubectl describe` puts Events in order.
+ */
+export interface WrittenEvent extends KubeObject {
+  involvedObject: EventReference;
+  related?: EventReference;
+  type: CoreV1Event["type"];
+  reason: string;
+  action: string;
+  message: string;
+  eventTime: string;
+  firstTimestamp: string;
+  lastTimestamp: string;
+  count: number;
+  series?: { count: number; lastObservedTime: string };
+  source: { component: string };
+  reportingComponent: string;
+  reportingInstance: string;
+}
+
+export const writtenEventKind = defineKind<WrittenEvent>({
+  group: "",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  namespaced: true,
+});
+
+export interface EventReference {
+  apiVersion: string;
+  kind: string;
+  namespace?: string | undefined;
+  name: string;
+  uid?: string | undefined;
+  resourceVersion?: string | undefined;
+  fieldPath?: string | undefined;
+}
+
+export interface RecordedEvent {
+  /** The object that the Event is about; the Event lives in its namespace ("default" for a cluster-scoped one). */
+  regarding: EventReference;
+  related?: EventReference | undefined;
+  type: "Normal" | "Warning";
+  /** CamelCase, at most 128 characters. */
+  reason: string;
+  /** What was done or failed: CamelCase, at most 128 characters. */
+  action: string;
+  /** For people; cut at 1 kB. */
+  note: string;
+  labels?: Record<string, string> | undefined;
+  /** Same key = same Event, also after a restart. Default: regarding, related, type, reason, action and note. */
+  dedupeKey?: string | undefined;
+  /** When it happened (default: now). */
+  at?: Date | undefined;
+  /** How often it happened in all, for a caller that mirrors a counted event. Without it each call counts one. */
+  count?: number | undefined;
+}
+
+/** One Event's occurrences that are not yet written. */
+export interface Occurrences {
+  event: RecordedEvent;
+  firstAt: Date;
+  lastAt: Date;
+  /** Since the last write. */
+  more: number;
+  /** In all, when the caller counts. */
+  total?: number | undefined;
+}
+
+/** Namespace and name of the Event: the name is a hash of the dedupe key, so a restart finds the same one. */
+export function identifyEvent(
+  event: RecordedEvent,
+  reportingController: string,
+): { namespace: string; name: string } {
+  const key = event.dedupeKey ?? [
+    identifyObject(event.regarding),
+    event.related && identifyObject(event.related),
+    event.type,
+    event.reason,
+    event.action,
+    event.note,
+  ];
+  const hash = createHash("sha256")
+    .update(JSON.stringify([reportingController, key]))
+    .digest("hex")
+    .slice(0, 16);
+  return {
+    namespace: event.regarding.namespace ?? "default",
+    // At most 253 characters in all: the object's part may be cut, the hash never.
+    name: `${event.regarding.name.slice(0, 230).replace(/[^a-z0-9]+$/, "")}.${hash}`,
+  };
+}
+
+function identifyObject(reference: EventReference): string[] {
+  return [reference.kind, reference.namespace ?? "", reference.name, reference.uid ?? ""];
+}
+
+/** The Event as it is created. Both forms of repetition are filled: the count of core/v1 and the series. */
+export function toEventObject(
+  { event, firstAt, lastAt, more, total }: Occurrences,
+  identity: { namespace: string; name: string },
+  reporting: { controller: string; instance: string },
+) {
+  return {
+    metadata: { ...identity, ...(event.labels && { labels: event.labels }) },
+    eventTime: microTime(firstAt),
+    firstTimestamp: wholeSeconds(firstAt),
+    ...toRepetition(total ?? more, lastAt),
+    source: { component: reporting.controller },
+    reportingComponent: reporting.controller,
+    reportingInstance: reporting.instance.slice(0, 128),
+    type: event.type,
+    reason: event.reason.slice(0, 128),
+    action: event.action.slice(0, 128),
+    message: cutBytes(event.note, 1024),
+    involvedObject: event.regarding,
+    ...(event.related && { related: event.related }),
+  };
+}
+
+/** The patch that adds what happened since to an Event that is there; undefined when it tells it already. */
+export function toSeriesPatch(existing: Event, { lastAt, more, total }: Occurrences) {
+  const told = existing.series?.count ?? existing.deprecatedCount ?? 1;
+  const count = Math.max(told, total ?? told + more);
+  return count === told ? undefined : toRepetition(count, lastAt);
+}
+
+function toRepetition(count: number, lastAt: Date) {
+  return {
+    count,
+    lastTimestamp: wholeSeconds(lastAt),
+    // The API refuses a series of one.
+    ...(count > 1 && { series: { count, lastObservedTime: microTime(lastAt) } }),
+  };
+}
+
+function wholeSeconds(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`;
+}
+
+function cutBytes(text: string, bytes: number): string {
+  const encoded = Buffer.from(text);
+  if (encoded.length <= bytes) return text;
+  // A character cut in half decodes to U+FFFD at the end.
+  return encoded
+    .subarray(0, bytes)
+    .toString("utf8")
+    .replace(/\uFFFD+$/, "");
+}

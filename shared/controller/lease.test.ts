@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Lease } from "../kube/core-kinds.ts";
+import { KubeError } from "../kube/errors.ts";
+import { createLogger } from "../log.ts";
+import { createLeaderElection, type LeaderElection } from "./lease.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: new Date("2026-01-02T03:04:05.678Z") });
+});
+let running: LeaderElection[] = [];
+afterEach(async () => {
+  for (const election of running) void election.release();
+  running = [];
+  await vi.advanceTimersByTimeAsync(60_000);
+  vi.useRealTimers();
+});
+
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+const unreachable = () =>
+  Promise.reject(new KubeError({ status: 0, reason: "Unreachable", kubeMessage: "down" }));
+const conflict = () =>
+  Promise.reject(new KubeError({ status: 409, reason: "Conflict", kubeMessage: "moved" }));
+
+let version = 1;
+const lease = (holderIdentity: string, leaseDurationSeconds = 15): Lease => ({
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  metadata: { namespace: "n", name: "l", resourceVersion: String(version++) },
+  spec: { holderIdentity, leaseDurationSeconds, leaseTransitions: 4 },
+});
+
+/** A candidate "me" whose API answers are given; it holds what it is told, no rules of its own. */
+function stand(answers: { get: () => Promise<Lease | undefined>; write?: () => Promise<Lease> }) {
+  const api = {
+    get: vi.fn<() => Promise<Lease | undefined>>(answers.get),
+    create: vi.fn<() => Promise<Lease>>(answers.write ?? (async () => lease("me"))),
+    mergePatch: vi.fn<() => Promise<Lease>>(answers.write ?? (async () => lease("me"))),
+  };
+  const told: string[] = [];
+  const election = createLeaderElection({
+    client: api as never,
+    namespace: "n",
+    name: "l",
+    identity: "me",
+    fieldManager: "test",
+    onStarted: () => told.push("started"),
+    onLost: () => told.push("lost"),
+    log: createLogger({ name: "test", level: "silent" }),
+  });
+  running.push(election);
+  election.start();
+  const patches = () =>
+    api.mergePatch.mock.calls.map((call: unknown[]) => call[3] as { metadata: object; spec: object });
+  return { api, told, election, patches };
+}
+
+test("an absent Lease is created, and then renewed every 2 s in one call each", async () => {
+  const { api, told, election } = stand({ get: async () => undefined });
+  await pass(0);
+  expect(election.isLeader()).toBe(true);
+  expect(told).toEqual(["started"]);
+  expect(api.create.mock.calls).toHaveLength(1);
+  await pass(6_000);
+  expect(api.mergePatch).toHaveBeenCalledTimes(3);
+  expect(api.get).toHaveBeenCalledTimes(1);
+});
+
+test("a Lease given back is taken at once, against the version read, with microseconds", async () => {
+  const free = lease("", 1);
+  const { election, patches } = stand({ get: async () => free });
+  await pass(0);
+  expect(election.isLeader()).toBe(true);
+  expect(patches()[0]).toEqual({
+    metadata: { resourceVersion: free.metadata.resourceVersion },
+    spec: {
+      holderIdentity: "me",
+      leaseDurationSeconds: 15,
+      renewTime: "2026-01-02T03:04:05.678000Z",
+      acquireTime: "2026-01-02T03:04:05.678000Z",
+      leaseTransitions: 5,
+    },
+  });
+});
+
+test("another's Lease is taken only when it was not seen to change for its whole duration", async () => {
+  const held = lease("other");
+  const { election } = stand({ get: async () => held });
+  await pass(14_900);
+  expect(election.isLeader()).toBe(false);
+  await pass(3_200);
+  expect(election.isLeader()).toBe(true);
+});
+
+test("a Lease that is renewed is never taken, whatever its own times say", async () => {
+  const { election } = stand({ get: async () => lease("other") });
+  await pass(120_000);
+  expect(election.isLeader()).toBe(false);
+});
+
+test("one who lost the race is no leader", async () => {
+  const free = lease("");
+  const { election, told } = stand({ get: async () => free, write: conflict });
+  await pass(10_000);
+  expect(election.isLeader()).toBe(false);
+  expect(told).toEqual([]);
+});
+
+test("a leader that cannot renew stops leading 10 s after its last renewal, before anybody may take over", async () => {
+  let write: () => Promise<Lease> = async () => lease("me");
+  const { election, told } = stand({ get: async () => undefined, write: () => write() });
+  await pass(0);
+  write = unreachable;
+  await pass(9_900);
+  expect(election.isLeader()).toBe(true);
+  await pass(200);
+  expect(election.isLeader()).toBe(false);
+  await pass(2_000);
+  expect(told).toEqual(["started", "lost"]);
+});
+
+test("a leader whose call hangs stops leading by the clock alone", async () => {
+  let write: () => Promise<Lease> = async () => lease("me");
+  const { election } = stand({ get: async () => undefined, write: () => write() });
+  await pass(0);
+  write = () => new Promise(() => undefined);
+  await pass(10_001);
+  expect(election.isLeader()).toBe(false);
+});
+
+test("a leader reads the Lease again after a failed write and goes on when it is still its own", async () => {
+  const writes: (() => Promise<Lease>)[] = [async () => lease("me"), unreachable];
+  let current: Lease | undefined;
+  const { api, election, told } = stand({
+    get: async () => current,
+    write: () => (writes.shift() ?? (async () => lease("me")))(),
+  });
+  await pass(0);
+  current = lease("me");
+  await pass(4_000);
+  expect(api.get).toHaveBeenCalledTimes(2);
+  expect(election.isLeader()).toBe(true);
+  expect(told).toEqual(["started"]);
+});
+
+test("a leader that finds another's name in the Lease has lost", async () => {
+  const writes: (() => Promise<Lease>)[] = [async () => lease("me"), conflict];
+  let current: Lease | undefined;
+  const { election, told } = stand({ get: async () => current, write: () => (writes.shift() ?? conflict)() });
+  await pass(0);
+  current = lease("other");
+  await pass(4_000);
+  expect(told).toEqual(["started", "lost"]);
+  expect(election.isLeader()).toBe(false);
+});
+
+test("a release gives the Lease back and is not told as a loss", async () => {
+  const { election, told, patches } = stand({ get: async () => undefined });
+  await pass(0);
+  await election.release();
+  expect(patches().at(-1)?.spec).toMatchObject({ holderIdentity: "", leaseDurationSeconds: 1 });
+  expect(election.isLeader()).toBe(false);
+  expect(told).toEqual(["started"]);
+});
+
+test("a candidate that never led gives nothing back", async () => {
+  const { api, election } = stand({ get: async () => lease("other") });
+  await pass(0);
+  await election.release();
+  expect(api.mergePatch).not.toHaveBeenCalled();
+});

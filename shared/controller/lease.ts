@@ -1,0 +1,183 @@
+import type { KubeClient } from "../kube/client.ts";
+import { type Lease, leaseKind } from "../kube/core-kinds.ts";
+import { KubeError } from "../kube/errors.ts";
+import { sleep } from "../kube/sleep.ts";
+import type { Logger } from "../log.ts";
+import { microTime } from "./micro-time.ts";
+
+export interface LeaderElectionOptions {
+  client: Pick<KubeClient, "get" | "create" | "mergePatch">;
+  namespace: string;
+  /** Name of the Lease. */
+  name: string;
+  /** Unique per process, for example "<host>_<random>". */
+  identity: string;
+  fieldManager: string;
+  /** A candidate takes a Lease over that it has not seen renewed for this long (15 000). */
+  leaseDurationMs?: number | undefined;
+  /** A leader that could not renew for this long no longer leads (10 000); must be shorter than the duration. */
+  renewDeadlineMs?: number | undefined;
+  /** Between two attempts (2 000). */
+  retryPeriodMs?: number | undefined;
+  /** This process leads now. */
+  onStarted(): void;
+  /** It led and does not any more (not called by `release`). The process should end. */
+  onLost(): void;
+  /** For the metric: called at start with false and on every change. */
+  onLeader?: ((leads: boolean) => void) | undefined;
+  log: Logger;
+}
+
+export interface LeaderElection {
+  start(): void;
+  /** True only while the lease is certainly ours: turns false by the clock alone when renewing fails. */
+  isLeader(): boolean;
+  /** Stops, and gives the Lease back when it is ours, so that the next one need not wait for it to expire. */
+  release(): Promise<void>;
+}
+
+/** What a candidate last saw, and when it saw it change, by its own clock. */
+interface Observed {
+  lease: Lease;
+  changedAt: number;
+}
+
+/**
+ * Leader election over one Lease, as client-go does it. Expiry counts from when this process saw the Lease change, so
+ * clocks need not agree; every write carries the resourceVersion read, so two candidates cannot both succeed.
+ */
+export function createLeaderElection(options: LeaderElectionOptions): LeaderElection {
+  const { client, namespace, name, identity, fieldManager, log } = options;
+  const leaseDurationMs = options.leaseDurationMs ?? 15_000;
+  const renewDeadlineMs = options.renewDeadlineMs ?? 10_000;
+  const retryPeriodMs = options.retryPeriodMs ?? 2_000;
+  if (renewDeadlineMs >= leaseDurationMs)
+    throw new TypeError("renewDeadlineMs must be below leaseDurationMs");
+  const stopping = new AbortController();
+  const callTimeoutMs = renewDeadlineMs / 2;
+  let observed: Observed | undefined;
+  /** Since when the Lease is ours for certain: the moment before the last successful write was sent. */
+  let renewedAt = Number.NEGATIVE_INFINITY;
+  let leads = false;
+  /** `observed` is what our own last write returned, so a leader renews in one call. */
+  let isCurrent = false;
+  let loop: Promise<void> = Promise.resolve();
+
+  const holdsByClock = () => performance.now() - renewedAt < renewDeadlineMs;
+
+  function observe(lease: Lease): void {
+    const before = observed?.lease.metadata.resourceVersion;
+    if (before === lease.metadata.resourceVersion) return;
+    observed = { lease, changedAt: performance.now() };
+  }
+
+  function isTakeable({ lease, changedAt }: Observed): boolean {
+    const { holderIdentity, leaseDurationSeconds } = lease.spec ?? {};
+    if (!holderIdentity || holderIdentity === identity) return true;
+    const validMs = leaseDurationSeconds ? leaseDurationSeconds * 1000 : leaseDurationMs;
+    return performance.now() - changedAt >= validMs;
+  }
+
+  /** One attempt to take or renew. Resolves to whether the Lease is ours now; rejects when that is unknown. */
+  async function acquire(): Promise<boolean> {
+    const call = { fieldManager, timeoutMs: callTimeoutMs };
+    if (!isCurrent) {
+      const lease = await client.get(leaseKind, namespace, name, { timeoutMs: callTimeoutMs });
+      if (lease === undefined) return claimed(() => client.create(leaseKind, firstLease(), call));
+      observe(lease);
+    }
+    const current = observed;
+    if (current === undefined || !isTakeable(current)) return false;
+    return claimed(() => client.mergePatch(leaseKind, namespace, name, claim(current.lease), call));
+  }
+
+  async function claimed(write: () => Promise<Lease>): Promise<true> {
+    const from = performance.now();
+    // What the Lease holds is unknown until the write has succeeded: after a failure it is read first.
+    isCurrent = false;
+    observe(await write());
+    isCurrent = true;
+    renewedAt = from;
+    return true;
+  }
+
+  function firstLease() {
+    const now = microTime();
+    return {
+      metadata: { namespace, name },
+      spec: {
+        holderIdentity: identity,
+        leaseDurationSeconds: Math.ceil(leaseDurationMs / 1000),
+        acquireTime: now,
+        renewTime: now,
+        leaseTransitions: 0,
+      },
+    };
+  }
+
+  function claim({ metadata, spec }: Lease) {
+    const now = microTime();
+    const changes = spec?.holderIdentity !== identity;
+    return {
+      metadata: { resourceVersion: metadata.resourceVersion },
+      spec: {
+        holderIdentity: identity,
+        leaseDurationSeconds: Math.ceil(leaseDurationMs / 1000),
+        renewTime: now,
+        ...(changes && { acquireTime: now, leaseTransitions: (spec?.leaseTransitions ?? 0) + 1 }),
+      },
+    };
+  }
+
+  async function step(): Promise<void> {
+    try {
+      if (await acquire()) setLeads(true);
+      else if (leads) setLeads(false);
+    } catch (error) {
+      const contended = error instanceof KubeError && (error.isConflict || error.isAlreadyExists);
+      if (!contended) log.warn({ lease: name, leads, err: error }, "leader election failed, retrying");
+    }
+    if (leads && !holdsByClock()) setLeads(false);
+  }
+
+  function setLeads(now: boolean): void {
+    if (leads === now) return;
+    leads = now;
+    options.onLeader?.(now);
+    log.info({ lease: name, identity }, now ? "leading" : "lost the leadership");
+    if (now) options.onStarted();
+    else options.onLost();
+  }
+
+  async function run(): Promise<void> {
+    options.onLeader?.(false);
+    do await step();
+    while (await sleep(retryPeriodMs * (leads ? 1 : 1 + Math.random() / 2), stopping.signal));
+  }
+
+  return {
+    start() {
+      loop = run();
+    },
+    isLeader: () => leads && holdsByClock(),
+    async release() {
+      stopping.abort();
+      await loop;
+      if (!leads || observed === undefined) return;
+      leads = false;
+      options.onLeader?.(false);
+      const patch = {
+        metadata: { resourceVersion: observed.lease.metadata.resourceVersion },
+        spec: { holderIdentity: "", leaseDurationSeconds: 1, renewTime: microTime() },
+      };
+      try {
+        await client.mergePatch(leaseKind, namespace, name, patch, {
+          fieldManager,
+          timeoutMs: callTimeoutMs,
+        });
+      } catch (error) {
+        log.warn({ lease: name, err: error }, "the Lease was not given back, it will expire");
+      }
+    },
+  };
+}

@@ -1,0 +1,182 @@
+import type { JsonPatchOperation, KubeClient } from "../kube/client.ts";
+import { KubeError } from "../kube/errors.ts";
+import type { Kind, KubeObject } from "../kube/kind.ts";
+import type { RecordedEvent, Recorder } from "./recorder.ts";
+
+/** One change of another object. */
+export type Step =
+  /** Server-side apply, forced: the object is ours. */
+  | { verb: "apply"; kind: Kind<KubeObject>; object: KubeObject }
+  /** Fails with AlreadyExists when somebody was faster: a lock. */
+  | { verb: "create"; kind: Kind<KubeObject>; object: KubeObject }
+  | {
+      verb: "patch";
+      kind: Kind<KubeObject>;
+      namespace: string;
+      name: string;
+      operations: JsonPatchOperation[];
+    }
+  /** An object that is gone already counts as deleted; one with another uid is a conflict. */
+  | { verb: "delete"; kind: Kind<KubeObject>; namespace: string; name: string; uid: string | undefined };
+
+/** A step failed; `cause` is the KubeError. Tells a refusal of a child from one of the object itself. */
+export class StepError extends Error {
+  override readonly name = "StepError";
+  readonly step: Step;
+
+  constructor(step: Step, cause: unknown) {
+    super(`${step.verb} ${step.kind.plural}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+    this.step = step;
+  }
+}
+
+/** What a reconcile decided, in the order in which it is done. Every step is idempotent. */
+export interface Plan<Status> {
+  /** What the object itself must carry before anything else is made; undefined = it does. */
+  metadata: MetadataChange | undefined;
+  apply: Step[];
+  remove: Step[];
+  /** The whole status; undefined = unchanged. */
+  status: Status | undefined;
+  events: RecordedEvent[];
+  /** The finalizer to drop, last of all, when nothing is left of what the object stood for. */
+  releaseFinalizer: boolean;
+  requeueAfterMs: number | undefined;
+}
+
+/** Labels are merged; the finalizer is added to those that are there. */
+export interface MetadataChange {
+  labels?: Record<string, string>;
+  /** Annotations to take away. */
+  dropAnnotations?: readonly string[];
+  finalizer?: string;
+}
+
+export interface PlanContext<T extends KubeObject> {
+  client: Pick<KubeClient, "apply" | "create" | "mergePatch" | "jsonPatch" | "delete">;
+  kind: Kind<T>;
+  recorder: Pick<Recorder, "record">;
+  finalizer: string;
+  fieldManager: string;
+  statusFieldManager: string;
+  /** After each write that returned an object, so that the cache can be waited for. */
+  onWritten(kind: Kind<unknown>, resourceVersion: string): void;
+  signal: AbortSignal;
+}
+
+/**
+ * Carries a plan out: metadata, apply, remove, status, events, finalizer. Stops at the first failure: a StepError for a
+ * step, a KubeError for the object itself; a plan for an object that is gone is void. Running the same plan again is
+ * safe. The status is written against the object that was read: a conflict means that it was decided on old facts.
+ */
+export async function applyPlan<T extends KubeObject, Status>(
+  context: PlanContext<T>,
+  object: T,
+  plan: Plan<Status>,
+): Promise<void> {
+  try {
+    const current = await applyMetadata(context, object, plan.metadata);
+    await applySteps(context, [...plan.apply, ...plan.remove]);
+    await applyStatus(context, current, plan.status);
+    for (const event of plan.events) context.recorder.record(event);
+    if (plan.releaseFinalizer) await releaseFinalizer(context, current);
+  } catch (error) {
+    // The cache may show an object a moment longer than it lives.
+    if (!(error instanceof KubeError && error.isNotFound)) throw error;
+  }
+}
+
+async function applySteps<T extends KubeObject>(context: PlanContext<T>, steps: Step[]): Promise<void> {
+  for (const step of steps) {
+    try {
+      await applyStep(context, step);
+    } catch (error) {
+      throw new StepError(step, error);
+    }
+  }
+}
+
+async function applyMetadata<T extends KubeObject>(
+  context: PlanContext<T>,
+  object: T,
+  change: MetadataChange | undefined,
+): Promise<T> {
+  if (change === undefined) return object;
+  const { metadata } = object;
+  const { labels, dropAnnotations, finalizer } = change;
+  const patch = {
+    metadata: {
+      resourceVersion: metadata.resourceVersion,
+      ...(labels && { labels }),
+      ...(dropAnnotations && {
+        annotations: Object.fromEntries(dropAnnotations.map((name) => [name, null])),
+      }),
+      ...(finalizer && { finalizers: [...(metadata.finalizers ?? []), finalizer] }),
+    },
+  };
+  const { client, kind, fieldManager, signal } = context;
+  const options = { fieldManager, signal };
+  const written = await client.mergePatch(kind, metadata.namespace, metadata.name, patch, options);
+  context.onWritten(kind, written.metadata.resourceVersion ?? "");
+  return written;
+}
+
+/** By JSON Patch with a test: another finalizer that comes or goes meanwhile is never lost. */
+async function releaseFinalizer<T extends KubeObject>(context: PlanContext<T>, object: T): Promise<void> {
+  const { namespace, name, uid } = object.metadata;
+  const index = (object.metadata.finalizers ?? []).indexOf(context.finalizer);
+  if (index < 0) return;
+  const path = `/metadata/finalizers/${index}`;
+  const operations: JsonPatchOperation[] = [
+    { op: "test", path: "/metadata/uid", value: uid },
+    { op: "test", path, value: context.finalizer },
+    { op: "remove", path },
+  ];
+  const { fieldManager, signal } = context;
+  await context.client.jsonPatch(context.kind, namespace, name, operations, { fieldManager, signal });
+}
+
+async function applyStep<T extends KubeObject>(context: PlanContext<T>, step: Step): Promise<void> {
+  const { client, signal, fieldManager } = context;
+  const options = { fieldManager, signal };
+  if (step.verb === "delete") {
+    await client.delete(step.kind, step.namespace, step.name, { uid: step.uid, signal });
+    return;
+  }
+  const written =
+    step.verb === "apply"
+      ? await client.apply(step.kind, step.object, { ...options, force: true })
+      : step.verb === "create"
+        ? await client.create(step.kind, step.object, options)
+        : await client.jsonPatch(step.kind, step.namespace, step.name, step.operations, options);
+  context.onWritten(step.kind, written.metadata.resourceVersion ?? "");
+}
+
+async function applyStatus<T extends KubeObject, Status>(
+  context: PlanContext<T>,
+  object: T,
+  status: Status | undefined,
+): Promise<void> {
+  if (status === undefined) return;
+  const { namespace, name, uid, resourceVersion } = object.metadata;
+  const body: KubeObject & { status: Status } = {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: {
+      name,
+      ...(namespace && { namespace }),
+      ...(uid && { uid }),
+      ...(resourceVersion && { resourceVersion }),
+    },
+    status,
+  };
+  const written = await context.client.apply<KubeObject>(context.kind as Kind<KubeObject>, body, {
+    fieldManager: context.statusFieldManager,
+    force: true,
+    subresource: "status",
+    signal: context.signal,
+  });
+  context.onWritten(context.kind, written.metadata.resourceVersion ?? "");
+}

@@ -1,0 +1,94 @@
+import { afterEach, expect, test } from "vitest";
+import { createLogger } from "../log.ts";
+import { createKubeMetrics, createRegistry } from "../metrics.ts";
+import { createRuntimeMetrics } from "./metrics.ts";
+import { type Checks, type HealthServer, startHealthServer } from "./server.ts";
+
+let server: HealthServer | undefined;
+afterEach(async () => {
+  await server?.close();
+});
+
+async function serve(checks: { healthz?: Checks; readyz?: Checks }) {
+  const registry = createRegistry();
+  const log = createLogger({ name: "test", level: "silent" });
+  server = await startHealthServer({
+    address: "127.0.0.1",
+    port: 0,
+    registry,
+    healthz: {},
+    readyz: {},
+    log,
+    ...checks,
+  });
+  const { port } = server;
+  const get = async (path: string, method = "GET") => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
+    return { status: response.status, text: await response.text() };
+  };
+  return { registry, get, log, port };
+}
+
+test("a page is 200 while all its checks are good", async () => {
+  const { get } = await serve({
+    healthz: { loop: () => true },
+    readyz: { caches: () => Promise.resolve(true) },
+  });
+  expect(await get("/healthz")).toEqual({ status: 200, text: "[+]loop ok\n" });
+  expect(await get("/readyz?verbose")).toEqual({ status: 200, text: "[+]caches ok\n" });
+});
+
+test("a page is 503 and names the check that failed, also one that threw", async () => {
+  const broken = () => {
+    throw new Error("broken check");
+  };
+  const { get } = await serve({ readyz: { good: () => true, bad: () => false, broken } });
+  expect(await get("/readyz")).toEqual({
+    status: 503,
+    text: "[+]good ok\n[-]bad failed\n[-]broken failed\n",
+  });
+});
+
+test("nothing else is served", async () => {
+  const { get } = await serve({});
+  expect((await get("/")).status).toBe(404);
+  expect((await get("/metrics", "POST")).status).toBe(405);
+});
+
+test("a port that is taken is told at the start", async () => {
+  const { registry, log, port } = await serve({});
+  const again = startHealthServer({ address: "127.0.0.1", port, registry, healthz: {}, readyz: {}, log });
+  await expect(again).rejects.toThrow("EADDRINUSE");
+});
+
+test("the metrics page carries every figure of the runtime under the given prefix", async () => {
+  const { registry, get } = await serve({});
+  const kube = createKubeMetrics(registry, "maker");
+  const { controller, onLeader, onEvent } = createRuntimeMetrics(registry, "maker");
+  kube.onRequest({ method: "GET", kindPlural: "things", status: 200, seconds: 0.01 });
+  kube.onRestart("things", "gone");
+  kube.onSize("things", 3);
+  controller.onDepth("thing", 2);
+  controller.onWait("thing", 0.5);
+  controller.onReconcile("thing", "error", 0.2);
+  controller.onActive("thing", 1);
+  onLeader(true);
+  onEvent("written");
+  const { text } = await get("/metrics");
+  for (const line of [
+    'maker_kube_requests_total{method="GET",kind="things",status="200"} 1',
+    'maker_kube_request_duration_seconds_count{method="GET",kind="things"} 1',
+    'maker_watch_restarts_total{kind="things",reason="gone"} 1',
+    'maker_cache_objects{kind="things"} 3',
+    'maker_queue_depth{controller="thing"} 2',
+    'maker_queue_wait_seconds_count{controller="thing"} 1',
+    'maker_reconcile_total{controller="thing",result="error"} 1',
+    'maker_reconcile_duration_seconds_count{controller="thing"} 1',
+    'maker_active_workers{controller="thing"} 1',
+    "maker_leader 1",
+    'maker_events_total{result="written"} 1',
+    "process_resident_memory_bytes",
+  ]) {
+    expect(text).toContain(line);
+  }
+});

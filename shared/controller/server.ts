@@ -1,0 +1,97 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { Logger } from "../log.ts";
+import type { Registry } from "../metrics.ts";
+
+/** By name; true is good. A throw or a rejection is not. */
+export type Checks = Record<string, () => boolean | Promise<boolean>>;
+
+export interface HealthServerOptions {
+  address: string;
+  /** 0: any free port. */
+  port: number;
+  registry: Registry;
+  /** Failing means that only a restart helps. */
+  healthz: Checks;
+  /** Failing means that this process cannot do its work now. */
+  readyz: Checks;
+  log: Logger;
+}
+
+export interface HealthServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/**
+ * Listens for GET /metrics, /healthz and /readyz. A health page is 200 or 503, with one line per check as in the
+ * Kubernetes API server: "[+]name ok" or "[-]name failed". Rejects when the port cannot be had.
+ */
+export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
+  const server = createServer((request, response) => {
+    answer(options, request.method, request.url, response).catch((error: unknown) => {
+      options.log.error({ err: error }, "a health or metrics page failed");
+      send(response, 500, "internal error\n");
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, options.address, resolve);
+  });
+  return { port: portOf(server), close: () => close(server) };
+}
+
+async function answer(
+  options: HealthServerOptions,
+  method: string | undefined,
+  url: string | undefined,
+  response: ServerResponse,
+): Promise<void> {
+  if (method !== "GET" && method !== "HEAD") return send(response, 405, "method not allowed\n");
+  switch (url?.split("?")[0]) {
+    case "/metrics":
+      return send(response, 200, await options.registry.metrics(), options.registry.contentType);
+    case "/healthz":
+      return sendChecks(response, options.healthz);
+    case "/readyz":
+      return sendChecks(response, options.readyz);
+    default:
+      return send(response, 404, "not found\n");
+  }
+}
+
+async function sendChecks(response: ServerResponse, checks: Checks): Promise<void> {
+  const results = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => ({ name, good: await isGood(check) })),
+  );
+  const lines = results.map(({ name, good }) => (good ? `[+]${name} ok\n` : `[-]${name} failed\n`));
+  send(response, results.every(({ good }) => good) ? 200 : 503, lines.join(""));
+}
+
+async function isGood(check: Checks[string]): Promise<boolean> {
+  try {
+    return await check();
+  } catch {
+    return false; // The page says which check failed; the part that failed logs why.
+  }
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  contentType = "text/plain; charset=utf-8",
+) {
+  response.writeHead(status, { "content-type": contentType }).end(body);
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error ? reject(error) : resolve()));
+    server.closeAllConnections();
+  });
+}
