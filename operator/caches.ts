@@ -1,4 +1,5 @@
 import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
+import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import {
   LABEL_CLUSTER_ID,
   VERSION_CATALOGUE_CONFIG_MAP,
@@ -9,6 +10,8 @@ import type { KubeClient } from "../shared/kube/client.ts";
 import {
   type ConfigMap,
   configMapKind,
+  type Deployment,
+  deploymentKind,
   type Event,
   eventKind,
   type Namespace,
@@ -18,7 +21,9 @@ import {
   roleBindingKind,
   roleKind,
   type Secret,
+  type ServiceAccount,
   secretKind,
+  serviceAccountKind,
 } from "../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../shared/kube/kind.ts";
 import {
@@ -63,6 +68,7 @@ import { LOCK_SELECTOR } from "./subnets/lock.ts";
 interface Cached {
   clusters: Cluster;
   nodePools: NodePool;
+  accesses: ClusterAccess;
   namespaces: Namespace;
   engineClusters: EngineCluster;
   machineDeployments: MachineDeployment;
@@ -74,6 +80,9 @@ interface Cached {
   credentials: Secret;
   roles: Role;
   roleBindings: RoleBinding;
+  /** The autoscalers of clusters: what carries our label of a cluster. */
+  serviceAccounts: ServiceAccount;
+  deployments: Deployment;
   catalogues: ConfigMap;
   subnetLocks: ConfigMap;
   events: Event;
@@ -174,6 +183,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   return {
     clusters: declare("clusters", clusterKind, byIdentity),
     nodePools: declare("nodePools", nodePoolKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
+    accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
     engineClusters: declare("engineClusters", engineClusterKind),
     machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool),
@@ -183,6 +193,8 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     credentials: declare("credentials", secretKind, {}, credentials),
     roles: declare("roles", roleKind, {}, ours),
     roleBindings: declare("roleBindings", roleBindingKind, {}, ours),
+    serviceAccounts: declare("serviceAccounts", serviceAccountKind, {}, ours),
+    deployments: declare("deployments", deploymentKind, {}, ours),
     catalogues: declare("catalogues", configMapKind, {}, catalogue),
     subnetLocks: declare("subnetLocks", configMapKind, byLockOwner, locks),
     events: declare("events", eventKind, {}, { transform: trimEvent }),
@@ -194,16 +206,19 @@ function listWritten(stores: Stores): Map<Kind<unknown>, Seeable> {
   return new Map<Kind<unknown>, Seeable>([
     [clusterKind, stores.clusters],
     [nodePoolKind, stores.nodePools],
+    [clusterAccessKind, stores.accesses],
     [engineClusterKind, stores.engineClusters],
     [configMapKind, stores.subnetLocks],
     [secretKind, stores.credentials],
     [roleKind, stores.roles],
     [roleBindingKind, stores.roleBindings],
+    [serviceAccountKind, stores.serviceAccounts],
+    [deploymentKind, stores.deployments],
   ]);
 }
 
-function indexByCluster(pool: NodePool): string[] {
-  return [`${pool.metadata.namespace}/${pool.spec.clusterName}`];
+function indexByCluster({ metadata, spec }: NodePool | ClusterAccess): string[] {
+  return [`${metadata.namespace}/${spec.clusterName}`];
 }
 
 function indexByNamespace(object: KubeObject): string[] {

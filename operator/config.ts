@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { AutoscalerSettings } from "./autoscaler/run.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
 
@@ -19,6 +20,7 @@ const environmentSchema = z.object({
   MARINA_PLANS: jsonText(
     z.record(z.string(), planSchema).refine((plans) => "default" in plans, "must have an entry `default`"),
   ),
+  MARINA_CLUSTER_AUTOSCALER_IMAGE: z.string().min(1).optional(),
   MARINA_SUBNET_RANGE: z.string().default("10.64.0.0/10").transform(toSubnetRange),
   MARINA_PLATFORM_CIDRS: z
     .string()
@@ -42,7 +44,7 @@ export interface Config {
   kubeconfigPath: string | undefined;
   /** The ServiceAccount, in the platform's namespace, that may read the admin kubeconfigs. */
   apiserverServiceAccount: string;
-  settings: ClusterSettings;
+  settings: ClusterSettings & AutoscalerSettings;
   workersPerKind: number;
   logLevel: string;
 }
@@ -76,6 +78,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
         scaleDownUtilizationPercent: env.MARINA_SCALE_DOWN_UTILIZATION_PERCENT,
       },
       degradedAfterSeconds: env.MARINA_DEGRADED_AFTER_SECONDS,
+      autoscalerImage: env.MARINA_CLUSTER_AUTOSCALER_IMAGE,
       nodeDegradedAfterSeconds: env.MARINA_NODE_DEGRADED_AFTER_SECONDS,
     },
     workersPerKind: env.MARINA_WORKERS_PER_KIND,

@@ -2,8 +2,11 @@ import { FINALIZER, MANAGER_OPERATOR, MANAGER_OPERATOR_STATUS } from "../shared/
 import type { KubeClient } from "../shared/kube/client.ts";
 import type { Kind } from "../shared/kube/kind.ts";
 import type { Logger } from "../shared/log.ts";
+import { runGrant } from "./access/grant.ts";
 import { runAccess } from "./access/run.ts";
-import { watchAccess } from "./access/watch.ts";
+import { watchAccess, watchGrants } from "./access/watch.ts";
+import { runAutoscaler } from "./autoscaler/run.ts";
+import { watchAutoscalers } from "./autoscaler/watch.ts";
 import type { CacheSet } from "./caches.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
 import { runCluster } from "./cluster/run.ts";
@@ -56,7 +59,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
   });
   const clusterDeps = { caches, settings, prober, now };
-  const poolDeps = { caches, settings, now };
+  const poolDeps = { caches, settings, now, seen: new Set<string>() };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
   const plan = (signal: AbortSignal, onWritten: OnWritten) => makePlanContext(deps, signal, onWritten);
 
@@ -78,6 +81,18 @@ export function createControllers(deps: ControllersDeps): Controllers {
     (key, signal, onWritten) => runAccess({ client, caches, apiserver, now, onWritten }, key, signal),
     () => caches.clusters.keys(),
   );
+  const grants = makeController(
+    deps,
+    "cluster-access",
+    (key, signal, onWritten) => runGrant({ client, caches, now }, key, plan(signal, onWritten)),
+    () => caches.accesses.keys(),
+  );
+  const autoscalers = makeController(
+    deps,
+    "autoscaler",
+    (key, signal, onWritten) => runAutoscaler({ client, caches, settings, onWritten }, key, signal),
+    () => caches.clusters.keys(),
+  );
   const events = makeController(deps, "event", (key) =>
     runEvent({ caches, recorder, reportingController }, key),
   );
@@ -91,8 +106,10 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchClusters(set, clusters);
   watchNodePools(set, nodePools);
   watchAccess(set, access);
+  watchGrants(set, grants);
+  watchAutoscalers(set, autoscalers);
   watchEvents(set, events);
-  return bundle([clusters, nodePools, access, events, subnets], () => prober.stop());
+  return bundle([clusters, nodePools, access, grants, autoscalers, events, subnets], () => prober.stop());
 }
 
 /** After a write the key rests until the cache shows it; what is not cached need not be waited for. */

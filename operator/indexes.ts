@@ -2,7 +2,7 @@
 export const INDEX_ORGANIZATION = "organization";
 export const INDEX_ID = "id";
 export const INDEX_NAMESPACE = "namespace";
-/** Pools by "namespace/cluster". */
+/** Pools and accesses by "namespace/cluster". */
 export const INDEX_CLUSTER = "cluster";
 /** MachineDeployments and Machines by "namespace/cluster/pool". */
 export const INDEX_CLUSTER_AND_POOL = "clusterAndPool";

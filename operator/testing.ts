@@ -156,6 +156,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     locks: { own: undefined, taken: new Set() },
     probe: undefined,
     applyFailure: undefined,
+    upgradeRefusal: undefined,
     settings,
   };
   return new ClusterFixture(observed, START);
@@ -183,7 +184,13 @@ export class ClusterFixture {
 
   withPools(...pools: NodePool[]): ClusterFixture {
     return this.with({
-      pools: pools.map((pool) => ({ pool, engine: undefined, leaving: false, machines: [] })),
+      pools: pools.map((pool) => ({
+        pool,
+        engine: undefined,
+        leaving: false,
+        olderTwin: undefined,
+        machines: [],
+      })),
     });
   }
 
@@ -268,6 +275,7 @@ export class ClusterFixture {
         pool,
         engine: enginePoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
         leaving: false,
+        olderTwin: undefined,
         machines: [],
       })),
     });

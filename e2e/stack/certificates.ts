@@ -99,6 +99,8 @@ async function writeAll(dir: string): Promise<void> {
   const serviceAccount = await generateKeys();
   const files = {
     "ca.crt": ca.certificate.toString("pem"),
+    // For a test that lets this API server play a tenant's.
+    "ca.key": await toPrivateKeyPem(ca.keys),
     "tls.crt": server.certificate.toString("pem"),
     "tls.key": await toPrivateKeyPem(server.keys),
     "admin.crt": admin.certificate.toString("pem"),
@@ -112,7 +114,7 @@ async function writeAll(dir: string): Promise<void> {
   writeFileSync(join(dir, "complete"), "");
 }
 
-/** The certificates under `<dir>/certificates`, made at the first start; the CA's own key is not kept. */
+/** The certificates under `<dir>/certificates`, made at the first start. */
 export async function ensureCertificates(dir: string): Promise<Certificates> {
   const folder = join(dir, "certificates");
   mkdirSync(folder, { recursive: true });

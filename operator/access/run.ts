@@ -1,12 +1,12 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
-import { createClient, type KubeClient } from "../../shared/kube/client.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
 import { roleBindingKind, roleKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import type { Caches } from "../caches.ts";
-import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
 import { hasFinalizer } from "../identity.ts";
+import { INDEX_CLUSTER } from "../indexes.ts";
 import { isApplied, withAppliedHash } from "../runtime/applied.ts";
 import type { ReconcileResult } from "../runtime/controller.ts";
 import {
@@ -17,9 +17,16 @@ import {
   nameAdminSecret,
   RENEW_AFTER_MS,
 } from "./admin-kubeconfig.ts";
+import { isLive } from "./reconcile.ts";
 import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "./role.ts";
 import { issueClientCertificate } from "./sign.ts";
-import { ensureAdminBinding } from "./tenant-binding.ts";
+import { findTenant, readAuthority, withTenant } from "./tenant.ts";
+import {
+  composeAccessBinding,
+  composeAdminBinding,
+  ensureBindings,
+  type WantedBindings,
+} from "./tenant-binding.ts";
 
 export interface AccessDeps {
   client: Pick<KubeClient, "get" | "apply">;
@@ -33,13 +40,11 @@ export interface AccessDeps {
 const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
 /** The tenant's API may lose the binding (a restore): looked at again this often. */
 const BINDING_CHECK_MS = 10 * 60_000;
-/** Our own way into a tenant cluster lasts just for one look. */
-const OWN_LIFETIME_MS = 10 * 60_000;
-const TENANT_TIMEOUT_MS = 5_000;
 
 /**
  * Keeps the admin access of one cluster: the right of the API server to read the kubeconfig, the kubeconfig itself as
- * soon as there are a CA and an endpoint, and its binding in the tenant cluster as soon as this answers. Rejects with
+ * soon as there are a CA and an endpoint, and the bindings in the tenant cluster as soon as this answers: its own, and
+ * those of the grants (ClusterAccess), of which it also sweeps away what no grant stands for. Rejects with
  * the KubeError of whoever refused; running it again is safe.
  */
 export async function runAccess(
@@ -52,14 +57,31 @@ export async function runAccess(
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
   if (cluster === undefined || clusterId === undefined || !isTakenIn(cluster)) return undefined;
   await applyRole(deps, cluster, clusterId, signal);
-  const engineCluster = caches.engineClusters.get(key);
-  const state = engineCluster && readEngineCluster(engineCluster);
-  const basis = state && findBasis(caches, cluster, clusterId, state);
-  if (basis === undefined) return undefined;
+  const found = findTenant(caches, key);
+  if (found === undefined) return undefined;
+  const credentialsGeneration = cluster.spec.credentialsGeneration ?? 0;
+  const basis: KubeconfigBasis = { clusterId, credentialsGeneration, ...found.endpoint };
   const renewInMs = await issueWhenDue(deps, cluster, basis, signal);
-  if (!state?.controlPlaneInitialized) return { requeueAfterMs: renewInMs };
-  await bindInTenant(deps, cluster, basis, signal);
+  if (!found.state.controlPlaneInitialized) return { requeueAfterMs: renewInMs };
+  await withTenant(deps, cluster, found.endpoint, signal, (tenant) =>
+    ensureBindings(tenant, () => decideBindings(caches, key, basis, deps.now())),
+  );
   return { requeueAfterMs: Math.min(renewInMs, BINDING_CHECK_MS) };
+}
+
+/** The admin kubeconfig's binding and those of the grants that hold; a grant that is being made is left alone. */
+function decideBindings(caches: Caches, key: string, basis: KubeconfigBasis, now: Date): WantedBindings {
+  const live = caches.accesses.byIndex(INDEX_CLUSTER, key).filter((access) => isLive(access, now));
+  const bindingOf = (access: ClusterAccess) =>
+    composeAccessBinding(access.metadata.labels?.[LABEL_ID] ?? "unknown");
+  const issued = live.filter((access) => access.status?.certificate !== undefined);
+  return {
+    wanted: [
+      composeAdminBinding(basis.clusterId, basis.credentialsGeneration),
+      ...issued.map((access) => bindingOf(access)),
+    ],
+    spared: new Set(live.map((access) => bindingOf(access).metadata.name)),
+  };
 }
 
 /** Only what carries our finalizer is served; what is being deleted is served no more. */
@@ -86,23 +108,6 @@ async function applyRole(
   }
 }
 
-function findBasis(
-  caches: Caches,
-  cluster: Cluster,
-  clusterId: string,
-  state: EngineState,
-): KubeconfigBasis | undefined {
-  const { namespace, name } = cluster.metadata;
-  const certificate = caches.authorities.get(`${namespace}/${name}-ca`)?.data?.["tls.crt"];
-  if (certificate === undefined || state.endpoint === undefined) return undefined;
-  return {
-    clusterId,
-    credentialsGeneration: cluster.spec.credentialsGeneration ?? 0,
-    server: state.endpoint.url,
-    caCertificate: decode(certificate),
-  };
-}
-
 /** Returns in how many ms the kubeconfig has to be renewed. */
 async function issueWhenDue(
   deps: AccessDeps,
@@ -113,51 +118,15 @@ async function issueWhenDue(
   const now = deps.now();
   const { namespace, name } = cluster.metadata;
   const existing = deps.caches.credentials.get(`${namespace}/${nameAdminSecret(name)}`);
-  const decision = decideIssue(existing, basis, now);
+  // One that belongs to the Cluster of before a restore would outlive this one.
+  const isOwned = existing?.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid);
+  const decision = decideIssue(isOwned ? existing : undefined, basis, now);
   if (!decision.issue) return decision.renewInMs;
   const ca = await readAuthority(deps, cluster, basis, signal);
   const credential = await issueClientCertificate({ ca, ...composeRequest(basis, now) });
   const secret = composeAdminSecret(cluster, basis, credential, now);
   await apply(deps, secretKind, secret, signal);
   return RENEW_AFTER_MS;
-}
-
-async function bindInTenant(
-  deps: AccessDeps,
-  cluster: Cluster,
-  basis: KubeconfigBasis,
-  signal: AbortSignal,
-): Promise<void> {
-  const now = deps.now();
-  const ca = await readAuthority(deps, cluster, basis, signal);
-  const own = await issueClientCertificate({
-    ca,
-    commonName: "cloud.marina.dev:operator",
-    organization: "system:masters",
-    notBefore: new Date(now.getTime() - OWN_LIFETIME_MS),
-    notAfter: new Date(now.getTime() + OWN_LIFETIME_MS),
-  });
-  const connection = { server: basis.server, ca: basis.caCertificate, cert: own.certificate, key: own.key };
-  const transport = createTransport({ connection, timeoutMs: TENANT_TIMEOUT_MS });
-  try {
-    await ensureAdminBinding(createClient(transport), basis.clusterId, basis.credentialsGeneration);
-  } finally {
-    await transport.close();
-  }
-}
-
-/** The CA's key is read when it is needed and kept nowhere. */
-async function readAuthority(
-  deps: AccessDeps,
-  cluster: Cluster,
-  basis: KubeconfigBasis,
-  signal: AbortSignal,
-): Promise<{ certificate: string; key: string }> {
-  const { namespace, name } = cluster.metadata;
-  const secret = await deps.client.get(secretKind, namespace, `${name}-ca`, { signal });
-  const key = secret?.data?.["tls.key"];
-  if (key === undefined) throw new Error(`the Secret ${namespace}/${name}-ca holds no key`);
-  return { certificate: basis.caCertificate, key: decode(key) };
 }
 
 async function apply<T extends KubeObject>(
@@ -169,8 +138,4 @@ async function apply<T extends KubeObject>(
   const options = { fieldManager: MANAGER_OPERATOR, force: true, signal };
   const written = await deps.client.apply<KubeObject>(kind as Kind<KubeObject>, object, options);
   deps.onWritten(kind, written.metadata.resourceVersion ?? "");
-}
-
-function decode(base64: string): string {
-  return Buffer.from(base64, "base64").toString();
 }

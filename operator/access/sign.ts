@@ -1,4 +1,4 @@
-import { createPrivateKey, randomBytes, webcrypto } from "node:crypto";
+import { createPrivateKey, createPublicKey, randomBytes, webcrypto } from "node:crypto";
 
 export interface ClientCertificateRequest {
   /** PEM. The key may be RSA in PKCS#1 (kubeadm's is), or PKCS#8. */
@@ -21,6 +21,70 @@ export async function issueClientCertificate(request: ClientCertificateRequest):
   const x509 = await loadX509();
   const { subtle } = webcrypto;
   const keys = await subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
+  const certificate = await signClientCertificate(x509, request, keys.publicKey);
+  const key = Buffer.from(await subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
+  const lines = key.match(/.{1,64}/g) ?? [];
+  return {
+    certificate,
+    key: `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`,
+  };
+}
+
+/** A certificate signing request that must not be signed; the message says why, for whoever made it. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+}
+
+/**
+ * Signs the key of a certificate signing request (PEM) for the name and group that we decide; what the request says of
+ * itself is ignored. Rejects with a RequestError for a request that is broken, not signed by its own key, or has a key
+ * that is too weak.
+ */
+export async function signRequest(
+  csr: string,
+  request: ClientCertificateRequest,
+): Promise<{ certificate: string }> {
+  const x509 = await loadX509();
+  const parsed = parseRequest(x509, csr);
+  const weakness = findWeakness(Buffer.from(parsed.publicKey.rawData));
+  if (weakness !== undefined) throw new RequestError(weakness);
+  if (!(await parsed.verify().catch(() => false))) {
+    throw new RequestError("The certificate signing request is not signed by its own key.");
+  }
+  return { certificate: await signClientCertificate(x509, request, parsed.publicKey) };
+}
+
+type X509 = Awaited<ReturnType<typeof loadX509>>;
+
+function parseRequest(x509: X509, csr: string) {
+  try {
+    return new x509.Pkcs10CertificateRequest(csr);
+  } catch (error) {
+    throw new RequestError("The certificate signing request cannot be read.", { cause: error });
+  }
+}
+
+const CURVES = ["prime256v1", "secp384r1", "secp521r1"];
+const MIN_RSA_BITS = 2048;
+
+function findWeakness(spki: Buffer): string | undefined {
+  const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({
+    key: spki,
+    format: "der",
+    type: "spki",
+  });
+  const { namedCurve = "", modulusLength = 0 } = asymmetricKeyDetails ?? {};
+  if (asymmetricKeyType === "ed25519") return undefined;
+  if (asymmetricKeyType === "ec" && CURVES.includes(namedCurve)) return undefined;
+  if (asymmetricKeyType === "rsa" && modulusLength >= MIN_RSA_BITS) return undefined;
+  return `The key of the certificate signing request must be RSA of ${MIN_RSA_BITS} bits or more, EC (P-256, P-384, P-521) or Ed25519.`;
+}
+
+async function signClientCertificate(
+  x509: X509,
+  request: ClientCertificateRequest,
+  publicKey: Parameters<X509["X509CertificateGenerator"]["create"]>[0]["publicKey"],
+): Promise<string> {
   const authority = new x509.X509Certificate(request.ca.certificate);
   const { key: signingKey, algorithm } = await importSigningKey(request.ca.key);
   const certificate = await x509.X509CertificateGenerator.create({
@@ -29,7 +93,7 @@ export async function issueClientCertificate(request: ClientCertificateRequest):
     issuer: authority.subject,
     notBefore: request.notBefore,
     notAfter: request.notAfter,
-    publicKey: keys.publicKey,
+    publicKey,
     signingKey,
     signingAlgorithm: algorithm,
     extensions: [
@@ -39,12 +103,7 @@ export async function issueClientCertificate(request: ClientCertificateRequest):
       await x509.AuthorityKeyIdentifierExtension.create(authority),
     ],
   });
-  const key = Buffer.from(await subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
-  const lines = key.match(/.{1,64}/g) ?? [];
-  return {
-    certificate: `${certificate.toString("pem")}\n`,
-    key: `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`,
-  };
+  return `${certificate.toString("pem")}\n`;
 }
 
 /** Loaded with the first certificate: the package takes longer to load than the rest of the operator. */

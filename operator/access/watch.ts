@@ -1,3 +1,4 @@
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
@@ -6,6 +7,7 @@ import type { CacheSet } from "../caches.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineCluster, engineClusterNameOf } from "../engine/kinds.ts";
 import { hasFinalizer } from "../identity.ts";
+import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import type { Controller } from "../runtime/controller.ts";
 import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
 
@@ -36,6 +38,45 @@ export function watchAccess(set: CacheSet, controller: Pick<Controller, "add">):
   set.listen("credentials", addByChild);
   set.listen("roles", addByChild);
   set.listen("roleBindings", addByChild);
+  // Whatever right is left of an access that is gone is swept away with the cluster's other bindings.
+  set.listen("accesses", (change) => {
+    if (change.type === "deleted") add(clusterKeyOf(change.object), change);
+  });
+}
+
+/** Which changes make a single access worth another look. Only keys are added. */
+export function watchGrants(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = set;
+  const add = (key: string, change: Change<KubeObject>) =>
+    controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+  const addAllOf = (clusterKey: string, change: Change<KubeObject>) => {
+    for (const access of caches.accesses.byIndex(INDEX_CLUSTER, clusterKey)) add(objectKey(access), change);
+  };
+  set.listen("accesses", (change) => {
+    // One that goes may let another one in.
+    if (change.type === "deleted") addAllOf(clusterKeyOf(change.object), change);
+    else add(objectKey(change.object), change);
+  });
+  set.listen("clusters", (change) => {
+    const { metadata } = change.object;
+    const going = metadata.deletionTimestamp !== change.previous?.metadata.deletionTimestamp;
+    if (going || change.type !== "updated") addAllOf(objectKey(change.object), change);
+  });
+  set.listen("engineClusters", (change) => {
+    if (isNews(change)) addAllOf(objectKey(change.object), change);
+  });
+  set.listen("authorities", (change) => {
+    const cluster = engineClusterNameOf(change.object.metadata);
+    if (cluster !== undefined) addAllOf(`${change.object.metadata.namespace}/${cluster}`, change);
+  });
+  set.listen("namespaces", (change) => {
+    const accesses = caches.accesses.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
+    for (const access of accesses) add(objectKey(access), change);
+  });
+}
+
+function clusterKeyOf(access: ClusterAccess): string {
+  return `${access.metadata.namespace}/${access.spec.clusterName}`;
 }
 
 function tellCluster(metadata: ObjectMeta): string {

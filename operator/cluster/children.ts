@@ -1,7 +1,6 @@
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
-import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { ClassCapabilities } from "../engine/cluster-class.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
@@ -11,64 +10,70 @@ import { composeDesiredPool } from "../node-pool/children.ts";
 import { withAppliedHash } from "../runtime/applied.ts";
 import type { Fault } from "../runtime/conditions.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
-import type { ObservedCluster, PlanMapping } from "./observe.ts";
-import { chooseVersion, resolveTarget } from "./version.ts";
+import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
+import { chooseVersion, type VersionChoice } from "./version.ts";
 
 export const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
 
 /** A cluster's mapping for objects that name no plan. */
 export const DEFAULT_PLAN = "default";
 
-/** What shall be, or why that cannot be said. */
+/**
+ * What shall be, or why that cannot be said. A `fault` beside it is about a part that was left as it is, so that the
+ * rest can go on.
+ */
 export type Decision =
-  | { ok: true; target: string; subnet: string; engineCluster: EngineCluster }
+  | {
+      ok: true;
+      target: string | undefined;
+      subnet: string;
+      engineCluster: EngineCluster;
+      fault: Fault | undefined;
+    }
   | { ok: false; fault: Fault; target: string | undefined };
 
 /** Decides what the engine shall have for this cluster and its pools. Anything it cannot carry means: apply nothing. */
 export function decideChildren(observed: ObservedCluster, id: string): Decision {
-  const { cluster, settings, catalogue } = observed;
+  const { cluster, settings } = observed;
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const plan = settings.plans[planName];
   if (plan === undefined) {
-    return refuse(
-      "UnknownPlan",
-      `There is no plan ${planName}; create the cluster again with one that exists.`,
-    );
-  }
-  const target = resolveTarget(cluster.spec.version, cluster.status?.targetVersion, catalogue);
-  if (target === undefined) {
-    const message = `The catalogue has no Kubernetes version ${cluster.spec.version}; choose one of ${listVersions(catalogue)}.`;
-    return refuse("UnknownVersion", message);
+    const plans = Object.keys(settings.plans).filter((name) => name !== DEFAULT_PLAN);
+    const message = `There is no plan ${planName}; create the cluster again with one of ${plans.join(", ")}, or ask the platform's operator for it.`;
+    return refuse("UnknownPlan", message);
   }
   if (observed.engine !== undefined && !isOurs(observed)) {
     const message = `The namespace holds a Cluster API cluster ${cluster.metadata.name} that is not this platform's; create the cluster under another name.`;
-    return refuse("NameTaken", message, target);
+    return refuse("NameTaken", message);
   }
   const pinned = findPinnedClass(observed, plan);
-  const upgrade = chooseClassAndVersion(observed, plan, pinned, target);
-  if (upgrade === undefined) {
-    const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; the platform has to install it.`;
-    return refuse("ClassNotFound", message, target);
+  const choice = chooseClassAndVersion(observed, plan, pinned);
+  if (choice === undefined) {
+    const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; the platform's operator has to install it.`;
+    return refuse("ClassNotFound", message);
   }
+  if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };
+  const { target, version, fault } = choice;
   const subnet = chooseOwnSubnet(observed, id);
   if (subnet === undefined) {
-    const message = "The platform has no free worker network for this cluster; ask its operator.";
+    const message = `The platform has no free /24 network left for the workers of ${cluster.metadata.name}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
     return refuse("NoFreeSubnet", message, target);
   }
   const desired: DesiredCluster = {
     ...describeCluster(observed, plan, id),
-    classRef: upgrade.classRef,
-    version: upgrade.version,
+    classRef: choice.classRef,
+    version,
     workerSubnet: subnet,
     authorizedCIDRs: authorizeCIDRs(cluster.spec.network?.authorizedCIDRs, subnet, settings.platformCIDRs),
-    pools: observed.pools
-      .filter(({ pool, leaving }) => isWanted(pool.metadata) && !leaving)
-      .map(({ pool }) => composeDesiredPool(pool, settings.poolDefaults)),
+    pools: observed.pools.filter(isWanted).map(({ pool }) => composeDesiredPool(pool, settings.poolDefaults)),
   };
-  const unsupported = findUnsupported(desired, upgrade.capabilities);
-  if (unsupported.length > 0) return refuse("UnsupportedByClass", unsupported.join(" "), target);
-  const composed = composeEngineCluster(desired, upgrade.capabilities);
-  return { ok: true, target, subnet, engineCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
+  const unsupported = findUnsupported(desired, choice.capabilities);
+  if (unsupported.length > 0) {
+    const message = `${unsupported.join(" ")} Leave it out, or ask the platform's operator for a class that has it.`;
+    return refuse("UnsupportedByClass", message, target);
+  }
+  const composed = composeEngineCluster(desired, choice.capabilities);
+  return { ok: true, target, subnet, fault, engineCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
 }
 
 /** Whether the engine's cluster is this one's: by owner, or after a restore by the public id. */
@@ -85,14 +90,12 @@ function refuse(reason: string, message: string, target?: string): Decision {
   return { ok: false, fault: { reason, message }, target };
 }
 
-/** A pool takes part while it is not being deleted, and once it is held by our finalizer. */
-function isWanted(metadata: ObservedCluster["pools"][number]["pool"]["metadata"]): boolean {
-  return metadata.deletionTimestamp === undefined && hasFinalizer(metadata);
-}
-
-function listVersions(catalogue: VersionCatalogue): string {
-  const versions = catalogue.filter((entry) => entry.status === "supported").map((entry) => entry.version);
-  return versions.length === 0 ? "none (the catalogue is empty)" : versions.join(", ");
+/** A pool takes part while it is not being deleted, and once it is held by our finalizer; a copy never does. */
+function isWanted({ pool, leaving, olderTwin }: ObservedClusterPool): boolean {
+  const { metadata } = pool;
+  return (
+    metadata.deletionTimestamp === undefined && hasFinalizer(metadata) && !leaving && olderTwin === undefined
+  );
 }
 
 /** The class that the cluster was made with. */
@@ -111,32 +114,39 @@ function chooseClassAndVersion(
   observed: ObservedCluster,
   plan: PlanMapping,
   pinned: { name: string; namespace: string },
-  target: string,
-) {
-  const { engine, catalogue, classes } = observed;
-  const live = readLive(engine?.state);
+): (VersionChoice & { classRef: typeof pinned; capabilities: ClassCapabilities }) | undefined {
+  const { engine, cluster, catalogue, classes } = observed;
+  const live = engine && readLive(engine.state, observed.upgradeRefusal !== undefined);
+  const lastTarget = cluster.status?.targetVersion;
+  const wanted = cluster.spec.version;
   const stepOn = (capabilities: ClassCapabilities) =>
-    chooseVersion({ target, live, catalogue, chained: capabilities.kubernetesVersions });
+    chooseVersion({ wanted, lastTarget, live, catalogue, chained: capabilities.kubernetesVersions });
   const capabilities = classes.get(`${pinned.namespace}/${pinned.name}`);
   if (capabilities === undefined) return undefined;
-  const version = stepOn(capabilities);
-  const upgrading = live !== undefined && version !== live.version;
+  const choice = stepOn(capabilities);
+  const upgrading = live !== undefined && choice.version !== live.version;
   const planned = { name: plan.class, namespace: plan.namespace };
   const next = upgrading ? classes.get(`${planned.namespace}/${planned.name}`) : undefined;
   return next === undefined
-    ? { classRef: pinned, capabilities, version }
-    : { classRef: planned, capabilities: next, version: stepOn(next) };
+    ? { classRef: pinned, capabilities, ...choice }
+    : { classRef: planned, capabilities: next, ...stepOn(next) };
 }
 
-function readLive(state: EngineState | undefined) {
-  return state?.version === undefined ? undefined : { version: state.version, settled: state.settled };
+/** A version that the engine has just refused is held as if the last one had not settled. */
+function readLive(state: EngineState, refused: boolean) {
+  return state.version === undefined
+    ? undefined
+    : { version: state.version, settled: state.settled && !refused };
 }
 
-/** The subnet that the cluster has, from its lock or its status; else a free one. Undefined = there is none. */
+/**
+ * The subnet that the cluster has: by its lock, by its status, or after the loss of both by the live topology; else a free
+ * one. Undefined = there is none.
+ */
 function chooseOwnSubnet(observed: ObservedCluster, id: string): string | undefined {
-  const { locks, cluster, settings } = observed;
+  const { locks, cluster, engine, settings } = observed;
   if (locks.own !== undefined) return locks.own.subnet;
-  const known = cluster.status?.workerSubnet;
+  const known = cluster.status?.workerSubnet ?? engine?.state.workerSubnet;
   if (known !== undefined) return locks.taken.has(known) ? undefined : known;
   return chooseSubnet(settings.subnetRange, locks.taken, id);
 }

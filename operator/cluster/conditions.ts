@@ -1,13 +1,13 @@
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
-import type { EngineCondition } from "../engine/kinds.ts";
+import { explain } from "../engine/explain.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
-import { type ConditionLike, type Fault, findCondition, type NewCondition } from "../runtime/conditions.ts";
-import type { Ailment } from "./health.ts";
+import { type Fault, findCondition, type NewCondition } from "../runtime/conditions.ts";
+import { adviseOperator, describePause } from "./advice.ts";
 import type { ObservedCluster } from "./observe.ts";
 
-type Decided = NewCondition<ClusterConditionType>;
+export type Decided = NewCondition<ClusterConditionType>;
 
 /** The pools of a cluster as the cluster sees them. */
 export interface PoolView {
@@ -29,7 +29,8 @@ export interface Facts {
   taken: boolean;
 }
 
-function decide(
+/** A condition with its message cut to what the API takes. */
+export function decide(
   type: ClusterConditionType,
   status: "True" | "False" | "Unknown",
   reason: string,
@@ -40,31 +41,39 @@ function decide(
 
 /** The conditions about single aspects; the sums (Ready, Reconciling, Stalled) follow from them. */
 export function decideAspects(facts: Facts): Decided[] {
+  const { observed } = facts;
   return [
-    decideControlPlane(facts.observed.engine?.state),
+    decideControlPlane(observed),
     decideWorkers(facts.pools),
-    decideEndpoint(facts.observed),
+    decideEndpoint(observed),
     decideNetworkPolicy(facts),
     decideUpgrading(facts),
-    facts.observed.engine?.state.paused === true
-      ? decide("EnginePaused", "True", "EnginePaused", describePause(facts.observed))
+    observed.engine?.state.paused === true
+      ? decide("EnginePaused", "True", "EnginePaused", describePause(observed.cluster))
       : decide("EnginePaused", "False", "Settled", "The engine is at work."),
   ];
 }
 
-function decideControlPlane(state: EngineState | undefined): Decided {
+function decideControlPlane({ cluster, engine }: ObservedCluster): Decided {
   const type = "ControlPlaneReady";
+  const state = engine?.state;
   if (!state?.controlPlaneInitialized) {
     return decide(type, "False", "Provisioning", "The control plane is being made.");
   }
-  const { controlPlaneAvailable, remoteConnection } = state;
+  const lost = findLostSign(state);
+  if (lost === undefined) return decide(type, "True", "Available", "The control plane is up.");
+  const message = `The control plane of ${cluster.metadata.name} is not well: ${lost}. ${adviseOperator(cluster)}`;
+  return decide(type, "False", "ControlPlaneUnavailable", message);
+}
+
+/** What speaks against a control plane that was up; undefined = nothing. */
+function findLostSign({ controlPlaneAvailable, remoteConnection }: EngineState): string | undefined {
   const lost = [controlPlaneAvailable, remoteConnection].find((condition) => condition?.status === "False");
-  if (lost !== undefined) return decide(type, "False", "ControlPlaneUnavailable", explain(lost));
-  if (controlPlaneAvailable?.status !== "True") {
-    const message = controlPlaneAvailable ? explain(controlPlaneAvailable) : "Nothing is known of it.";
-    return decide(type, "False", "ControlPlaneUnavailable", message);
-  }
-  return decide(type, "True", "Available", "The control plane is up.");
+  if (lost !== undefined) return explain(lost);
+  if (controlPlaneAvailable?.status === "True") return undefined;
+  return controlPlaneAvailable === undefined
+    ? "the engine says nothing of it"
+    : explain(controlPlaneAvailable);
 }
 
 function decideWorkers(pools: readonly PoolView[]): Decided {
@@ -78,149 +87,71 @@ function decideWorkers(pools: readonly PoolView[]): Decided {
   } as const;
   for (const [state, reason] of Object.entries(reasons)) {
     const open = pools.filter((pool) => pool.progress.state === state);
-    if (open.length === 0) continue;
-    const counts = open.map(({ name, progress }) => `${name} ${progress.readyNodes} of ${progress.wanted}`);
-    return decide(type, "False", reason, `Nodes ready by pool: ${counts.join(", ")}.`);
+    if (open.length > 0) return decide(type, "False", reason, describeOpenPools(open));
   }
   return decide(type, "True", "Available", "All nodes are ready.");
 }
 
+function describeOpenPools(open: readonly PoolView[]): string {
+  const counts = open.map(({ name, progress }) => `${name} ${progress.readyNodes} of ${progress.wanted}`);
+  const [late] = open.flatMap(({ progress }) => progress.joining);
+  const cause = late === undefined ? "" : ` Machine ${late.name} has not joined: ${late.waitsFor}.`;
+  return `Nodes ready by pool: ${counts.join(", ")}.${cause}`;
+}
+
 function decideEndpoint(observed: ObservedCluster): Decided {
   const type = "EndpointReachable";
-  if (!observed.cluster.spec.publicEndpoint) {
-    return decide(
-      type,
-      "Unknown",
-      "PrivateEndpoint",
-      "The endpoint is private; it cannot be seen from here.",
-    );
+  const { cluster, probe, engine } = observed;
+  if (!cluster.spec.publicEndpoint) {
+    const message = "The endpoint is private; it cannot be seen from here.";
+    return decide(type, "Unknown", "PrivateEndpoint", message);
   }
-  const { probe, engine } = observed;
   if (engine?.state.endpoint === undefined) {
     return decide(type, "Unknown", "WaitingForEndpoint", "There is no endpoint yet.");
   }
   if (probe === undefined) {
-    const last = findCondition(observed.cluster.status?.conditions, type);
+    const last = findCondition(cluster.status?.conditions, type);
     const unasked = decide(type, "Unknown", "WaitingForEndpoint", "The endpoint was not asked yet.");
     return last === undefined ? unasked : decide(type, last.status, last.reason, last.message);
   }
-  return probe.ok
-    ? decide(type, "True", "EndpointAnswers", "The endpoint answers over verified TLS.")
-    : decide(type, "False", "EndpointUnreachable", `The endpoint does not answer: ${probe.message}.`);
+  if (probe.ok) return decide(type, "True", "EndpointAnswers", "The endpoint answers over verified TLS.");
+  const { url } = engine.state.endpoint;
+  const message = `The API endpoint ${url} does not answer: ${probe.message}. ${adviseOperator(cluster)}`;
+  return decide(type, "False", "EndpointUnreachable", message);
 }
 
 function decideNetworkPolicy(facts: Facts): Decided {
   const type = "NetworkPolicyApplied";
+  if (facts.taken) return decide(type, "True", "Applied", "The network rules are in force.");
   if (facts.fault !== undefined) {
     return decide(type, "False", facts.fault.reason, "The network rules that are wanted are not in force.");
   }
-  return facts.taken
-    ? decide(type, "True", "Applied", "The network rules are in force.")
-    : decide(type, "False", "Provisioning", "The network rules are on their way to the engine.");
+  return decide(type, "False", "Provisioning", "The network rules are on their way to the engine.");
 }
 
-function decideUpgrading({ target, running }: Facts): Decided {
+function decideUpgrading(facts: Facts): Decided {
+  const { target, running } = facts;
   const type = "Upgrading";
   if (running === undefined || target === undefined || running === target) {
     return decide(type, "False", "Settled", "No upgrade is under way.");
   }
-  return decide(type, "True", "Upgrading", `Upgrading from ${running} to ${target}.`);
+  const message = `Upgrading from ${running} to ${target}: ${describeStage(facts)}.`;
+  return decide(type, "True", "Upgrading", message);
 }
 
-/** Ready, Reconciling and Stalled, in one go: they must not contradict each other. */
-export function decideSums(
-  facts: Facts,
-  aspects: readonly ConditionLike<ClusterConditionType>[],
-  ailment: Ailment | undefined,
-): Decided[] {
-  const ready = decideReady(facts, aspects, ailment);
-  const { fault } = facts;
-  const open = fault === undefined ? findUnsettled(facts, aspects, ready) : undefined;
-  const { reason, message } = open ?? fault ?? { reason: "Settled", message: "The cluster is as wanted." };
-  return [
-    ready,
-    decide("Reconciling", open === undefined ? "False" : "True", reason, message),
-    fault === undefined
-      ? decide("Stalled", "False", reason, "Nothing stands in the way.")
-      : decide("Stalled", "True", fault.reason, fault.message),
-  ];
-}
-
-function decideReady(
-  facts: Facts,
-  aspects: readonly ConditionLike<ClusterConditionType>[],
-  ailment: Ailment | undefined,
-): Decided {
-  const { observed, fault } = facts;
-  const no = (reason: string, message: string) => decide("Ready", "False", reason, message);
-  if (observed.cluster.metadata.deletionTimestamp !== undefined)
-    return no("Deleting", describeDeletion(observed));
-  if (ailment !== undefined) return no(ailment.reason, ailment.message);
-  if (observed.cluster.status?.firstReadyAt !== undefined) {
-    return decide("Ready", "True", "Available", "The cluster serves.");
-  }
-  if (fault !== undefined) return no(fault.reason, fault.message);
-  if (observed.applyFailure !== undefined) {
-    return no("EngineUnavailable", `The engine does not answer: ${observed.applyFailure.message}`);
-  }
+/** The engine upgrades the control plane first, then one pool after another. */
+function describeStage({ observed, pools, running }: Facts): string {
+  if (observed.upgradeRefusal !== undefined) return `the engine waits: ${observed.upgradeRefusal}`;
   const state = observed.engine?.state;
-  if (state?.paused) return no("EnginePaused", describePause(observed));
-  if (!state?.controlPlaneInitialized)
-    return no("WaitingForControlPlane", "The control plane is being made.");
-  if (state.available?.status !== "True") {
-    return no("WaitingForNodes", state.available ? explain(state.available) : "The engine is not done yet.");
-  }
-  const endpoint = findCondition(aspects, "EndpointReachable");
-  if (endpoint?.status !== "True" && endpoint?.reason !== "PrivateEndpoint") {
-    return no("WaitingForEndpoint", endpoint?.message ?? "There is no endpoint yet.");
-  }
-  return decide("Ready", "True", "Available", "The cluster serves.");
-}
-
-/** What still moves, the most telling first; undefined = the cluster is as wanted. */
-function findUnsettled(
-  facts: Facts,
-  aspects: readonly ConditionLike<ClusterConditionType>[],
-  ready: Decided,
-): { reason: string; message: string } | undefined {
-  const { observed } = facts;
-  if (observed.applyFailure !== undefined) {
-    return { reason: "EngineUnavailable", message: clipConditionMessage(observed.applyFailure.message) };
-  }
-  if (observed.engine?.state.paused) return findCondition(aspects, "EnginePaused");
-  const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  if (ready.status === "False" && (!wasReady || ready.reason === "Deleting")) return ready;
-  const upgrading = findCondition(aspects, "Upgrading");
-  if (upgrading?.status === "True") return upgrading;
-  const workers = findCondition(aspects, "WorkersReady");
-  if (workers?.status === "False") return workers;
-  if (observed.engine?.state.rollingOut) {
-    return { reason: "RollingOut", message: "Machines are being replaced one after another." };
-  }
-  return facts.taken
-    ? undefined
-    : { reason: "Provisioning", message: "The change is on its way to the engine." };
-}
-
-function describePause({ cluster }: ObservedCluster): string {
-  const { namespace, name } = cluster.metadata;
-  return `The engine has been told to leave this cluster alone: set spec.paused of the Cluster API Cluster ${namespace}/${name} to false.`;
-}
-
-function describeDeletion(observed: ObservedCluster): string {
-  const state = observed.engine?.state;
-  if (state === undefined) return "The engine has nothing of the cluster left.";
-  if (state.paused) return `Deletion waits. ${describePause(observed)}`;
-  const { deletion } = state;
-  return deletion === undefined ? "The engine was told to delete it." : explain(deletion);
-}
-
-/** The engine writes lists of bullets; one line is wanted, and the reason when there is no text. */
-export function explain(condition: EngineCondition): string {
-  const text = (condition.message ?? "")
-    .split("\n")
-    .map((line) => line.trim().replace(/^\* /, ""))
-    .filter((line) => line !== "")
-    .join("; ");
-  return text === "" ? condition.reason : text;
+  const step = state?.version;
+  if (state === undefined || step === undefined || step === running) return "waiting for its turn";
+  const behind = state.controlPlaneVersions.some((version) => version !== step);
+  if (behind || state.controlPlaneVersions.length === 0) return `control plane on its way to ${step}`;
+  const open = pools.filter(
+    ({ progress }) => progress.nodes > 0 && (progress.version !== step || progress.state !== "settled"),
+  );
+  const counts = open.map(({ name, progress }) => `${name} ${progress.upToDateNodes} of ${progress.wanted}`);
+  return counts.length === 0
+    ? `everything runs ${step}, the engine is finishing`
+    : `control plane runs ${step}; nodes up to date by pool: ${counts.join(", ")}`;
 }

@@ -23,11 +23,28 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   if (stalled?.status === "True" && stalled.reason !== stalledReason(stalledBefore)) {
     tell("Warning", stalled.reason, stalled.message);
   }
+  const waits = findLongWait(last, next);
+  if (waits !== undefined) tell("Warning", waits.reason, waits.message);
   const phase = next.phase ?? "Provisioning";
   if (phase !== last?.phase && phase !== "Failed") {
     tell(phase === "Degraded" ? "Warning" : "Normal", reasonOf(phase, last), describe(phase, observed, next));
   }
   return events;
+}
+
+/** Progress is slow by nature; a Warning about it would cry wolf. */
+const PROGRESS = new Set(["Upgrading", "RollingOut"]);
+
+/** A wait of which the status has begun to speak, or speaks for another reason than before. */
+function findLongWait(
+  last: ClusterStatus | undefined,
+  next: ClusterStatus,
+): { reason: string; message: string } | undefined {
+  const reconciling = findCondition(next.conditions, "Reconciling");
+  if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
+  const before = findCondition(last?.conditions, "Reconciling");
+  const told = last?.message !== undefined && before?.reason === reconciling.reason;
+  return told || PROGRESS.has(reconciling.reason) ? undefined : reconciling;
 }
 
 /** An entry of the topology that is no pool of ours was removed. */

@@ -36,6 +36,6 @@ export function judgeHealth(
   const due = signs.find((sign) => sign.dueInMs <= 0);
   if (due !== undefined) return { ailment: due, requeueAfterMs };
   if (sickNodes.length === 0) return { ailment: undefined, requeueAfterMs };
-  const message = `Nodes that are not healthy: ${sickNodes.join(", ")}.`;
+  const message = `Nodes that are not healthy: ${sickNodes.join(", ")}. The engine replaces them where its health checks say so; replace them by hand if they stay.`;
   return { ailment: { reason: "NodesUnhealthy", message }, requeueAfterMs };
 }

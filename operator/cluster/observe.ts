@@ -11,7 +11,7 @@ import { findOlderTwin, findOrganization, newId, type Organization } from "../id
 import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL, INDEX_LOCK_OWNER } from "../indexes.ts";
 import type { PoolDefaults } from "../node-pool/children.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
-import { readLock, type SubnetLock } from "../subnets/lock.ts";
+import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
 import type { ProbeResult } from "./probe.ts";
 
 /** What a plan means to the engine. */
@@ -38,6 +38,8 @@ export interface ObservedClusterPool {
   engine: EnginePoolState | undefined;
   /** The engine is still taking away what had this name before. */
   leaving: boolean;
+  /** An older pool with the same id: this one is a copy, and gets no machines. */
+  olderTwin: string | undefined;
   machines: readonly EngineMachine[];
 }
 
@@ -46,6 +48,8 @@ export interface ApplyFailure {
   /** `refused`: it will not take it as it is; `unavailable`: the same may pass later. */
   kind: "refused" | "unavailable";
   message: string;
+  /** The error as it came. */
+  cause?: unknown;
 }
 
 /** All that is known about one cluster when it is reconciled: plain data, no client. */
@@ -65,6 +69,8 @@ export interface ObservedCluster {
   /** The last word of the endpoint; undefined = not asked yet. */
   probe: ProbeResult | undefined;
   applyFailure: ApplyFailure | undefined;
+  /** Why the engine refused the next version, just now; then the rest is applied without it. */
+  upgradeRefusal: string | undefined;
   settings: ClusterSettings;
 }
 
@@ -94,9 +100,10 @@ export function observeCluster(
     engine: engineCluster && { object: engineCluster, state: readEngineCluster(engineCluster) },
     classes: readClasses(caches),
     catalogue: caches.readCatalogue(),
-    locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID]),
+    locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID], cluster.status?.workerSubnet),
     probe,
     applyFailure: undefined,
+    upgradeRefusal: undefined,
     settings,
   };
 }
@@ -108,6 +115,7 @@ function observePool(caches: Caches, clusterKey: string, pool: NodePool): Observ
     pool,
     engine: deployment && readPool(deployment),
     leaving: deployment?.metadata.deletionTimestamp !== undefined,
+    olderTwin: findOlderTwin(caches.nodePools, pool.metadata),
     machines: caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, poolKey).map(readMachine),
   };
 }
@@ -121,11 +129,20 @@ function readClasses(caches: Caches): ClassLookup {
   );
 }
 
-/** The subnets of others matter only to a cluster that has none. */
-function observeLocks(caches: Caches, clusterId: string | undefined): ObservedCluster["locks"] {
-  const [configMap] = clusterId === undefined ? [] : caches.subnetLocks.byIndex(INDEX_LOCK_OWNER, clusterId);
-  const own = configMap && readLock(configMap);
+/**
+ * Two operators that met on one cluster may have taken two subnets for it. Then its status decides, and before there is
+ * one the older lock; the other is swept away later. The subnets of others matter only to a cluster that has none.
+ */
+function observeLocks(
+  caches: Caches,
+  clusterId: string | undefined,
+  known: string | undefined,
+): ObservedCluster["locks"] {
+  const { subnetLocks } = caches;
+  const objects = clusterId === undefined ? [] : subnetLocks.byIndex(INDEX_LOCK_OWNER, clusterId);
+  const held = objects.flatMap((configMap) => readLock(configMap) ?? []).sort(compareLocks);
+  const own = held.find((lock) => lock.subnet === known) ?? held[0];
   if (own !== undefined) return { own, taken: new Set([own.subnet]) };
-  const locks = caches.subnetLocks.list().flatMap((other) => readLock(other) ?? []);
+  const locks = subnetLocks.list().flatMap((other) => readLock(other) ?? []);
   return { own: undefined, taken: new Set(locks.map((lock) => lock.subnet)) };
 }

@@ -102,7 +102,13 @@ test("a private cluster is ready without a word from its endpoint", () => {
 test("a new pool of a ready cluster is scaling, and the cluster stays ready", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
   const { pools } = fixture.observed;
-  const added = { pool: makePool("db"), engine: undefined, leaving: false, machines: [] };
+  const added = {
+    pool: makePool("db"),
+    engine: undefined,
+    leaving: false,
+    olderTwin: undefined,
+    machines: [],
+  };
   const plan = fixture.with({ pools: [...pools, added] }).plan();
   expect(topology(plan)?.workers?.machineDeployments?.map((pool) => pool.name)).toEqual(["web", "db"]);
   expect(plan.status?.phase).toBe("Scaling");
@@ -119,7 +125,10 @@ test.each([
   { what: "has a predecessor that the engine still removes", pool: makePool("db"), leaving: true },
 ])("a pool that $what has no place in the topology", ({ pool, leaving }) => {
   const fixture = aCluster().withPools(makePool("web"));
-  const pools = [...fixture.observed.pools, { pool, engine: undefined, leaving, machines: [] }];
+  const pools = [
+    ...fixture.observed.pools,
+    { pool, engine: undefined, leaving, olderTwin: undefined, machines: [] },
+  ];
   const names = topology(fixture.with({ pools }).plan())?.workers?.machineDeployments?.map((it) => it.name);
   expect(names).toEqual(["web"]);
 });
@@ -200,10 +209,15 @@ test("a running cluster whose change is refused goes on serving, and says what w
   const fixture = aCluster()
     .ready()
     .asking({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
-  const refused = fixture.with({ applyFailure: { kind: "refused", message: "spec: Invalid value" } });
+  const refused = fixture.with({
+    applyFailure: { kind: "refused", message: "spec: Invalid value" },
+  });
   const plan = refused.plan();
   expect(plan.apply).toEqual([]);
-  expect(plan.status).toMatchObject({ phase: "Ready", message: "spec: Invalid value" });
+  expect(plan.status).toMatchObject({
+    phase: "Ready",
+    message: expect.stringContaining("spec: Invalid value"),
+  });
   expect(condition(plan, "Stalled")).toMatchObject({ status: "True", reason: "RefusedByEngine" });
   expect(condition(plan, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
   expect(plan.requeueAfterMs).toBe(60_000);
@@ -227,14 +241,18 @@ test("a late refusal counts only when it stands", () => {
   expect(fixture.after(5).plan().status).toBeUndefined();
   expect(fixture.after(5).plan().requeueAfterMs).toBe(10_000);
   const stalled = condition(fixture.after(20).plan(), "Stalled");
-  expect(stalled).toMatchObject({ status: "True", reason: "RefusedByEngine", message: "no such thing" });
+  expect(stalled).toMatchObject({
+    status: "True",
+    reason: "RefusedByEngine",
+    message: expect.stringContaining("no such thing"),
+  });
 });
 
 test("a wait has no words for a minute, then the cause", () => {
   const fixture = aCluster().reconciled();
-  expect(fixture.after(30).plan().requeueAfterMs).toBe(30_000);
+  expect(fixture.after(30).plan().requeueAfterMs).toBe(25_000);
   expect(fixture.after(30).reconciled().observed.cluster.status?.message).toBeUndefined();
-  expect(fixture.after(61).plan().status?.message).toBe("The control plane is being made.");
+  expect(fixture.after(61).plan().status?.message).toMatch(/^The control plane of demo is being made\./);
 });
 
 test("an upgrade goes one version at a time and says when it is through", () => {

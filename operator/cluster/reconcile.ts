@@ -1,6 +1,7 @@
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { explainRefusal } from "../engine/explain.ts";
 import { engineClusterKind, findEngineCondition } from "../engine/kinds.ts";
 import { removePoolEntry } from "../engine/topology.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
@@ -32,19 +33,17 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const id = metadata.labels?.[LABEL_ID] ?? observed.candidateId;
   const decision = decideChildren(observed, id);
   const steps = decision.ok ? planSteps(observed, decision, id) : NO_STEPS;
-  const refusal = decision.ok
-    ? findRefusal(observed, now)
-    : { fault: decision.fault, requeueAfterMs: undefined };
+  const refusal = decision.ok ? findRefusal(observed, now) : NO_REFUSAL;
   const plan = finish(
     observed,
     observed.applyFailure === undefined ? steps : NO_STEPS,
     {
       observed,
-      fault: refusal.fault,
+      fault: refusal.fault ?? decision.fault,
       target: decision.target,
       subnet: decision.ok ? decision.subnet : undefined,
       clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
-      taken: decision.ok && steps.apply.length === 0 && observed.engine?.state.observed === true,
+      taken: decision.ok && isTaken(observed, steps) && refusal.fault === undefined,
     },
     now,
   );
@@ -66,7 +65,13 @@ interface Steps {
 }
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
+const NO_REFUSAL: Refusal = { fault: undefined, requeueAfterMs: undefined };
 const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: undefined, taken: false };
+
+/** Whether the engine has acted on its object as it stands, and that is what is wanted. */
+function isTaken({ engine }: ObservedCluster, steps: Steps): boolean {
+  return steps.apply.length === 0 && engine?.state.observed === true;
+}
 
 /** The lock of the subnet first: no engine object may exist before its network is certain. */
 function planSteps(observed: ObservedCluster, decision: Decision & { ok: true }, id: string): Steps {
@@ -84,25 +89,40 @@ function planSteps(observed: ObservedCluster, decision: Decision & { ok: true },
   return { apply: lock, remove: [removePoolEntry(object, foreign)], foreignPool: foreign };
 }
 
+interface Refusal {
+  fault: Fault | undefined;
+  requeueAfterMs: number | undefined;
+}
+
 /** What the engine refused, at once or after the apply, in its own words. */
-function findRefusal(
-  observed: ObservedCluster,
-  now: Date,
-): { fault: Fault | undefined; requeueAfterMs: number | undefined } {
-  const { applyFailure, engine } = observed;
+function findRefusal(observed: ObservedCluster, now: Date): Refusal {
+  const { applyFailure, upgradeRefusal, engine } = observed;
   if (applyFailure?.kind === "refused") {
-    return {
-      fault: { reason: "RefusedByEngine", message: applyFailure.message },
-      requeueAfterMs: RETRY_REFUSED_MS,
-    };
+    return { fault: composeRefusal(applyFailure.message), requeueAfterMs: RETRY_REFUSED_MS };
+  }
+  if (upgradeRefusal !== undefined) {
+    const fault = MUST_WAIT.test(upgradeRefusal) ? undefined : composeRefusal(upgradeRefusal);
+    return { fault, requeueAfterMs: RETRY_REFUSED_MS };
   }
   const late = engine?.state.lateRefusal;
-  if (late === undefined) return { fault: undefined, requeueAfterMs: undefined };
+  if (late === undefined) return NO_REFUSAL;
   const stoodMs = heldForMs(findEngineCondition(engine?.object, "TopologyReconciled"), now);
   if (stoodMs < REFUSAL_STANDS_MS) {
     return { fault: undefined, requeueAfterMs: REFUSAL_STANDS_MS - stoodMs };
   }
-  return { fault: { reason: "RefusedByEngine", message: late }, requeueAfterMs: undefined };
+  return { fault: composeRefusal(late), requeueAfterMs: undefined };
+}
+
+/** The engine's way to say that the last rollout has not ended. */
+const MUST_WAIT = /version cannot be changed/;
+
+function composeRefusal(words: string): Fault {
+  if (/exceeded quota/.test(words)) {
+    const message = `A quota of the platform stands in the way: ${explainRefusal(words)}. Delete what is not needed, or ask the platform's operator for more.`;
+    return { reason: "QuotaExceeded", message };
+  }
+  const message = `The engine does not accept the cluster as it is wanted: ${explainRefusal(words)}. Change the specification, or ask the platform's operator.`;
+  return { reason: "RefusedByEngine", message };
 }
 
 /**

@@ -2,10 +2,10 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Caches } from "../caches.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
-import { engineClusterKind } from "../engine/kinds.ts";
+import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
 import type { ReconcileResult } from "../runtime/controller.ts";
-import { applyPlan, type PlanContext, StepError } from "../runtime/plan.ts";
-import { type ApplyFailure, type ClusterSettings, observeCluster } from "./observe.ts";
+import { applyPlan, type Plan, type PlanContext, StepError } from "../runtime/plan.ts";
+import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { reconcileCluster } from "./reconcile.ts";
 
@@ -18,7 +18,8 @@ export interface ClusterDeps {
 
 /**
  * One round for one cluster: observe, decide, apply. What the engine answers to the plan goes into a second decision, so
- * that the status tells of it; when it does not answer at all the error is thrown on, for a retry with backoff.
+ * that the status tells of it; a version that it refuses is held, so that the rest can pass. When it does not answer at
+ * all the error is thrown on, for a retry with backoff.
  */
 export async function runCluster(
   deps: ClusterDeps,
@@ -29,19 +30,32 @@ export async function runCluster(
   const observed = observeCluster(deps.caches, deps.settings, lookAtEndpoint(deps, key), key, now);
   if (observed === undefined) return undefined;
   const context = { ...planContext, kind: clusterKind };
-  const plan = reconcileCluster(observed, now);
-  try {
-    await applyPlan(context, observed.cluster, plan);
-    return { requeueAfterMs: plan.requeueAfterMs };
-  } catch (error) {
-    const applyFailure = readFailure(error);
-    // After the object's own metadata was written the status has to be decided on what it is now: at the retry.
-    if (applyFailure === undefined || plan.metadata !== undefined) throw causeOf(error);
-    const second = reconcileCluster({ ...observed, applyFailure }, now);
-    await applyPlan(context, observed.cluster, second);
-    if (applyFailure.kind === "unavailable") throw causeOf(error);
-    return { requeueAfterMs: second.requeueAfterMs };
+  let facts = observed;
+  for (;;) {
+    const plan = reconcileCluster(facts, now);
+    try {
+      await applyPlan(context, observed.cluster, plan);
+      if (facts.applyFailure?.kind === "unavailable") throw facts.applyFailure.cause;
+      return { requeueAfterMs: plan.requeueAfterMs };
+    } catch (error) {
+      const failure = readFailure(error);
+      // After the object's own metadata was written the status has to be decided on what it is now: at the retry.
+      if (failure === undefined || facts.applyFailure !== undefined || plan.metadata !== undefined) {
+        throw causeOf(error);
+      }
+      facts =
+        failure.kind === "refused" && facts.upgradeRefusal === undefined && isUpgrade(observed, plan)
+          ? { ...facts, upgradeRefusal: failure.message }
+          : { ...facts, applyFailure: failure };
+    }
   }
+}
+
+/** Whether the plan asks the engine for another version than it has. */
+function isUpgrade({ engine }: ObservedCluster, plan: Plan<unknown>): boolean {
+  const wanted = plan.apply.find((step) => step.kind === engineClusterKind);
+  if (engine === undefined || wanted?.verb !== "apply") return false;
+  return (wanted.object as EngineCluster).spec?.topology?.version !== engine.object.spec?.topology?.version;
 }
 
 /** The last word of a public endpoint that is up; the wish to hear it ends with the cluster. */
@@ -76,8 +90,8 @@ function readFailure(error: unknown): ApplyFailure | undefined {
   if (!(error instanceof StepError) || error.step.kind !== engineClusterKind) return undefined;
   const { cause } = error;
   if (!(cause instanceof KubeError)) return undefined;
-  if (cause.isUnavailable) return { kind: "unavailable", message: cause.kubeMessage };
+  if (cause.isUnavailable) return { kind: "unavailable", message: cause.kubeMessage, cause };
   return cause.isInvalid || cause.status === 400 || cause.status === 403
-    ? { kind: "refused", message: cause.kubeMessage }
+    ? { kind: "refused", message: cause.kubeMessage, cause }
     : undefined;
 }

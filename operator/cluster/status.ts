@@ -18,9 +18,10 @@ import {
   setConditions,
 } from "../runtime/conditions.ts";
 import { appendTransitions } from "../runtime/transitions.ts";
-import { decideAspects, decideSums, type Facts, type PoolView } from "./conditions.ts";
+import { decideAspects, type Facts, type PoolView } from "./conditions.ts";
 import { judgeHealth } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { decideSums } from "./sums.ts";
 
 type Conditions = readonly ConditionLike<ClusterConditionType>[];
 type Happened = Omit<ClusterTransition, "sequence" | "at">;

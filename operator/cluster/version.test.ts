@@ -1,39 +1,94 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import { chooseVersion, resolveTarget } from "./version.ts";
 
-const catalogue: VersionCatalogue = ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({
-  version,
-  status: "supported",
-}));
+const catalogue: VersionCatalogue = [
+  { version: "1.33.6", status: "supported" },
+  { version: "1.34.1", status: "deprecated" },
+  { version: "1.34.2", status: "supported" },
+  { version: "1.35.1", status: "supported" },
+  { version: "1.36.0", status: "supported" },
+];
 
-test.each([
-  { wanted: "1.34", last: undefined, target: "1.34.2", what: "the newest patch of a minor" },
-  { wanted: "v1.34", last: undefined, target: "1.34.2", what: "the same with a v" },
-  { wanted: "1.34", last: "1.34.1", target: "1.34.1", what: "what it was resolved to before" },
-  { wanted: "1.34.2", last: "1.34.1", target: "1.34.2", what: "a full version as it stands" },
-  { wanted: "1.32.4", last: "1.32.4", target: "1.32.4", what: "one that the catalogue has dropped" },
-  { wanted: "1.35", last: "1.34.2", target: "1.35.1", what: "another minor" },
-  { wanted: "1.32", last: undefined, target: undefined, what: "nothing, out of the catalogue" },
-])("$wanted after $last means $what", ({ wanted, last, target }) => {
-  expect(resolveTarget(wanted, last, catalogue)).toBe(target);
+describe("the full version that is wanted", () => {
+  test.each([
+    ["a minor is its newest supported patch", "1.34", undefined, "1.34.2"],
+    ["a resolved minor stays what it was when the catalogue moves on", "1.34", "1.34.1", "1.34.1"],
+    ["a full version that was accepted stays valid without the catalogue", "1.32.9", "1.32.9", "1.32.9"],
+    ["a prefix is nothing", "v1.35.1", "1.34.2", "1.35.1"],
+    ["another minor is resolved anew", "1.35", "1.34.2", "1.35.1"],
+    ["what the catalogue lacks is nothing", "1.35.9", "1.34.2", undefined],
+  ])("%s", (_name, wanted, known, expected) => {
+    expect(resolveTarget(wanted, known, catalogue)).toBe(expected);
+  });
 });
 
-const live = (version: string, settled = true) => ({ version, settled });
+describe("the version to ask of the engine now", () => {
+  const live = (version: string, settled = true) => ({ version, settled });
+  test.each([
+    ["a new cluster gets what it wants", "1.36", undefined, [], "1.36.0"],
+    ["nothing new: what is there", "1.34", live("1.34.2"), [], "1.34.2"],
+    ["the next minor at once", "1.35", live("1.34.2"), [], "1.35.1"],
+    ["the next patch at once", "1.34.2", live("1.34.1"), [], "1.34.2"],
+    ["two minors in steps", "1.36", live("1.34.2"), [], "1.35.1"],
+    ["two minors at once where the class chains them", "1.36", live("1.34.2"), ["v1.36.0"], "1.36.0"],
+    ["no step before the last one has settled", "1.36", live("1.35.1", false), [], "1.35.1"],
+  ])("%s", (_name, wanted, liveVersion, chained, expected) => {
+    const choice = chooseVersion({ wanted, lastTarget: undefined, live: liveVersion, catalogue, chained });
+    expect(choice).toMatchObject({ version: expected, fault: undefined });
+  });
 
-test.each([
-  { what: "nothing runs yet", target: "1.34.2", now: undefined, chosen: "1.34.2" },
-  { what: "it runs already", target: "1.34.2", now: live("1.34.2"), chosen: "1.34.2" },
-  { what: "it is the next minor", target: "1.35.1", now: live("1.34.2"), chosen: "1.35.1" },
-  { what: "it is a higher patch", target: "1.34.2", now: live("1.34.0"), chosen: "1.34.2" },
-  { what: "the last step has not settled", target: "1.35.1", now: live("1.34.2", false), chosen: "1.34.2" },
-  { what: "it is two minors away", target: "1.36.0", now: live("1.34.2"), chosen: "1.35.1" },
-  { what: "it is older", target: "1.33.6", now: live("1.34.2"), chosen: "1.34.2" },
-])("the engine is asked for $chosen when $target is wanted and $what", ({ target, now, chosen }) => {
-  expect(chooseVersion({ target, live: now, catalogue, chained: [] })).toBe(chosen);
-});
+  test.each([
+    [
+      "an unknown version",
+      "1.34.9",
+      live("1.34.2"),
+      "1.34.2",
+      "UnknownVersion",
+      /no Kubernetes version 1\.34\.9/,
+    ],
+    ["an older one", "1.33", live("1.34.2"), "1.34.2", "DowngradeRefused", /cannot go back to 1\.33\.6/],
+    [
+      "a way with a gap",
+      "1.36",
+      live("1.33.6"),
+      "1.33.6",
+      "UnknownVersion",
+      /no supported one after 1\.33\.6/,
+    ],
+  ])("%s leaves what is there and says why", (_name, wanted, liveVersion, version, reason, message) => {
+    const withGap = catalogue.filter((entry) => entry.version !== "1.34.2");
+    const choice = chooseVersion({
+      wanted,
+      lastTarget: undefined,
+      live: liveVersion,
+      catalogue: wanted === "1.36" ? withGap : catalogue,
+      chained: [],
+    });
+    expect(choice.version).toBe(version);
+    expect(choice.fault?.reason).toBe(reason);
+    expect(choice.fault?.message).toMatch(message);
+  });
 
-test("a class that chains versions is asked for the last one at once", () => {
-  const chained = ["v1.34.2", "v1.35.1", "v1.36.0"];
-  expect(chooseVersion({ target: "1.36.0", live: live("1.34.2"), catalogue, chained })).toBe("1.36.0");
+  test("an unknown version of a new cluster asks for nothing", () => {
+    const choice = chooseVersion({
+      wanted: "1.99",
+      lastTarget: undefined,
+      live: undefined,
+      catalogue,
+      chained: [],
+    });
+    expect(choice).toMatchObject({ version: undefined, fault: { reason: "UnknownVersion" } });
+  });
+
+  test("a lost status resolves a minor to what runs, not to a newer patch", () => {
+    const choice = chooseVersion({
+      wanted: "1.34",
+      lastTarget: undefined,
+      live: live("1.34.1"),
+      catalogue,
+      chained: [],
+    });
+    expect(choice).toMatchObject({ target: "1.34.1", version: "1.34.1" });
+  });
 });

@@ -10,6 +10,12 @@ export interface EngineState {
   /** "https://host:port", once the engine reported both. */
   endpoint: { url: string; host: string } | undefined;
   controlPlaneInitialized: boolean;
+  /** What the control plane's machines run (no `v`): several while it is being upgraded. */
+  controlPlaneVersions: readonly string[];
+  /** What holds up a control plane that was never up; undefined = nothing that the engine tells. */
+  holdUp: EngineCondition | undefined;
+  /** The /24 that the live topology carries; undefined = none, or a class that has no such variable. */
+  workerSubnet: string | undefined;
   available: EngineCondition | undefined;
   controlPlaneAvailable: EngineCondition | undefined;
   remoteConnection: EngineCondition | undefined;
@@ -25,6 +31,9 @@ export interface EngineState {
   poolNames: readonly string[];
 }
 
+/** What a new control plane waits for, in the order in which it gets them. */
+const HOLD_UPS = ["TopologyReconciled", "InfrastructureReady", "ControlPlaneInitialized"];
+
 /** Reads the engine's Cluster. Rules: Cluster API v1.14, seen in runs with its in-memory provider. */
 export function readEngineCluster(cluster: EngineCluster): EngineState {
   const topology = cluster.spec?.topology;
@@ -37,6 +46,13 @@ export function readEngineCluster(cluster: EngineCluster): EngineState {
     classRef: topology && { namespace, ...topology.classRef },
     endpoint: readEndpoint(cluster),
     controlPlaneInitialized: isTrue(cluster, "ControlPlaneInitialized"),
+    controlPlaneVersions: (cluster.status?.controlPlane?.versions ?? []).map((entry) =>
+      entry.version.replace(/^v/, ""),
+    ),
+    holdUp: HOLD_UPS.map((type) => findEngineCondition(cluster, type)).find(
+      (condition) => condition !== undefined && condition.status !== "True",
+    ),
+    workerSubnet: readWorkerSubnet(cluster),
     available: findEngineCondition(cluster, "Available"),
     controlPlaneAvailable: findEngineCondition(cluster, "ControlPlaneAvailable"),
     remoteConnection: findEngineCondition(cluster, "RemoteConnectionProbe"),
@@ -50,6 +66,11 @@ export function readEngineCluster(cluster: EngineCluster): EngineState {
     deletion: findEngineCondition(cluster, "Deleting"),
     poolNames: (topology?.workers?.machineDeployments ?? []).map((pool) => pool.name),
   };
+}
+
+function readWorkerSubnet(cluster: EngineCluster): string | undefined {
+  const value = cluster.spec?.topology?.variables?.find(({ name }) => name === "workerSubnet")?.value;
+  return typeof value === "string" ? value : undefined;
 }
 
 function isTrue(cluster: EngineCluster, type: string): boolean {

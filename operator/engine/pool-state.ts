@@ -1,3 +1,4 @@
+import { explain } from "./explain.ts";
 import { type EngineCondition, findEngineCondition, type Machine, type MachineDeployment } from "./kinds.ts";
 
 /** What the engine says of one pool, in Marina's words. Absent counters = no news. */
@@ -42,6 +43,11 @@ export interface EngineMachine {
   ready: boolean;
   version: string | undefined;
   createdAt: string;
+  deleting: boolean;
+  /** The engine replaces it because it is not healthy, and why, in one word; undefined = it does not. */
+  remediation: string | undefined;
+  /** What it waits for while it has no node. */
+  waitsFor: string | undefined;
   /** Its node is not well, and since when; undefined for a machine that is starting or going away. */
   unhealthy: { since: string; reason: string; message: string } | undefined;
 }
@@ -60,12 +66,34 @@ export function readMachine(machine: Machine): EngineMachine {
     ready: findEngineCondition(machine, "Ready")?.status === "True",
     version: machine.spec?.version?.replace(/^v/, ""),
     createdAt: machine.metadata.creationTimestamp ?? "",
+    deleting,
+    remediation: readRemediation(machine),
+    waitsFor: node === undefined ? describeWait(machine) : undefined,
     unhealthy: sick && {
       since: sick.lastTransitionTime,
       reason: sick.reason,
       message: sick.message ?? "",
     },
   };
+}
+
+/**
+ * The engine writes OwnerRemediated on real remediations alone, for seconds; HealthCheckSucceeded False comes in ordinary
+ * rollouts too and only tells why.
+ */
+function readRemediation(machine: Machine): string | undefined {
+  const marker = findEngineCondition(machine, "OwnerRemediated");
+  if (marker === undefined) return undefined;
+  const check = findEngineCondition(machine, "HealthCheckSucceeded");
+  return check?.status === "False" ? check.reason : marker.reason;
+}
+
+function describeWait(machine: Machine): string {
+  const steps = ["InfrastructureReady", "BootstrapConfigReady", "NodeHealthy", "Ready"];
+  const open = steps
+    .map((type) => findEngineCondition(machine, type))
+    .find((condition) => condition !== undefined && condition.status !== "True");
+  return open === undefined ? "the engine has said nothing of it yet" : explain(open);
 }
 
 function isSick(health: EngineCondition): boolean {

@@ -1,6 +1,7 @@
-import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { NodePoolConditionType } from "../../shared/crd/node-pool.ts";
+import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Fault, NewCondition } from "../runtime/conditions.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
@@ -69,7 +70,9 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
   }
   if (progress.sick.length > 0) {
     const names = progress.sick.map((machine) => machine.node ?? machine.name).join(", ");
-    return no("NodesUnhealthy", `Nodes that are not healthy: ${names}.`);
+    const next =
+      "The engine replaces them where its health checks say so; replace them by hand if they stay.";
+    return no("NodesUnhealthy", `Nodes that are not healthy: ${names}. ${next}`);
   }
   const { nodes, readyNodes, wanted } = progress;
   if (pool.status?.firstReadyAt !== undefined || progress.state === "settled") {
@@ -77,6 +80,9 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
   }
   if (cluster.deleting)
     return no("WaitingForCluster", `The cluster ${pool.spec.clusterName} is being deleted.`);
+  if (progress.state === "absent" && cluster.stalled !== undefined) {
+    return no("WaitingForCluster", `The cluster ${pool.spec.clusterName} cannot go on: ${cluster.stalled}`);
+  }
   if (progress.state === "absent" && !cluster.controlPlaneInitialized) {
     return no(
       "WaitingForControlPlane",
@@ -86,7 +92,8 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
   if (progress.state === "absent" && cluster.upgrading) {
     return no("UpgradeInProgress", "The cluster is being upgraded; new pools come after its control plane.");
   }
-  return no("WaitingForNodes", `${readyNodes} of ${wanted} nodes are ready, ${nodes} exist.`);
+  const counts = `${readyNodes} of ${wanted} nodes are ready, ${nodes} exist.`;
+  return no("WaitingForNodes", `${counts}${describeLate(observed, progress)}`);
 }
 
 function decideScaling(observed: ObservedPool, progress: PoolProgress): Decided {
@@ -111,7 +118,9 @@ function decideScaling(observed: ObservedPool, progress: PoolProgress): Decided 
         type: "Scaling",
         status: "True",
         reason: "Scaling",
-        message: `Scaling to ${wanted} nodes: ${nodes} exist, ${readyNodes} are ready.`,
+        message: clipConditionMessage(
+          `Scaling to ${wanted} nodes: ${nodes} exist, ${readyNodes} are ready.${describeLate(observed, progress)}`,
+        ),
       };
 }
 
@@ -138,19 +147,35 @@ function decideUpToDate(observed: ObservedPool, progress: PoolProgress): Decided
   return { type: "UpToDate", status: "True", reason: "UpToDate", message: "All nodes are as wanted." };
 }
 
-function decideAutoscaling(observed: ObservedPool): Decided {
-  return isAutoscaled(observed.pool.spec)
-    ? {
-        type: "Autoscaling",
-        status: "False",
-        reason: "NotConfigured",
-        message:
-          "The platform runs no cluster autoscaler; ask its operator for one. The number of nodes stays as it is.",
-      }
-    : {
-        type: "Autoscaling",
-        status: "False",
-        reason: "FixedSize",
-        message: "The pool has the number of nodes that its owner gave.",
-      };
+/** The machine that has been on its way for longest, what it waits for, and the next step. */
+function describeLate({ pool }: ObservedPool, { joining }: PoolProgress): string {
+  const [late] = joining;
+  if (late === undefined) return "";
+  const object = `Machine ${pool.metadata.namespace}/${late.name}`;
+  return ` ${object} has not joined: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
+}
+
+function decideAutoscaling({ pool, autoscaler }: ObservedPool): Decided {
+  const type = "Autoscaling";
+  if (!isAutoscaled(pool.spec)) {
+    const message = "The pool has the number of nodes that its owner gave.";
+    return { type, status: "False", reason: "FixedSize", message };
+  }
+  if (!autoscaler.configured) {
+    const message =
+      "The platform runs no cluster autoscaler; ask its operator for one. The number of nodes stays as it is.";
+    return { type, status: "False", reason: "NotConfigured", message };
+  }
+  const available = autoscaler.deployment?.available;
+  if (available?.status === "True") {
+    const { minNodes, maxNodes } = autoscalingRange(pool.spec);
+    const message = `The autoscaler keeps the pool between ${minNodes} and ${maxNodes} nodes.`;
+    return { type, status: "True", reason: "Enabled", message };
+  }
+  if (available?.status === "False") {
+    const message = `The cluster autoscaler does not run: ${available.message ?? "no reason given"}. If this lasts, ask the platform's operator to look at the Deployment ${nameAutoscaler(`${pool.metadata.namespace}/${pool.spec.clusterName}`)}.`;
+    return { type, status: "False", reason: "AutoscalerUnavailable", message: clipConditionMessage(message) };
+  }
+  const message = "The cluster autoscaler is being started.";
+  return { type, status: "Unknown", reason: "WaitingForAutoscaler", message };
 }

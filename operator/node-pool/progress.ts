@@ -14,6 +14,8 @@ export interface PoolProgress {
   version: string | undefined;
   /** Machines that have been sick for longer than the threshold. */
   sick: readonly EngineMachine[];
+  /** Machines that have no node yet, the oldest first. */
+  joining: readonly EngineMachine[];
   /** When the next sick machine passes the threshold; undefined = none is on its way. */
   nextSickInMs: number | undefined;
 }
@@ -47,6 +49,9 @@ export function measurePool(
     upToDateNodes: engine?.upToDateNodes ?? last?.upToDateNodes ?? 0,
     version: engine?.version ?? last?.version,
     sick: ailing.filter((machine) => dueInMs(machine) <= 0),
+    joining: machines
+      .filter((machine) => machine.node === undefined && !machine.deleting)
+      .sort((left, right) => (left.createdAt < right.createdAt ? -1 : 1)),
     nextSickInMs: pending.length === 0 ? undefined : Math.min(...pending),
   };
 }

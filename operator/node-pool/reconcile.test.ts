@@ -4,13 +4,13 @@ import { aPool, enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID, UPGRADING 
 
 const ready = { status: "True", reason: "Available" };
 
-test("a new pool gets id, organization, finalizer and its cluster as owner, and no step of its own", () => {
+test("a new pool gets id, organization and finalizer, but no owner, and no step of its own", () => {
   const plan = aPool().fresh().plan();
   expect(plan.metadata).toMatchObject({
     labels: { [LABEL_ID]: POOL_ID, "cloud.marina.dev/org-id": ORG },
     finalizer: FINALIZER,
-    owner: { kind: "Cluster", name: "demo", uid: "uid-demo", controller: true },
   });
+  expect(plan.metadata).not.toHaveProperty("owner");
   expect([...plan.apply, ...plan.remove]).toEqual([]);
   expect(plan.status).toMatchObject({ observedGeneration: 1, phase: "Provisioning" });
 });

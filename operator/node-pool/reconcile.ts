@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
-import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import type { OwnerReference } from "../../shared/kube/kind.ts";
+import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
+import { machineKind } from "../engine/kinds.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
-import type { MetadataChange, Plan } from "../runtime/plan.ts";
+import type { MetadataChange, Plan, Step } from "../runtime/plan.ts";
 import type { RecordedEvent } from "../runtime/recorder.ts";
-import { referTo } from "../runtime/reference.ts";
+import { composePoolEvent, composePoolEvents } from "./events.ts";
 import type { ObservedPool } from "./observe.ts";
+import { findRequests } from "./replacements.ts";
 import { composePoolStatus } from "./status.ts";
 
 /**
@@ -21,12 +21,14 @@ export function reconcilePool(observed: ObservedPool, now: Date): Plan<NodePoolS
   const fault = findIdentityFault(metadata.namespace ?? "", organization, observed.olderTwin);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
   const changed = !isDeepStrictEqual(status, pool.status);
+  const served = !deleting && fault === undefined;
+  const requests = served ? planRequests(observed) : NO_REQUESTS;
   return {
-    metadata: deleting || fault !== undefined ? undefined : findMetadataChange(observed),
+    metadata: served ? findMetadataChange(observed, requests.answered) : undefined,
     apply: [],
-    remove: [],
+    remove: requests.remove,
     status: changed ? status : undefined,
-    events: changed ? composeEvents(observed, status) : [],
+    events: [...(changed ? composePoolEvents(observed, status) : []), ...requests.events],
     releaseFinalizer: false,
     requeueAfterMs,
   };
@@ -52,54 +54,61 @@ function release(held: boolean): Plan<NodePoolStatus> {
   };
 }
 
-function findMetadataChange(observed: ObservedPool): MetadataChange | undefined {
-  const { pool, organization, cluster } = observed;
+/**
+ * A pool has no owner reference: one that names the Cluster of before a restore would have the garbage collector delete the
+ * restored pool, and with it all its nodes. The deletion of a cluster deletes its pools by itself.
+ */
+function findMetadataChange(
+  observed: ObservedPool,
+  dropAnnotations: readonly string[],
+): MetadataChange | undefined {
+  const { pool, organization } = observed;
   if (organization.kind !== "known") return undefined;
   const missing = findMissingMetadata(pool.metadata, organization.id, observed.candidateId);
-  const owner = cluster && findMissingOwner(pool, cluster.reference);
-  if (missing === undefined && owner === undefined) return undefined;
-  return { ...missing, ...(owner && { owner }) };
+  const drops = dropAnnotations.length > 0;
+  return missing === undefined && !drops ? undefined : { ...missing, ...(drops && { dropAnnotations }) };
 }
 
-function findMissingOwner(pool: NodePool, cluster: OwnerReference): OwnerReference | undefined {
-  const owners = pool.metadata.ownerReferences ?? [];
-  return owners.some((owner) => owner.uid === cluster.uid) ? undefined : cluster;
+const NO_REQUESTS: RequestPlan = { answered: [], remove: [], events: [] };
+
+interface RequestPlan {
+  /** Annotations that have been acted on. */
+  answered: string[];
+  remove: Step[];
+  events: RecordedEvent[];
 }
 
-/** Events are for people: one for each change of phase, and one when only the user can help. */
-function composeEvents(observed: ObservedPool, next: NodePoolStatus): RecordedEvent[] {
-  const { pool, cluster } = observed;
-  const phase = next.phase ?? "Provisioning";
-  if (pool.status?.phase === phase) return [];
-  const poolId = pool.metadata.labels?.[LABEL_ID] ?? observed.candidateId;
-  const labels = {
-    [LABEL_SOURCE]: "operator",
-    [LABEL_NODE_POOL_ID]: poolId,
-    ...(cluster?.id !== undefined && { [LABEL_CLUSTER_ID]: cluster.id }),
-  };
-  return [
-    {
-      regarding: referTo(nodePoolKind, pool.metadata),
-      type: phase === "Failed" ? "Warning" : "Normal",
-      reason: phase,
-      action: "Reconcile",
-      note: describe(pool, next),
-      labels,
-    },
-  ];
-}
-
-function describe(pool: NodePool, next: NodePoolStatus): string {
-  const find = (type: string) => next.conditions?.find((condition) => condition.type === type);
-  const name = pool.spec.displayName ?? pool.metadata.name;
-  switch (next.phase) {
-    case "Ready":
-      return `Node pool ${name}: ${next.readyNodes ?? 0} of ${next.nodes ?? 0} nodes are ready.`;
-    case "Failed":
-      return `Node pool ${name}: ${find("Stalled")?.message ?? "failed"}`;
-    case "Deleting":
-      return `Node pool ${name} is being deleted.`;
-    default:
-      return `Node pool ${name}: ${find("Reconciling")?.message ?? "changing"}`;
+/**
+ * Acts on the annotations that ask for a node to be replaced. First the status tells of the replacement, then the Machine
+ * is deleted, and when that is seen the annotation goes: killed in between, it goes on where it was.
+ */
+function planRequests(observed: ObservedPool): RequestPlan {
+  const { pool, machines } = observed;
+  const plan: RequestPlan = { answered: [], remove: [], events: [] };
+  for (const { annotation, node, machine } of findRequests(pool, machines)) {
+    if (machine === undefined || machine.deleting) {
+      plan.answered.push(annotation);
+      if (machine === undefined && !isReplaced(pool, node)) {
+        const note = `There is no node ${node} that could be replaced.`;
+        plan.events.push(composePoolEvent(observed, "Warning", "NodeNotFound", note));
+      }
+    } else if (pool.status?.replacements?.some(({ machineUID }) => machineUID === machine.uid)) {
+      const { namespace = "" } = pool.metadata;
+      plan.remove.push({
+        verb: "delete",
+        kind: machineKind,
+        namespace,
+        name: machine.name,
+        uid: machine.uid,
+      });
+    }
   }
+  return plan;
+}
+
+function isReplaced({ status }: NodePool, node: string): boolean {
+  return (
+    (status?.replacements ?? []).some((replacement) => replacement.node === node) ||
+    (status?.transitions ?? []).some((transition) => transition.oldNode === node)
+  );
 }

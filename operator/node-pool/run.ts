@@ -9,6 +9,8 @@ export interface PoolDeps {
   caches: Caches;
   settings: PoolSettings;
   now(): Date;
+  /** The pools that this process has looked at. */
+  seen: Set<string>;
 }
 
 /** One round for one pool: observe, decide, apply. Rejects with the KubeError of whoever refused. */
@@ -18,9 +20,13 @@ export async function runPool(
   planContext: Omit<PlanContext<never>, "kind">,
 ): Promise<ReconcileResult> {
   const now = deps.now();
-  const observed = observePool(deps.caches, deps.settings, key, now);
-  if (observed === undefined) return undefined;
+  const observed = observePool(deps.caches, deps.settings, key, now, !deps.seen.has(key));
+  if (observed === undefined) {
+    deps.seen.delete(key);
+    return undefined;
+  }
   const plan = reconcilePool(observed, now);
   await applyPlan({ ...planContext, kind: nodePoolKind }, observed.pool, plan);
+  deps.seen.add(key);
   return { requeueAfterMs: plan.requeueAfterMs };
 }

@@ -19,6 +19,10 @@ import { appendTransitions } from "../runtime/transitions.ts";
 import { decideConditions } from "./conditions.ts";
 import type { ObservedPool } from "./observe.ts";
 import { measurePool, type PoolProgress } from "./progress.ts";
+import { followReplacements } from "./replacements.ts";
+
+/** Who applies pools together with their cluster shall not be told in between that it is missing. */
+const ORPHAN_MS = 5_000;
 
 type Happened = Omit<NodePoolTransition, "sequence" | "at">;
 
@@ -43,11 +47,17 @@ export function composePoolStatus(
   const isReady = findCondition(conditions, "Ready")?.status === "True";
   const firstReadyAt = last?.firstReadyAt ?? (isReady ? formatTime(now) : undefined);
   const phase = projectPhase(conditions);
+  const silentMs =
+    pool.metadata.deletionTimestamp === undefined && observed.cluster === undefined
+      ? ORPHAN_MS
+      : SILENT_WAIT_MS;
   const waited = heldForMs(findCondition(conditions, "Reconciling"), now);
-  const message = composeMessage(conditions, waited);
+  const message = composeMessage(conditions, waited, silentMs);
   const version = progress.version;
   const selector = observed.engine?.selector ?? last?.selector;
   const happened: Happened[] = [];
+  const replacements = followReplacements(observed, now);
+  happened.push(...replacements.done);
   if (last?.firstReadyAt === undefined && firstReadyAt !== undefined) happened.push({ type: "Ready" });
   if (phase === "Failed" && projectPhase(last?.conditions ?? []) !== "Failed") {
     happened.push({ type: "Failed", ...(fault && { reason: fault.reason }) });
@@ -65,10 +75,10 @@ export function composePoolStatus(
       ...(selector !== undefined && { selector }),
       ...(message !== undefined && { message: clipStatusMessage(message) }),
       machines: presentMachines(observed),
-      ...(last?.replacements !== undefined && { replacements: last.replacements }),
+      ...(replacements.open.length > 0 && { replacements: replacements.open }),
       transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
     },
-    requeueAfterMs: nextLook(conditions, waited, progress),
+    requeueAfterMs: nextLook(conditions, waited, silentMs, progress),
   };
 }
 
@@ -88,13 +98,14 @@ export function projectPhase(conditions: readonly ConditionLike<NodePoolConditio
 function composeMessage(
   conditions: readonly ConditionLike<NodePoolConditionType>[],
   waitedMs: number,
+  silentMs: number,
 ): string | undefined {
   const stalled = findCondition(conditions, "Stalled");
   if (stalled?.status === "True") return stalled.message;
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "NodesUnhealthy") return ready.message;
   const reconciling = findCondition(conditions, "Reconciling");
-  return reconciling?.status === "True" && waitedMs >= SILENT_WAIT_MS ? reconciling.message : undefined;
+  return reconciling?.status === "True" && waitedMs >= silentMs ? reconciling.message : undefined;
 }
 
 function presentMachines(observed: ObservedPool): NonNullable<NodePoolStatus["machines"]> {
@@ -112,11 +123,12 @@ function presentMachines(observed: ObservedPool): NonNullable<NodePoolStatus["ma
 function nextLook(
   conditions: readonly ConditionLike<NodePoolConditionType>[],
   waitedMs: number,
+  silentMs: number,
   progress: PoolProgress,
 ): number | undefined {
   const waits: number[] = [];
   if (progress.nextSickInMs !== undefined) waits.push(progress.nextSickInMs);
   const reconciling = findCondition(conditions, "Reconciling")?.status === "True";
-  if (reconciling && waitedMs < SILENT_WAIT_MS) waits.push(SILENT_WAIT_MS - waitedMs);
+  if (reconciling && waitedMs < silentMs) waits.push(silentMs - waitedMs);
   return waits.length === 0 ? undefined : Math.min(...waits);
 }

@@ -7,28 +7,20 @@ import { reconcilePool } from "./reconcile.ts";
 
 export { enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID } from "../testing.ts";
 
-const OWNER = {
-  apiVersion: "cloud.marina.dev/v1",
-  kind: "Cluster",
-  name: "demo",
-  uid: "uid-demo",
-  controller: true,
-};
-
 export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneInitialized: true };
 
 /** A pool of a cluster whose control plane is not up, which the operator has taken in. Each verb returns another one. */
 export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
   const cluster: ObservedOwner = {
-    reference: OWNER,
     id: "cluster-id",
     deleting: false,
     controlPlaneInitialized: false,
     version: "1.34.2",
     upgrading: false,
+    stalled: undefined,
   };
   const observed: ObservedPool = {
-    pool: makePool("web", spec, { ownerReferences: [OWNER] }),
+    pool: makePool("web", spec),
     organization: { kind: "known", id: ORG },
     olderTwin: undefined,
     candidateId: POOL_ID,
@@ -36,6 +28,8 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     engine: undefined,
     machines: [],
     leftTopology: true,
+    missedMarks: new Set(),
+    autoscaler: { configured: false, deployment: undefined },
     nodeDegradedAfterSeconds: 300,
   };
   return new PoolFixture(observed, START);
@@ -56,7 +50,7 @@ export class PoolFixture {
 
   /** As its owner made it: the operator has not seen it yet. */
   fresh(): PoolFixture {
-    const { labels: _, finalizers: __, ownerReferences: ___, ...metadata } = this.observed.pool.metadata;
+    const { labels: _, finalizers: __, ...metadata } = this.observed.pool.metadata;
     return this.with({ pool: { ...this.observed.pool, metadata } });
   }
 
@@ -114,12 +108,11 @@ export class PoolFixture {
   reconciled(): PoolFixture {
     const plan = this.plan();
     const { pool } = this.observed;
-    const { labels, finalizer, owner } = plan.metadata ?? {};
+    const { labels, finalizer } = plan.metadata ?? {};
     const metadata = {
       ...pool.metadata,
       labels: { [LABEL_ID]: POOL_ID, ...pool.metadata.labels, ...labels },
       finalizers: [...(pool.metadata.finalizers ?? []), ...(finalizer === undefined ? [] : [finalizer])],
-      ownerReferences: [...(pool.metadata.ownerReferences ?? []), ...(owner === undefined ? [] : [owner])],
     };
     const status = plan.status ?? pool.status;
     return this.with({ pool: { ...pool, metadata, ...(status && { status }) } });

@@ -1,6 +1,7 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
+import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet } from "../caches.ts";
 import { enginePoolNameOf } from "../engine/kinds.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
@@ -25,6 +26,13 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
   set.listen("engineClusters", addPoolsOf);
   set.listen("machineDeployments", addByEngineLabel);
   set.listen("machines", addByEngineLabel);
+  set.listen("deployments", (change) => {
+    const { namespace, name } = change.object.metadata;
+    const cluster = clusterOfAutoscaler(name);
+    const pools =
+      cluster === undefined ? [] : caches.nodePools.byIndex(INDEX_CLUSTER, `${namespace}/${cluster}`);
+    for (const pool of pools) add(objectKey(pool), change);
+  });
   set.listen("namespaces", (change) => {
     const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
     for (const pool of pools) add(objectKey(pool), change);

@@ -52,8 +52,8 @@ export function heldForMs(condition: { lastTransitionTime: string } | undefined,
   return condition === undefined ? 0 : Math.max(0, now.getTime() - Date.parse(condition.lastTransitionTime));
 }
 
-/** A wait shorter than this is not worth a word to people. */
-export const SILENT_WAIT_MS = 60_000;
+/** A wait shorter than this is not worth a word to people; whatever is stuck shall be told of within a minute. */
+export const SILENT_WAIT_MS = 55_000;
 
 /** What only people can put right: a reason for programs, and a sentence with the next step. */
 export interface Fault {

@@ -1,6 +1,6 @@
 import type { JsonPatchOperation, KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import type { Kind, KubeObject, OwnerReference } from "../../shared/kube/kind.ts";
+import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import type { RecordedEvent, Recorder } from "./recorder.ts";
 
 /** One change of another object. */
@@ -46,11 +46,12 @@ export interface Plan<Status> {
   requeueAfterMs: number | undefined;
 }
 
-/** Labels are merged; finalizer and owner are added to those that are there. */
+/** Labels are merged; the finalizer is added to those that are there. */
 export interface MetadataChange {
   labels?: Record<string, string>;
+  /** Annotations to take away. */
+  dropAnnotations?: readonly string[];
   finalizer?: string;
-  owner?: OwnerReference;
 }
 
 export interface PlanContext<T extends KubeObject> {
@@ -104,13 +105,15 @@ async function applyMetadata<T extends KubeObject>(
 ): Promise<T> {
   if (change === undefined) return object;
   const { metadata } = object;
-  const { labels, finalizer, owner } = change;
+  const { labels, dropAnnotations, finalizer } = change;
   const patch = {
     metadata: {
       resourceVersion: metadata.resourceVersion,
       ...(labels && { labels }),
+      ...(dropAnnotations && {
+        annotations: Object.fromEntries(dropAnnotations.map((name) => [name, null])),
+      }),
       ...(finalizer && { finalizers: [...(metadata.finalizers ?? []), finalizer] }),
-      ...(owner && { ownerReferences: [...(metadata.ownerReferences ?? []), owner] }),
     },
   };
   const { client, kind, fieldManager, signal } = context;

@@ -44,6 +44,11 @@ export function takeSubnet(namespace: string, subnet: string, clusterId: string)
   return { verb: "create", kind: configMapKind, object };
 }
 
+/** The older lock first; of one second, by name. */
+export function compareLocks(left: SubnetLock, right: SubnetLock): number {
+  return `${left.createdAt} ${left.name}` < `${right.createdAt} ${right.name}` ? -1 : 1;
+}
+
 /** Gives a subnet back. */
 export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
   return { verb: "delete", kind: configMapKind, namespace, name: lock.name, uid: lock.uid };

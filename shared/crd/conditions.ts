@@ -38,16 +38,19 @@ export type ConditionReason =
   | "UpgradeInProgress"
   | "EnginePaused"
   | "EngineUnavailable"
+  | "WaitingForAutoscaler"
   // the platform is not well
   | "ControlPlaneUnavailable"
   | "EndpointUnreachable"
   | "NodesUnhealthy"
+  | "AutoscalerUnavailable"
   // only people can help
   | "DuplicateID"
   | "DuplicateOrganization"
   | "UnknownOrganization"
   | "UnknownPlan"
   | "UnknownVersion"
+  | "DowngradeRefused"
   | "UnsupportedByClass"
   | "RefusedByEngine"
   | "ClassNotFound"
@@ -55,7 +58,8 @@ export type ConditionReason =
   | "LabelsNotPropagated"
   | "NotConfigured"
   | "QuotaExceeded"
-  | "TooManyAccesses";
+  | "TooManyAccesses"
+  | "InvalidRequest";
 
 /** Conditions of one kind, as a Kubernetes list keyed by type. Same shape as the Condition of the Kubernetes API. */
 export function conditionsSchema<const Types extends readonly [string, ...string[]]>(types: Types) {

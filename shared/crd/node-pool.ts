@@ -143,6 +143,12 @@ const replacementSchema = z
     node: z.string().max(253).optional().meta({ description: "Name of its node." }),
     reason: reason("Why it is being replaced, in one CamelCase word."),
     at: timestamp("When the replacement was first observed."),
+    successorUID: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .meta({ description: "Identity of the machine that takes its place; absent until there is one." }),
   })
   .meta({ description: "A node whose replacement has begun and is not complete." });
 

@@ -1,11 +1,13 @@
 import type {
   EventsV1Event,
   V1ConfigMap,
+  V1Deployment,
   V1Lease,
   V1Namespace,
   V1Role,
   V1RoleBinding,
   V1Secret,
+  V1ServiceAccount,
 } from "@kubernetes/client-node";
 import { defineKind, type KubeObject } from "./kind.ts";
 
@@ -28,6 +30,8 @@ export type Event = Omit<OnWire<EventsV1Event>, "eventTime"> & { eventTime?: str
 export type Lease = OnWire<V1Lease>;
 export type Role = OnWire<V1Role>;
 export type RoleBinding = OnWire<V1RoleBinding>;
+export type ServiceAccount = OnWire<V1ServiceAccount>;
+export type Deployment = OnWire<V1Deployment>;
 
 export const namespaceKind = defineKind<Namespace>({
   group: "",
@@ -82,5 +86,21 @@ export const roleBindingKind = defineKind<RoleBinding>({
   version: "v1",
   kind: "RoleBinding",
   plural: "rolebindings",
+  namespaced: true,
+});
+
+export const serviceAccountKind = defineKind<ServiceAccount>({
+  group: "",
+  version: "v1",
+  kind: "ServiceAccount",
+  plural: "serviceaccounts",
+  namespaced: true,
+});
+
+export const deploymentKind = defineKind<Deployment>({
+  group: "apps",
+  version: "v1",
+  kind: "Deployment",
+  plural: "deployments",
   namespaced: true,
 });

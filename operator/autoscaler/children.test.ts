@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import type { Deployment } from "../../shared/kube/core-kinds.ts";
+import { aCluster, CLUSTER_ID, NAMESPACE } from "../cluster/testing.ts";
+import { clusterOfAutoscaler, composeAutoscaler, nameAutoscaler } from "./children.ts";
+
+const defaults = { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 900, scaleDownUtilizationPercent: 40 };
+const children = composeAutoscaler(aCluster(), CLUSTER_ID, "registry.example/autoscaler:1", defaults);
+
+test("an autoscaler is one Deployment and its rights, all of one name, owned by the Cluster", () => {
+  expect(children.map(({ kind }) => kind.kind)).toEqual([
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+    "Deployment",
+  ]);
+  for (const { object } of children) {
+    expect(object.metadata).toMatchObject({
+      name: "blue-autoscaler",
+      namespace: NAMESPACE,
+      labels: { "cloud.marina.dev/cluster-id": CLUSTER_ID },
+      ownerReferences: [{ kind: "Cluster", name: "blue", uid: "cluster-uid" }],
+    });
+  }
+});
+
+test("it looks at its own cluster alone, and takes the platform's defaults", () => {
+  const { spec } = (children.at(-1)?.object ?? {}) as Partial<Deployment>;
+  const [container] = spec?.template.spec?.containers ?? [];
+  expect(container?.image).toBe("registry.example/autoscaler:1");
+  expect(container?.args).toEqual([
+    "--cloud-provider=clusterapi",
+    `--node-group-auto-discovery=clusterapi:namespace=${NAMESPACE},clusterName=blue`,
+    "--kubeconfig=/etc/kubernetes/cluster/value",
+    "--clusterapi-cloud-config-authoritative",
+    "--enforce-node-group-min-size=true",
+    "--scale-down-unneeded-time=900s",
+    "--scale-down-utilization-threshold=0.4",
+    "--leader-elect=false",
+  ]);
+  expect(spec?.template.spec?.volumes).toEqual([
+    { name: "kubeconfig", secret: { secretName: "blue-kubeconfig" } },
+  ]);
+});
+
+test("a name tells its cluster", () => {
+  expect(clusterOfAutoscaler(nameAutoscaler("blue"))).toBe("blue");
+  expect(clusterOfAutoscaler("blue-admin-kubeconfig")).toBeUndefined();
+});

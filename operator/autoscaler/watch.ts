@@ -1,0 +1,33 @@
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
+import type { CacheSet } from "../caches.ts";
+import type { Controller } from "../runtime/controller.ts";
+import { PRIORITY_BACKGROUND } from "../runtime/queue.ts";
+import { clusterOfAutoscaler } from "./children.ts";
+
+/** Which changes make the autoscaler of a cluster worth another look. Only keys are added. */
+export function watchAutoscalers(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const add = (key: string, change: Change<KubeObject>) =>
+    controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+  const isNewSpec = ({ object, previous, type }: Change<KubeObject>) =>
+    type !== "updated" ||
+    object.metadata.generation !== previous?.metadata.generation ||
+    object.metadata.finalizers?.length !== previous?.metadata.finalizers?.length;
+  const addByChild = (change: Change<KubeObject>) => {
+    const { namespace, name } = change.object.metadata;
+    const cluster = clusterOfAutoscaler(name);
+    if (cluster !== undefined && isNewSpec(change)) add(`${namespace}/${cluster}`, change);
+  };
+  set.listen("clusters", (change) => {
+    if (isNewSpec(change)) add(objectKey(change.object), change);
+  });
+  set.listen("nodePools", (change) => {
+    const { metadata, spec } = change.object;
+    if (isNewSpec(change)) add(`${metadata.namespace}/${spec.clusterName}`, change);
+  });
+  set.listen("serviceAccounts", addByChild);
+  set.listen("roles", addByChild);
+  set.listen("roleBindings", addByChild);
+  set.listen("deployments", addByChild);
+}

@@ -1,0 +1,169 @@
+import { describe, expect, test } from "vitest";
+import { authorizeCIDRs, decideChildren } from "./children.ts";
+import type { ObservedCluster } from "./observe.ts";
+import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, observeBlue } from "./testing.ts";
+
+function topologyOf(observed: ObservedCluster) {
+  const decision = decideChildren(observed, CLUSTER_ID);
+  if (!decision.ok) throw new Error(`refused: ${decision.fault.reason}`);
+  return { ...decision.engineCluster.spec?.topology, fault: decision.fault };
+}
+
+function faultOf(observed: ObservedCluster) {
+  return decideChildren(observed, CLUSTER_ID).fault;
+}
+
+const poor = (...without: string[]) =>
+  new Map([
+    [
+      "marina-system/standard-v1",
+      { ...CAPABLE, variables: new Set([...CAPABLE.variables].filter((name) => !without.includes(name))) },
+    ],
+  ]);
+
+describe("what is sent to the engine", () => {
+  test("nothing of a pool that is leaving, unheld, being deleted, or a copy", () => {
+    const pools = [
+      aClusterPool({ pool: named("stays") }),
+      aClusterPool({ pool: named("again"), leaving: true }),
+      aClusterPool({ pool: named("unheld", { finalizers: [] }) }),
+      aClusterPool({ pool: named("going", { deletionTimestamp: "2026-03-01T11:00:00Z" }) }),
+      aClusterPool({ pool: named("copy"), olderTwin: "org/general" }),
+    ];
+    const names = topologyOf(observeBlue({ pools })).workers?.machineDeployments?.map((pool) => pool.name);
+    expect(names).toEqual(["stays"]);
+  });
+
+  test("variables only where the class declares them", () => {
+    const observed = observeBlue({
+      cluster: aCluster({ network: { authorizedCIDRs: ["198.51.100.0/24"] } }),
+      classes: poor("plan", "workerSubnet"),
+    });
+    expect(topologyOf(observed).variables).toEqual([
+      { name: "publicEndpoint", value: true },
+      { name: "authorizedCIDRs", value: ["198.51.100.0/24", "10.64.3.0/24", "192.0.2.0/24"] },
+    ]);
+  });
+
+  test.each([
+    ["a private endpoint", aCluster({ publicEndpoint: false }), "publicEndpoint"],
+    ["authorized CIDRs", aCluster({ network: { authorizedCIDRs: ["10.0.0.0/8"] } }), "authorizedCIDRs"],
+    [
+      "a rate limit",
+      aCluster({ network: { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 9 } } }),
+      "apiServerRateLimit",
+    ],
+  ])("nothing at all when the class cannot carry %s", (words, cluster, variable) => {
+    const fault = faultOf(observeBlue({ cluster, classes: poor(variable) }));
+    expect(fault).toMatchObject({ reason: "UnsupportedByClass" });
+    expect(fault?.message).toContain(words);
+  });
+
+  test("an empty list of authorized CIDRs means anybody, and leaves the variable out", () => {
+    expect(authorizeCIDRs([], "10.64.3.0/24", ["192.0.2.0/24"])).toBeUndefined();
+    expect(authorizeCIDRs(undefined, "10.64.3.0/24", [])).toBeUndefined();
+  });
+});
+
+describe("the class of a cluster", () => {
+  const twoClasses = new Map([
+    ["marina-system/standard-v1", CAPABLE],
+    ["marina-system/standard-v2", CAPABLE],
+  ]);
+  const { settings } = observeBlue();
+  const v2 = { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 };
+  const remapped = { classes: twoClasses, settings: { ...settings, plans: { default: v2 } } };
+
+  test("stays when the plan is mapped to another one: a release rolls nobody", () => {
+    expect(topologyOf(observeBlue(remapped))).toMatchObject({
+      classRef: { name: "standard-v1" },
+      version: "v1.34.2",
+    });
+  });
+
+  test("goes along with an upgrade that the user asked for", () => {
+    const observed = observeBlue({ ...remapped, cluster: aCluster({ version: "1.35" }) });
+    expect(topologyOf(observed)).toMatchObject({ classRef: { name: "standard-v2" }, version: "v1.35.1" });
+  });
+
+  test("stays until the upgrade may begin", () => {
+    const observed = observeBlue({
+      ...remapped,
+      cluster: aCluster({ version: "1.35" }),
+      engineFacts: { workers: ["1.34.2", "1.33.6"] },
+    });
+    expect(topologyOf(observed)).toMatchObject({ classRef: { name: "standard-v1" }, version: "v1.34.2" });
+  });
+
+  test("is the planned one for a new cluster", () => {
+    expect(topologyOf(observeBlue({ ...remapped, engine: undefined }))).toMatchObject({
+      classRef: { name: "standard-v2" },
+    });
+  });
+});
+
+describe("the version", () => {
+  test.each([
+    ["unknown", "1.35.9", "UnknownVersion"],
+    ["older", "1.33", "DowngradeRefused"],
+  ])("%s: the pools are applied all the same, with the version that runs", (_name, version, reason) => {
+    const pools = [aClusterPool({ pool: aPool({ desiredNodes: 5 }) })];
+    const topology = topologyOf(observeBlue({ cluster: aCluster({ version }), pools }));
+    expect(topology).toMatchObject({ version: "v1.34.2", fault: { reason } });
+    expect(topology.workers?.machineDeployments).toMatchObject([{ replicas: 5 }]);
+  });
+
+  test("that the engine has just refused is held, the rest is applied", () => {
+    const observed = observeBlue({ cluster: aCluster({ version: "1.35" }), upgradeRefusal: "not now" });
+    expect(topologyOf(observed).version).toBe("v1.34.2");
+  });
+});
+
+describe("the worker subnet", () => {
+  const subnetOf = (observed: ObservedCluster) => {
+    const decision = decideChildren(observed, CLUSTER_ID);
+    return decision.ok ? decision.subnet : decision.fault.reason;
+  };
+  const noLock = { own: undefined, taken: new Set(["10.64.0.0/24"]) };
+  const withStatus = aCluster({}, { status: { workerSubnet: "10.64.2.0/24" } });
+
+  test("is the one of its lock, whatever the status says", () => {
+    expect(subnetOf(observeBlue({ cluster: withStatus }))).toBe("10.64.3.0/24");
+  });
+  test("without a lock is the one of its status", () => {
+    expect(subnetOf(observeBlue({ cluster: withStatus, locks: noLock }))).toBe("10.64.2.0/24");
+  });
+  test("without lock and status is the one of the live topology", () => {
+    const variables = [{ name: "workerSubnet", value: "10.64.1.0/24" }];
+    expect(subnetOf(observeBlue({ locks: noLock, engineFacts: { variables } }))).toBe("10.64.1.0/24");
+  });
+  test("is never one that somebody else has", () => {
+    const locks = { own: undefined, taken: new Set(["10.64.2.0/24"]) };
+    expect(subnetOf(observeBlue({ cluster: withStatus, locks }))).toBe("NoFreeSubnet");
+  });
+  test("is a free one for a new cluster, and a fault when none is left", () => {
+    const all = ["10.64.0.0/24", "10.64.1.0/24", "10.64.2.0/24", "10.64.3.0/24"];
+    const three = { own: undefined, taken: new Set(all.slice(0, 3)) };
+    expect(subnetOf(observeBlue({ engine: undefined, locks: three }))).toBe("10.64.3.0/24");
+    const full = { own: undefined, taken: new Set(all) };
+    expect(subnetOf(observeBlue({ engine: undefined, locks: full }))).toBe("NoFreeSubnet");
+  });
+});
+
+test.each([
+  ["an unknown plan", observeBlue({ cluster: aCluster({ plan: "gold" }) }), "UnknownPlan"],
+  ["a class that is not there", observeBlue({ classes: new Map() }), "ClassNotFound"],
+  [
+    "an engine object of somebody else",
+    observeBlue({ engineFacts: { metadata: { ownerReferences: [], labels: {} } } }),
+    "NameTaken",
+  ],
+])("%s means: apply nothing", (_name, observed, reason) => {
+  expect(faultOf(observed)?.reason).toBe(reason);
+  expect(decideChildren(observed, CLUSTER_ID).ok).toBe(false);
+});
+
+function named(name: string, metadata: object = {}) {
+  const pool = aPool();
+  return { ...pool, metadata: { ...pool.metadata, name, ...metadata } };
+}

@@ -1,0 +1,232 @@
+import type { Cluster, ClusterSpec } from "../../shared/crd/cluster.ts";
+import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import type { ClassCapabilities } from "../engine/cluster-class.ts";
+import { readEngineCluster } from "../engine/cluster-state.ts";
+import type { EngineCluster, EngineCondition } from "../engine/kinds.ts";
+import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
+import { parseSubnetRange } from "../subnets/allocate.ts";
+import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
+
+/** The time at which every table looks at its objects. */
+export const NOW = new Date("2026-03-01T12:00:00Z");
+export const CLUSTER_ID = "0195a000-0000-7000-8000-000000000001";
+export const POOL_ID = "0195a000-0000-7000-8000-000000000002";
+const ORGANIZATION_ID = "0195a000-0000-4000-8000-000000000003";
+export const NAMESPACE = `org-${ORGANIZATION_ID}`;
+
+/** RFC 3339, so many seconds before NOW. */
+export function secondsAgo(seconds: number): string {
+  return new Date(NOW.getTime() - seconds * 1000).toISOString().replace(".000Z", "Z");
+}
+
+export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<Cluster> = {}): Cluster {
+  return {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "Cluster",
+    metadata: {
+      name: "blue",
+      namespace: NAMESPACE,
+      uid: "cluster-uid",
+      generation: 1,
+      creationTimestamp: secondsAgo(3600),
+      labels: { [LABEL_ID]: CLUSTER_ID, [LABEL_ORG_ID]: ORGANIZATION_ID },
+      finalizers: [FINALIZER],
+    },
+    spec: { version: "1.34", publicEndpoint: true, ...spec },
+    ...rest,
+  };
+}
+
+export function aPool(spec: Partial<NodePoolSpec> = {}, rest: Partial<NodePool> = {}): NodePool {
+  return {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "NodePool",
+    metadata: {
+      name: "general",
+      namespace: NAMESPACE,
+      uid: "pool-uid",
+      generation: 1,
+      creationTimestamp: secondsAgo(3600),
+      labels: { [LABEL_ID]: POOL_ID, [LABEL_ORG_ID]: ORGANIZATION_ID },
+      finalizers: [FINALIZER],
+    },
+    spec: {
+      clusterName: "blue",
+      vcpus: 2,
+      memoryGB: 4,
+      diskGB: 20,
+      minNodes: 0,
+      maxNodes: 10,
+      desiredNodes: 2,
+      ...spec,
+    },
+    ...rest,
+  };
+}
+
+export function aMachine(name: string, rest: Partial<EngineMachine> = {}): EngineMachine {
+  return {
+    name,
+    uid: `${name}-uid`,
+    node: `${name}-node`,
+    phase: "Running",
+    ready: true,
+    version: "1.34.2",
+    createdAt: secondsAgo(3000),
+    deleting: false,
+    remediation: undefined,
+    waitsFor: undefined,
+    unhealthy: undefined,
+    ...rest,
+  };
+}
+
+/** What the engine says of a pool whose two nodes are as wanted. */
+export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState {
+  return {
+    observed: true,
+    desired: 2,
+    nodes: 2,
+    readyNodes: 2,
+    upToDateNodes: 2,
+    rollingOut: false,
+    version: "1.34.2",
+    selector: "pool=general",
+    available: undefined,
+    ...rest,
+  };
+}
+
+export function aCondition(
+  type: string,
+  status: EngineCondition["status"],
+  reason = type,
+  message = "",
+): EngineCondition {
+  return { type, status, reason, message, lastTransitionTime: secondsAgo(600), observedGeneration: 1 };
+}
+
+const SETTLED = [
+  aCondition("Available", "True"),
+  aCondition("TopologyReconciled", "True"),
+  aCondition("InfrastructureReady", "True"),
+  aCondition("ControlPlaneInitialized", "True"),
+  aCondition("ControlPlaneAvailable", "True"),
+  aCondition("RemoteConnectionProbe", "True"),
+  aCondition("RollingOut", "False"),
+];
+
+export interface EngineFacts {
+  version?: string;
+  /** Replace the conditions of the same type; the rest is all well. */
+  conditions?: EngineCondition[];
+  controlPlane?: string[];
+  workers?: string[];
+  metadata?: Partial<EngineCluster["metadata"]>;
+  variables?: { name: string; value: unknown }[];
+  observedGeneration?: number;
+}
+
+/** The engine's Cluster of `aCluster`, running and settled where nothing else is said. Versions without `v`. */
+export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
+  const version = facts.version ?? "1.34.2";
+  const versions = (list: string[]) => list.map((entry) => ({ version: `v${entry}`, replicas: 1 }));
+  const named = new Map((facts.conditions ?? []).map((condition) => [condition.type, condition]));
+  const others = SETTLED.filter(({ type }) => !named.has(type));
+  return {
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Cluster",
+    metadata: {
+      name: "blue",
+      namespace: NAMESPACE,
+      uid: "engine-uid",
+      generation: 1,
+      labels: { [LABEL_ID]: CLUSTER_ID },
+      ownerReferences: [
+        { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "blue", uid: "cluster-uid" },
+      ],
+      ...facts.metadata,
+    },
+    spec: {
+      controlPlaneEndpoint: { host: "203.0.113.7", port: 6443 },
+      topology: {
+        classRef: { name: "standard-v1", namespace: "marina-system" },
+        version: `v${version}`,
+        variables: facts.variables ?? [],
+      },
+    },
+    status: {
+      observedGeneration: facts.observedGeneration ?? 1,
+      conditions: [...others, ...named.values()],
+      controlPlane: { versions: versions(facts.controlPlane ?? [version]) },
+      workers: { versions: versions(facts.workers ?? [version]) },
+    },
+  };
+}
+
+export const CAPABLE: ClassCapabilities = {
+  variables: new Set([
+    "machine",
+    "plan",
+    "publicEndpoint",
+    "authorizedCIDRs",
+    "apiServerRateLimit",
+    "workerSubnet",
+  ]),
+  workerClass: "default",
+  kubernetesVersions: [],
+};
+
+const ORGANIZATION = { kind: "known", id: ORGANIZATION_ID } as const;
+
+/** A settled cluster without pools, running since long ago, where nothing else is said. */
+export function observeBlue(
+  rest: Partial<ObservedCluster> & { engineFacts?: EngineFacts } = {},
+): ObservedCluster {
+  const { engineFacts, ...given } = rest;
+  const object = anEngineCluster(engineFacts);
+  const lock = {
+    subnet: "10.64.3.0/24",
+    clusterId: CLUSTER_ID,
+    name: "subnet-10-64-3-0",
+    uid: "lock-uid",
+    createdAt: secondsAgo(3600),
+  };
+  return {
+    cluster: aCluster(),
+    organization: ORGANIZATION,
+    olderTwin: undefined,
+    candidateId: CLUSTER_ID,
+    pools: [],
+    engine: { object, state: readEngineCluster(object) },
+    classes: new Map([["marina-system/standard-v1", CAPABLE]]),
+    catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
+    locks: { own: lock, taken: new Set([lock.subnet]) },
+    probe: { ok: true, message: "" },
+    applyFailure: undefined,
+    upgradeRefusal: undefined,
+    settings: {
+      platformNamespace: "marina-system",
+      plans: { default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 } },
+      subnetRange: parseSubnetRange("10.64.0.0/22"),
+      platformCIDRs: ["192.0.2.0/24"],
+      poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
+      degradedAfterSeconds: 60,
+      nodeDegradedAfterSeconds: 300,
+    },
+    ...given,
+  };
+}
+
+/** A pool of a cluster with two ready nodes, where nothing else is said. */
+export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedClusterPool {
+  return {
+    pool: aPool(),
+    engine: aPoolState(),
+    leaving: false,
+    olderTwin: undefined,
+    machines: [aMachine("one"), aMachine("two")],
+    ...rest,
+  };
+}

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { isApplied, withAppliedHash } from "../runtime/applied.ts";
+import { type EngineCluster, engineClusterKind } from "./kinds.ts";
+import { composeEngineCluster, type DesiredCluster } from "./topology.ts";
+import type { DesiredPool } from "./worker-pool.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+const ANNOTATION = "cloud.marina.dev/applied";
+const OPERATOR = { fieldManager: "marina-operator", force: true };
+const PERSON = { fieldManager: "person" };
+
+const pool: DesiredPool = {
+  name: "web",
+  size: { kind: "fixed", nodes: 2 },
+  machine: { vcpus: 2, memoryGB: 4, diskGB: 20 },
+  labels: { tier: "web" },
+  taints: [],
+  drainTimeoutSeconds: 600,
+  scaleDownDelaySeconds: 600,
+  scaleDownUtilizationPercent: 50,
+};
+
+function compose(change: Partial<DesiredCluster> = {}): EngineCluster {
+  const desired: DesiredCluster = {
+    namespace: api.namespace,
+    name: "owned",
+    owner: {
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "Cluster",
+      name: "owned",
+      uid: "11111111-1111-4111-8111-111111111111",
+    },
+    labels: { "cloud.marina.dev/id": "0195a000-0000-7000-8000-000000000001" },
+    classRef: { name: "marina-in-memory-v1", namespace: "marina-system" },
+    version: "1.34.2",
+    controlPlaneReplicas: 1,
+    plan: undefined,
+    publicEndpoint: true,
+    authorizedCIDRs: undefined,
+    apiServerRateLimit: undefined,
+    workerSubnet: "10.64.3.0/24",
+    pools: [pool],
+    ...change,
+  };
+  const capabilities = {
+    variables: new Set(["publicEndpoint", "workerSubnet", "machine"]),
+    workerClass: "default",
+    kubernetesVersions: [],
+  };
+  return withAppliedHash(composeEngineCluster(desired, capabilities), ANNOTATION);
+}
+
+test("what others own is never written back, and applying the same again changes nothing", async () => {
+  const { client, namespace } = api;
+  // Paused by a person, so that nothing but this test writes it.
+  const topology = {
+    classRef: { name: "marina-in-memory-v1", namespace: "marina-system" },
+    version: "v1.34.2",
+    controlPlane: { replicas: 1 },
+  };
+  const metadata = { name: "owned", namespace, annotations: { "example.com/note": "mine" } };
+  await client.create(engineClusterKind, { metadata, spec: { paused: true, topology } }, PERSON);
+
+  await client.apply(engineClusterKind, compose(), OPERATOR);
+  const first = await readAtRest();
+  expect(isApplied(compose(), first)).toBe(true);
+  for (let round = 0; round < 3; round += 1) {
+    const again = await client.apply(engineClusterKind, compose(), OPERATOR);
+    expect(again.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
+    expect(again.metadata.generation).toBe(first.metadata.generation);
+  }
+  expect(first.spec?.paused).toBe(true);
+  expect(first.metadata.annotations).toMatchObject({ "example.com/note": "mine" });
+
+  const patch = { metadata: { labels: { team: "blue" } } };
+  const labelled = await client.mergePatch(engineClusterKind, namespace, "owned", patch, PERSON);
+  expect(isApplied(compose(), labelled)).toBe(true);
+  const kept = await client.apply(engineClusterKind, compose(), OPERATOR);
+  expect(kept.metadata.labels).toMatchObject({ team: "blue" });
+});
+
+test("a change by somebody else of what is ours is seen and set right; what we no longer want goes", async () => {
+  const { client, namespace } = api;
+  const path = "/spec/topology/workers/machineDeployments/0/replicas";
+  const scaled = await client.jsonPatch(
+    engineClusterKind,
+    namespace,
+    "owned",
+    [{ op: "replace", path, value: 5 }],
+    PERSON,
+  );
+  expect(isApplied(compose(), scaled)).toBe(false);
+  const mended = await client.apply(engineClusterKind, compose(), OPERATOR);
+  expect(mended.spec?.topology?.workers?.machineDeployments?.[0]?.replicas).toBe(2);
+
+  const autoscaled = compose({
+    pools: [{ ...pool, size: { kind: "autoscaled", minNodes: 1, maxNodes: 3 } }],
+  });
+  expect(isApplied(autoscaled, mended)).toBe(false);
+  const switched = await client.apply(engineClusterKind, autoscaled, OPERATOR);
+  const [entry] = switched.spec?.topology?.workers?.machineDeployments ?? [];
+  expect(entry?.replicas).toBeUndefined();
+  expect(entry?.metadata?.labels).toEqual({ tier: "web" });
+});
+
+/** The engine writes its own status after a change: read until it has. */
+async function readAtRest(): Promise<EngineCluster> {
+  for (let last: EngineCluster | undefined; ; ) {
+    const now = await api.client.get(engineClusterKind, api.namespace, "owned");
+    if (now === undefined) throw new Error("the engine's object is gone");
+    if (now.metadata.resourceVersion === last?.metadata.resourceVersion) return now;
+    last = now;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+}

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { aPool } from "./testing.ts";
+
+const reasons = (pool: ReturnType<typeof aPool>) => pool.plan().events.map(({ reason }) => reason);
+
+test("a pool made a moment before its cluster is no news; one that waits for it is", () => {
+  const orphan = aPool().fresh().withoutCluster();
+  expect(reasons(orphan)).toEqual([]);
+  const waiting = orphan.reconciled();
+  expect(waiting.plan().requeueAfterMs).toBe(5_000);
+  expect(waiting.after(4).plan().events).toEqual([]);
+  const told = waiting.after(5).plan();
+  expect(told.events).toMatchObject([{ type: "Warning", reason: "WaitingForCluster" }]);
+  expect(told.status?.message).toMatch(/no cluster .* create it/);
+});
+
+test("a machine that does not join is named, with what it waits for and whom to ask, once", () => {
+  const machine = { name: "late", uid: "late", node: undefined, waitsFor: "no capacity" };
+  const [sample] = aPool().withSickNode().observed.machines;
+  if (sample === undefined) throw new Error("no machine");
+  const machines = [{ ...sample, ...machine, unhealthy: undefined }];
+  const pool = aPool({ desiredNodes: 1 })
+    .withEngine({ desired: 1, nodes: 1, ready: 0 })
+    .with({ machines })
+    .reconciled();
+  const told = pool.after(55);
+  const words = /Machine .*\/late has not joined: no capacity\. If this lasts, ask the platform's operator/;
+  expect(told.plan().status?.message).toMatch(words);
+  expect(told.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(words) }]);
+  expect(told.reconciled().after(30).plan().events).toEqual([]);
+});

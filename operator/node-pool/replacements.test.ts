@@ -1,0 +1,204 @@
+import { describe, expect, test } from "vitest";
+import type { NodePoolStatus } from "../../shared/crd/node-pool.ts";
+import type { EngineMachine } from "../engine/pool-state.ts";
+import { composePoolEvents } from "./events.ts";
+import type { ObservedPool } from "./observe.ts";
+import { reconcilePool } from "./reconcile.ts";
+import { aPool } from "./testing.ts";
+
+const NOW = new Date("2026-03-01T12:00:00Z");
+
+function machine(name: string, rest: Partial<EngineMachine> = {}): EngineMachine {
+  return {
+    name,
+    uid: `uid-${name}`,
+    node: `node-${name}`,
+    phase: "Running",
+    ready: true,
+    version: "1.34.2",
+    createdAt: "2026-03-01T11:00:00Z",
+    deleting: false,
+    remediation: undefined,
+    waitsFor: undefined,
+    unhealthy: undefined,
+    ...rest,
+  };
+}
+
+const marked = { remediation: "UnhealthyNode" };
+const young = { createdAt: "2026-03-01T11:59:59Z" };
+const joining = { ...young, node: undefined };
+
+/** One look after another at a pool of two nodes; each sees what the last one wrote. */
+function play(...looks: (readonly EngineMachine[] | Partial<ObservedPool>)[]) {
+  let status: NodePoolStatus | undefined;
+  let steps: string[] = [];
+  for (const look of looks) {
+    const change = Array.isArray(look)
+      ? { machines: look as EngineMachine[] }
+      : (look as Partial<ObservedPool>);
+    const { observed } = aPool({ desiredNodes: 2 }).withNodes(2).with(change);
+    const pool = { ...observed.pool, ...(status && { status }) };
+    const plan = reconcilePool({ ...observed, pool }, NOW);
+    status = plan.status ?? status;
+    steps = plan.remove.map((step) => `${step.verb} ${step.verb === "delete" ? step.name : ""}`);
+  }
+  const replaced = status?.transitions?.filter(({ type }) => type === "NodeReplaced") ?? [];
+  return { replaced, open: status?.replacements ?? [], steps };
+}
+
+describe("a node that the engine replaces", () => {
+  const [one, two] = [machine("one"), machine("two")];
+  const sick = machine("two", marked);
+
+  test("is told once, when the successor has a node, in the patch that clears the pair", () => {
+    const before = play([one, two], [one, sick], [one], [one, machine("new", joining)]);
+    expect(before).toMatchObject({
+      replaced: [],
+      open: [{ machineUID: "uid-two", successorUID: "uid-new" }],
+    });
+    const after = play(
+      [one, two],
+      [one, sick],
+      [one],
+      [one, machine("new", joining)],
+      [one, machine("new", young)],
+    );
+    expect(after).toMatchObject({
+      open: [],
+      replaced: [{ oldNode: "node-two", newNode: "node-new", reason: "UnhealthyNode" }],
+    });
+    const again = play([one, two], [one, sick], [one, machine("new", young)], [one, machine("new", young)]);
+    expect(again.replaced).toHaveLength(1);
+  });
+
+  test("is told although the operator was dead from the mark until the successor had its node", () => {
+    expect(play([one, two], [one, sick], [one, machine("new", young)]).replaced).toHaveLength(1);
+  });
+
+  test("is told although the mark itself was missed: an Event is left of it", () => {
+    const missed = { machines: [one, machine("new", young)], missedMarks: new Set(["uid-two"]) };
+    expect(play([one, two], missed)).toMatchObject({
+      replaced: [{ oldNode: "node-two", newNode: "node-new" }],
+    });
+  });
+
+  test("is not told while the old machine is still there", () => {
+    expect(
+      play([one, two], [one, machine("two", { ...marked, deleting: true }), machine("new", young)]),
+    ).toMatchObject({
+      replaced: [],
+      open: [{ successorUID: "uid-new" }],
+    });
+  });
+
+  test("two at once make two pairs with different successors", () => {
+    const { replaced } = play(
+      [one, two],
+      [machine("one", marked), sick],
+      [machine("a", young), machine("b", young)],
+    );
+    expect(replaced.map(({ oldNode, newNode }) => `${oldNode} ${newNode}`)).toEqual([
+      "node-one node-a",
+      "node-two node-b",
+    ]);
+  });
+
+  test("whose successor fails before it has a node gets another one", () => {
+    const failing = machine("bad", { ...joining, ...marked });
+    const story = [[one, two], [one, sick], [one, machine("bad", joining)], [one, failing], [one]] as const;
+    expect(play(...story)).toMatchObject({ replaced: [], open: [{ machineUID: "uid-two" }] });
+    expect(play(...story, [one, machine("good", young)]).replaced).toMatchObject([{ newNode: "node-good" }]);
+  });
+});
+
+describe("no node was replaced", () => {
+  const [one, two] = [machine("one"), machine("two")];
+  const small = aPool({ desiredNodes: 1 }).withNodes(1).observed;
+
+  test.each<[string, (readonly EngineMachine[] | Partial<ObservedPool>)[]]>([
+    ["by a scale-down", [[one, two], [one]]],
+    ["by a scale-up", [[one], [one, machine("new", young)]]],
+    [
+      "by a rollout",
+      [
+        [one, two],
+        [one, two, machine("a", young)],
+        [two, machine("a", young)],
+      ],
+    ],
+    ["when a machine is deleted by hand", [[one, two], [one], [one, machine("new", young)]]],
+    [
+      "when a machine that never had a node fails",
+      [[one], [one, machine("bad", { ...joining, ...marked })], [one]],
+    ],
+  ])("%s", (_name, looks) => {
+    expect(play(...looks)).toMatchObject({ replaced: [], open: [] });
+  });
+
+  test("when the pool was made smaller meanwhile: the pair is dropped", () => {
+    const shrunk = { ...small, machines: [one] };
+    expect(play([one, two], [one, machine("two", marked)], shrunk)).toMatchObject({ replaced: [], open: [] });
+  });
+
+  test("when the pool goes", () => {
+    const going = aPool().withNodes(2).deleting().observed;
+    const gone = { ...going, machines: [one] };
+    expect(play([one, two], [one, machine("two", marked)], gone)).toMatchObject({ replaced: [], open: [] });
+  });
+});
+
+describe("a replacement that was asked for", () => {
+  const [one, two] = [machine("one"), machine("two")];
+  const asking = (machines: EngineMachine[], node = "node-two"): Partial<ObservedPool> => {
+    const { pool } = aPool({ desiredNodes: 2 }).observed;
+    const annotations = { [`replace.cloud.marina.dev/${node}`]: "request" };
+    return { pool: { ...pool, metadata: { ...pool.metadata, annotations } }, machines };
+  };
+
+  test("is first written down, then the machine is deleted", () => {
+    expect(play([one, two], asking([one, two]))).toMatchObject({
+      steps: [],
+      open: [{ reason: "Requested" }],
+    });
+    expect(play([one, two], asking([one, two]), asking([one, two])).steps).toEqual(["delete two"]);
+  });
+
+  test("ends like any other", () => {
+    const story = [[one, two], asking([one, two]), asking([one, two]), [one], [one, machine("new", young)]];
+    expect(play(...story).replaced).toMatchObject([
+      { oldNode: "node-two", newNode: "node-new", reason: "Requested" },
+    ]);
+  });
+
+  test.each([
+    ["acted on when the machine goes", [one, machine("two", { deleting: true })], "node-two", []],
+    ["refused with an Event when there is no such node", [one, two], "elsewhere", ["NodeNotFound"]],
+  ])("is taken off the pool: %s", (_name, machines, node, reasons) => {
+    const { observed } = aPool({ desiredNodes: 2 }).withNodes(2).with(asking(machines, node));
+    const settled = {
+      ...observed,
+      pool: { ...observed.pool, status: reconcilePool(observed, NOW).status ?? {} },
+    };
+    const plan = reconcilePool(settled, NOW);
+    expect(plan.metadata?.dropAnnotations).toEqual([`replace.cloud.marina.dev/${node}`]);
+    expect(plan.events.map(({ reason }) => reason)).toEqual(reasons);
+  });
+});
+
+test("an Event tells people of each replaced node", () => {
+  const { observed } = aPool().withNodes(2);
+  const transition = {
+    sequence: 3,
+    type: "NodeReplaced",
+    at: "2026-03-01T12:00:00Z",
+    oldNode: "a",
+    newNode: "b",
+  } as const;
+  const next = { phase: "Ready", transitions: [{ ...transition, reason: "UnhealthyNode" }] } as const;
+  const pool = { ...observed.pool, status: { phase: "Ready" as const, transitions: [] } };
+  const events = composePoolEvents({ ...observed, pool }, { ...next, transitions: [...next.transitions] });
+  expect(events).toMatchObject([
+    { reason: "NodeReplaced", note: expect.stringContaining("a was replaced by b") },
+  ]);
+});
