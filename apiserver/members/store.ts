@@ -100,10 +100,10 @@ const listOrganizationsQuery = prepareOnce((db) =>
       and(
         eq(members.userId, sql.placeholder("userId")),
         isNull(organizations.deletedAt),
-        gt(organizations.id, sql.placeholder("after")),
+        gt(members.orgId, sql.placeholder("after")),
       ),
     )
-    .orderBy(asc(organizations.id))
+    .orderBy(asc(members.orgId))
     .limit(sql.placeholder("limit"))
     .prepare("list_organizations"),
 );

@@ -48,7 +48,7 @@ export const members = pgTable(
   (table) => [
     uniqueIndex("members_org_email").on(table.orgId, sql`lower(${table.email})`),
     uniqueIndex("members_org_user").on(table.orgId, table.userId),
-    index("members_user").on(table.userId),
+    index("members_user").on(table.userId, table.orgId),
     index("members_invited_email").on(sql`lower(${table.email})`).where(sql`${table.userId} is null`),
     check("members_role", sql`${table.role} in ('owner', 'admin', 'member', 'billing', 'viewer')`),
   ],

@@ -15,8 +15,8 @@ const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-api");
 const ORGANIZATIONS = 2000;
 const MEMBERS = 20;
 const CONNECTIONS = 16;
-const ROUNDS = 5;
-const REQUESTS = 3000;
+const ROUNDS = 3;
+const REQUESTS = 2000;
 /** The kernel counts CPU time in ticks of 10 ms. */
 const TICK_MICROSECONDS = 10_000;
 
