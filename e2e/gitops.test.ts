@@ -25,8 +25,8 @@ test("what a pipeline applies is served by REST with ids, and its deletion is se
   const cluster = await waitFor("REST to list the running cluster", async () => {
     const { body } = await alice.request("GET", path);
     return body.items.find(
-      (item: { status: string; nodes: { ready: number } }) =>
-        item.status === "running" && item.nodes.ready === 2,
+      (item: { status: string; nodes: { ready: number }; node_pools: { ready: number } }) =>
+        item.status === "running" && item.nodes.ready === 2 && item.node_pools.ready === 1,
     );
   });
   expect(cluster).toMatchObject({

@@ -10,6 +10,7 @@ const propertySchema = z.looseObject({
   minLength: z.number().optional(),
   maxLength: z.number().optional(),
   maxItems: z.number().optional(),
+  format: z.string().optional(),
   enum: z.array(z.unknown()).optional(),
 });
 const bodySchema = z.looseObject({
@@ -91,13 +92,13 @@ export function typeFaults(schema: BodySchema): FieldFault[] {
 export function boundFaults(schema: BodySchema): FieldFault[] {
   return Object.entries(schema.properties).flatMap(([field, property]) => {
     const faults: FieldFault[] = [];
-    const { minimum, maximum, minLength, maxLength, maxItems } = property;
+    const { minimum, maximum, minLength, maxLength, maxItems, format } = property;
     if (minimum !== undefined) faults.push({ field, value: minimum - 1, codes: ["out_of_range"] });
     if (maximum !== undefined) faults.push({ field, value: maximum + 1, codes: ["out_of_range"] });
     if (minLength !== undefined && minLength > 0)
       faults.push({ field, value: "", codes: ["too_short", "invalid_format"] });
-    if (maxLength !== undefined)
-      faults.push({ field, value: "a".repeat(maxLength + 1), codes: ["too_long"] });
+    const tooLong = format === "uuid" ? "invalid_format" : "too_long";
+    if (maxLength !== undefined) faults.push({ field, value: "a".repeat(maxLength + 1), codes: [tooLong] });
     if (maxItems !== undefined)
       faults.push({ field, value: Array(maxItems + 1).fill({}), codes: ["too_many"] });
     return faults;
