@@ -1,5 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -74,7 +75,8 @@ describe("DELETE organization", () => {
     expect([refused.status, refused.body.error.code]).toEqual([409, "organization_not_empty"]);
     expect((await put(org, { name: "Still here" })).status).toBe(200);
     await api.deps.kube.delete(clusterKind, organizationNamespace(org.id), cluster);
-    expect((await remove(org)).status).toBe(204);
+    // The operator holds the object until nothing of the cluster is left.
+    await waitFor("the deletion to be taken", async () => (await remove(org)).status === 204);
   });
 
   test("is 409 while a cluster is being created", async () => {
