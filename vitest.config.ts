@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 const onStack = {
   globalSetup: ["e2e/stack/vitest-global-setup.ts"],
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   hookTimeout: 120_000,
 };
 

@@ -20,6 +20,7 @@ import { locate } from "./http/source-address.ts";
 import { addMeRoute } from "./members/me.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { findOrAcceptMembership } from "./members/store.ts";
+import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
@@ -64,6 +65,7 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   addApiTokenRoutes(router, deps);
   addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);
+  addNetworkPolicyRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
   return app;

@@ -59,6 +59,7 @@ async function makeForeignChildren(): Promise<Record<string, string>> {
     tokenID: (await mint(stranger, foreign, { role: "viewer", scopes: ["clusters:read"] })).id,
     clusterID: cluster.body.id,
     poolID: pools.body.items[0].id,
+    name: "node-1",
   };
 }
 

@@ -7,6 +7,7 @@ export function presentAudit(spec: ClusterSpec, objectName: string): Record<stri
     k8s_version: spec.version,
     plan: spec.plan ?? null,
     public_endpoint: spec.publicEndpoint,
+    credentials_generation: spec.credentialsGeneration ?? 0,
     authorized_cidrs: spec.network?.authorizedCIDRs ?? [],
   };
 }

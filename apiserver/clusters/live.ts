@@ -2,11 +2,26 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import {
+  findCluster,
   isNameInFlight,
   type ProjectedCluster,
   projectSights,
   toProjectedCluster,
 } from "../projection/store.ts";
+
+/** When a client may ask again about what it was promised with 202. */
+export const RETRY_AFTER = { "Retry-After": "10" };
+
+/** The cluster of a path, as it is projected. Throws 404. */
+export async function requireCluster(
+  deps: Deps,
+  orgId: string,
+  clusterId: string,
+): Promise<ProjectedCluster> {
+  const cluster = await findCluster(deps.db, orgId, clusterId);
+  if (cluster === undefined) throw notFound("cluster");
+  return cluster;
+}
 
 /** The Cluster as the Kubernetes API has it now. One that is gone is no longer served from then on: throws 404. */
 export async function readLive(deps: Deps, cluster: ProjectedCluster): Promise<Cluster> {
@@ -32,4 +47,10 @@ export async function nameTaken(deps: Deps, orgId: string, name: string): Promis
   return new ApiError("already_exists", `The organization already has a cluster named ${name}.`, {
     details: [{ field: "name", code: "duplicate", message: "is taken" }],
   });
+}
+
+/** 409 for a cluster that is being deleted: nothing of it can be changed any more. */
+export function requireNotDeleting(cluster: ProjectedCluster): void {
+  if (cluster.status === "deleting")
+    throw new ApiError("conflict", "The cluster is being deleted; it cannot be changed any more.");
 }

@@ -4,11 +4,18 @@ import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
 import { wantedVersionOf, withoutPrefix } from "./present-cluster.ts";
 import type { UpdateClusterBody } from "./schema.ts";
-import { findUpgradeStep } from "./upgrade-step.ts";
+import { findClusterStep } from "./upgrade-step.ts";
+
+/** The settings of a cluster that REST may change, apart from its network policy. */
+export interface ClusterPatch {
+  displayName?: string;
+  version?: string;
+  credentialsGeneration?: number;
+}
 
 export type ClusterMerge =
   /** `patch` is the merge patch of `spec`; empty when the body asks for what is there. */
-  | { outcome: "patch"; patch: { displayName?: string; version?: string } }
+  | { outcome: "patch"; patch: ClusterPatch }
   | { outcome: "invalid"; details: [ErrorDetail, ...ErrorDetail[]] }
   /** A new version was asked for, and the cluster does not run. */
   | { outcome: "not_running" };
@@ -29,9 +36,8 @@ export function mergeUpdate(
   const target = body.k8s_version;
   if (target === undefined || isWanted(current, target)) return { outcome: "patch", patch: renaming };
 
-  const running = current.object.status?.version;
-  if (current.status !== "running" || running === undefined) return { outcome: "not_running" };
-  const step = findUpgradeStep(withoutPrefix(running), target, catalogue);
+  const step = findClusterStep(current, target, catalogue);
+  if (step === undefined) return { outcome: "not_running" };
   if (step.ok) return { outcome: "patch", patch: { ...renaming, version: step.version } };
   const detail = { field: "k8s_version", code: step.code, message: step.message };
   return { outcome: "invalid", details: [detail] };
@@ -53,8 +59,8 @@ function checkFixed(current: ProjectedCluster, body: UpdateClusterBody): ErrorDe
     .map(([field]) => ({ field, code: "immutable", message: "is fixed when the cluster is created" }));
 }
 
-/** The version as GET shows it, or as it stands in the object. */
-function isWanted({ object }: ProjectedCluster, target: string): boolean {
+/** Whether this is the version wanted already: as GET shows it, or as it stands in the object. */
+export function isWanted({ object }: ProjectedCluster, target: string): boolean {
   const version = withoutPrefix(target);
   return version === wantedVersionOf(object) || version === withoutPrefix(object.spec.version);
 }

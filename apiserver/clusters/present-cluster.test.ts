@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import { toProjectedCluster } from "../projection/store.ts";
-import { presentCluster, presentNetworkPolicy } from "./present-cluster.ts";
-import { clusterRecord, networkPolicyRecord } from "./schema.ts";
+import { presentCluster } from "./present-cluster.ts";
+import { clusterRecord } from "./schema.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const CATALOGUE: VersionCatalogue = [
@@ -124,24 +124,5 @@ describe("the cluster record", () => {
     const newest = project({ status: { version: "1.35.1" } });
     expect(presentCluster(newest, CATALOGUE).upgrade_available).toBe(false);
     expect(presentCluster(project({ status: { version: "1.34.2" } }), []).upgrade_available).toBe(false);
-  });
-});
-
-describe("the network policy", () => {
-  test("has defaults from birth", () => {
-    const policy = presentNetworkPolicy(project());
-    expect(policy).toEqual({ cluster_id: ID, authorized_cidrs: [], updated_at: "2026-11-21T09:00:00.000Z" });
-    expect(networkPolicyRecord.safeParse(policy).success).toBe(true);
-  });
-
-  test("shows what the tenant set", () => {
-    const network = {
-      authorizedCIDRs: ["203.0.113.0/24"],
-      apiServerRateLimit: { maxConnectionsPerSecond: 10, burst: 20 },
-    };
-    expect(presentNetworkPolicy(project({ spec: { ...CLUSTER.spec, network } }))).toMatchObject({
-      authorized_cidrs: ["203.0.113.0/24"],
-      api_server_rate_limit: { max_connections_per_second: 10, burst: 20 },
-    });
   });
 });

@@ -1,10 +1,9 @@
 import type { z } from "@hono/zod-openapi";
 import { findUpgrade, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
-import type { clusterRecord, networkPolicyRecord } from "./schema.ts";
+import type { clusterRecord } from "./schema.ts";
 
 export type ClusterRecord = z.output<typeof clusterRecord>;
-export type NetworkPolicyRecord = z.output<typeof networkPolicyRecord>;
 
 /**
  * The cluster record of the interface. Null: plan, status_message and first_ready_at while there is none. Absent:
@@ -37,22 +36,9 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
   };
 }
 
-/** The network policy of the interface: what the tenant set, never what the platform adds; defaults from birth. */
-export function presentNetworkPolicy(cluster: ProjectedCluster): NetworkPolicyRecord {
-  const { authorizedCIDRs = [], apiServerRateLimit: limit } = cluster.object.spec.network ?? {};
-  return {
-    cluster_id: cluster.id,
-    authorized_cidrs: authorizedCIDRs,
-    ...(limit === undefined
-      ? {}
-      : {
-          api_server_rate_limit: {
-            max_connections_per_second: limit.maxConnectionsPerSecond,
-            burst: limit.burst,
-          },
-        }),
-    updated_at: cluster.networkUpdatedAt.toISOString(),
-  };
+/** Where a cluster is in the interface. */
+export function locationOf({ orgId, id }: ProjectedCluster): string {
+  return `/api/v1/organizations/${orgId}/clusters/${id}`;
 }
 
 type Conditions = NonNullable<ProjectedCluster["object"]["status"]>["conditions"];

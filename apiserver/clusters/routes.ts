@@ -1,31 +1,34 @@
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
-import { notFound, validationFailed } from "../http/errors.ts";
+import { validationFailed } from "../http/errors.ts";
 import { isNotModified, objectTag } from "../http/etag.ts";
 import { createId } from "../http/id.ts";
 import { toPage } from "../http/page.ts";
 import { addRoute } from "../http/routes.ts";
 import { organizationNamespace } from "../organizations/store.ts";
-import { createObjectName, findCluster, listClusters, type ProjectedCluster } from "../projection/store.ts";
+import { createObjectName, listClusters } from "../projection/store.ts";
+import { addCatalogueRoutes } from "./catalogue-routes.ts";
 import { createCluster } from "./create.ts";
+import { addCredentialsRoutes } from "./credentials-routes.ts";
+import { RETRY_AFTER, requireCluster } from "./live.ts";
+import { mergeUpdate } from "./merge-update.ts";
 import { checkCreate, planCreate } from "./plan-create.ts";
-import { presentCluster, presentNetworkPolicy } from "./present-cluster.ts";
+import { locationOf, presentCluster } from "./present-cluster.ts";
 import {
   clusterListQuery,
   clusterPage,
   clusterRecord,
   createClusterBody,
-  networkPolicyRecord,
   updateClusterBody,
 } from "./schema.ts";
 import { deleteCluster, readAdminKubeconfig } from "./store.ts";
-import { updateCluster } from "./update.ts";
-import { createCatalogueReader } from "./version-catalogue.ts";
+import { changeCluster } from "./update.ts";
+import { addUpgradeRoutes } from "./upgrade-routes.ts";
+import { type CatalogueReader, createCatalogueReader } from "./version-catalogue.ts";
 
 const tag = "Clusters";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters";
 const RECORD = `${COLLECTION}/{clusterID}`;
-const RETRY_AFTER = { "Retry-After": "10" };
 
 /** Operations on clusters. */
 export function addClusterRoutes(router: Router, deps: Deps): void {
@@ -34,13 +37,13 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addReads(router, deps, catalogue);
   addUpdate(router, deps, catalogue);
   addDelete(router, deps, catalogue);
+  addUpgradeRoutes(router, deps, catalogue);
   addKubeconfig(router, deps);
-  addNetworkPolicy(router, deps);
+  addCredentialsRoutes(router, deps, catalogue);
+  addCatalogueRoutes(router, deps, catalogue);
 }
 
-type Catalogue = ReturnType<typeof createCatalogueReader>;
-
-function addCreate(router: Router, deps: Deps, catalogue: Catalogue): void {
+function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -93,7 +96,7 @@ function addCreate(router: Router, deps: Deps, catalogue: Catalogue): void {
   );
 }
 
-function addReads(router: Router, deps: Deps, catalogue: Catalogue): void {
+function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -139,7 +142,7 @@ function addReads(router: Router, deps: Deps, catalogue: Catalogue): void {
   );
 }
 
-function addUpdate(router: Router, deps: Deps, catalogue: Catalogue): void {
+function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -168,10 +171,10 @@ function addUpdate(router: Router, deps: Deps, catalogue: Catalogue): void {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
-      const updated = await updateCluster(deps, origin, cluster, {
-        body,
-        catalogue: versions,
+      const updated = await changeCluster(deps, origin, cluster, {
+        action: "cluster.update",
         ifMatch: c.req.header("if-match"),
+        decide: (current) => mergeUpdate(current, body, versions),
         requirePermissions(patch) {
           if (patch.displayName !== undefined) requirePermission("clusters:update");
           if (patch.version !== undefined) requirePermission("clusters:upgrade");
@@ -182,7 +185,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: Catalogue): void {
   );
 }
 
-function addDelete(router: Router, deps: Deps, catalogue: Catalogue): void {
+function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
@@ -241,42 +244,4 @@ function addKubeconfig(router: Router, deps: Deps): void {
       });
     },
   );
-}
-
-function addNetworkPolicy(router: Router, deps: Deps): void {
-  addRoute(
-    router,
-    {
-      method: "get",
-      path: `${RECORD}/network`,
-      operationId: "getNetworkPolicy",
-      tag,
-      summary: "Get the network policy of a cluster",
-      access: "network:read",
-      answers: {
-        200: {
-          description: "The policy of the public endpoint.",
-          body: networkPolicyRecord,
-          headers: ["ETag"],
-        },
-        304: { description: "Unchanged since the version in If-None-Match." },
-      },
-    },
-    async (c, { orgId, params }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
-      const etag = objectTag(cluster.object.metadata);
-      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentNetworkPolicy(cluster), 200, { ETag: etag });
-    },
-  );
-}
-
-async function requireCluster(deps: Deps, orgId: string, clusterId: string): Promise<ProjectedCluster> {
-  const cluster = await findCluster(deps.db, orgId, clusterId);
-  if (cluster === undefined) throw notFound("cluster");
-  return cluster;
-}
-
-function locationOf({ orgId, id }: ProjectedCluster): string {
-  return `/api/v1/organizations/${orgId}/clusters/${id}`;
 }

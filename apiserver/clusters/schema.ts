@@ -1,26 +1,27 @@
 import { z } from "@hono/zod-openapi";
-import { authorizedCIDRsSchema, MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH } from "../../shared/crd/cidr.ts";
-import { apiServerRateLimitSchema, clusterSpecSchema } from "../../shared/crd/cluster.ts";
+import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
 import { KUBERNETES_VERSION_PATTERN } from "../../shared/kubernetes-version.ts";
 import { countField, idField, textField, timestampField } from "../http/fields.ts";
 import { pageQuery, pageSchema } from "../http/page.ts";
 import { createNodePoolBody } from "../node-pools/store.ts";
 import { CLUSTER_STATUSES } from "../projection/store.ts";
+import { authorizedCidrs } from "./authorized-cidrs.ts";
 
 /** The packages that are sold now; a retired one can still stand on a cluster. */
-const PLANS = ["dev", "starter", "growth", "scale"] as const;
+export const PLANS = ["dev", "starter", "growth", "scale"] as const;
 const MAX_NODE_POOLS = 50;
+const MAX_COUNT = 1_000_000;
+/** Characters of `workers_error`; what is beyond them is cut off. */
+export const MAX_WORKERS_ERROR_LENGTH = 4096;
 const MAX_GENERATION = Number.MAX_SAFE_INTEGER;
 
 const countersOf = (what: string) =>
   z
     .object({
-      total: countField(1_000_000, `${what} that exist.`, 3),
-      ready: countField(1_000_000, `${what} that are ready.`, 3),
+      total: countField(MAX_COUNT, `${what} that exist.`, 3),
+      ready: countField(MAX_COUNT, `${what} that are ready.`, 3),
     })
     .openapi({ description: `${what} of the cluster.` });
-
-const rateLimit = apiServerRateLimitSchema.shape;
 
 export const clusterName = clusterSpecSchema.shape.displayName.unwrap();
 
@@ -33,6 +34,37 @@ const conditionRecord = z
     last_transition_time: timestampField("When its status changed last."),
   })
   .openapi({ description: "One aspect of the state." });
+
+const exampleCluster = {
+  id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+  org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+  name: "production",
+  status: "running",
+  status_message: null,
+  conditions: [
+    {
+      type: "Ready",
+      status: "True",
+      reason: "Available",
+      message: "The cluster is running.",
+      last_transition_time: "2026-11-21T09:01:00.000Z",
+    },
+  ],
+  plan: null,
+  k8s_version: "1.34.2",
+  current_version: "1.34.2",
+  apiserver_url: "https://production.example.com:6443",
+  worker_subnet: "10.64.3.0/24",
+  public_endpoint: true,
+  node_pools: { total: 1, ready: 1 },
+  nodes: { total: 3, ready: 3 },
+  upgrade_available: true,
+  generation: 1,
+  observed_generation: 1,
+  first_ready_at: "2026-11-21T09:01:00.000Z",
+  created_at: "2026-11-21T09:00:00.000Z",
+  updated_at: "2026-11-21T09:00:00.000Z",
+} as const;
 
 export const clusterRecord = z
   .object({
@@ -63,38 +95,7 @@ export const clusterRecord = z
     created_at: timestampField("When it was created."),
     updated_at: timestampField("When its settings changed last."),
   })
-  .openapi("Cluster", {
-    example: {
-      id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-      org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-      name: "production",
-      status: "running",
-      status_message: null,
-      conditions: [
-        {
-          type: "Ready",
-          status: "True",
-          reason: "Available",
-          message: "The cluster is running.",
-          last_transition_time: "2026-11-21T09:01:00.000Z",
-        },
-      ],
-      plan: null,
-      k8s_version: "1.34.2",
-      current_version: "1.34.2",
-      apiserver_url: "https://production.example.com:6443",
-      worker_subnet: "10.64.3.0/24",
-      public_endpoint: true,
-      node_pools: { total: 1, ready: 1 },
-      nodes: { total: 3, ready: 3 },
-      upgrade_available: true,
-      generation: 1,
-      observed_generation: 1,
-      first_ready_at: "2026-11-21T09:01:00.000Z",
-      created_at: "2026-11-21T09:00:00.000Z",
-      updated_at: "2026-11-21T09:00:00.000Z",
-    },
-  });
+  .openapi("Cluster", { example: exampleCluster });
 
 export const clusterPage = pageSchema(clusterRecord, "ClusterPage");
 
@@ -116,7 +117,7 @@ export const createClusterBody = z
     public_endpoint: z.boolean().default(true).openapi({
       description: "Whether the API server gets a public address. Cannot be changed later.",
     }),
-    authorized_cidrs: authorizedCIDRsSchema.optional(),
+    authorized_cidrs: authorizedCidrs.optional(),
     node_pools: z
       .array(createNodePoolBody)
       .max(MAX_NODE_POOLS)
@@ -167,29 +168,28 @@ export const updateClusterBody = z
 
 export type UpdateClusterBody = z.output<typeof updateClusterBody>;
 
-export const networkPolicyRecord = z
-  .object({
-    cluster_id: idField("The cluster."),
-    authorized_cidrs: z
-      .array(z.string().max(MAX_CIDR_LENGTH))
-      .max(MAX_AUTHORIZED_CIDRS)
-      .openapi({ description: "Empty: connections are accepted from any source." }),
-    api_server_rate_limit: z
-      .object({
-        max_connections_per_second: rateLimit.maxConnectionsPerSecond,
-        burst: rateLimit.burst,
-      })
-      .optional()
-      .openapi({ description: "Limits new connections to the public endpoint; absent: no limit." }),
-    updated_at: timestampField("When the policy changed last."),
+export const upgradeBody = z
+  .strictObject({
+    target_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).openapi({
+      description: "MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.",
+      example: "1.35",
+    }),
   })
-  .openapi("NetworkPolicy", {
-    example: {
-      cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-      authorized_cidrs: ["192.0.2.0/24"],
-      api_server_rate_limit: { max_connections_per_second: 50, burst: 100 },
-      updated_at: "2026-11-21T09:00:00.000Z",
-    },
+  .openapi("UpgradeCluster", { example: { target_version: "1.35" } });
+
+export const upgradeAccepted = z
+  .object({
+    cluster: clusterRecord,
+    workers_total: countField(MAX_COUNT, "Node pools of the cluster.", 2),
+    workers_patched: countField(MAX_COUNT, "Node pools that follow.", 2),
+    workers_pending: countField(
+      MAX_COUNT,
+      "Node pools that cannot take the version now; they follow as soon as they can.",
+    ).optional(),
+    workers_error: textField(MAX_WORKERS_ERROR_LENGTH, "Why, in words, by node pool.").optional(),
+  })
+  .openapi("UpgradeAccepted", {
+    example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2 },
   });
 
 /** The wire names of a Cluster's settings, by their path inside `spec`. */
@@ -198,6 +198,8 @@ export const CLUSTER_WIRE_NAMES = {
   version: "k8s_version",
   plan: "plan",
   publicEndpoint: "public_endpoint",
+  credentialsGeneration: "credentials",
   network: "authorized_cidrs",
   "network.authorizedCIDRs": "authorized_cidrs",
+  "network.apiServerRateLimit": "api_server_rate_limit",
 } as const;

@@ -10,7 +10,9 @@ import { type ProjectedCluster, projectSights } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { projectLive, readLive } from "./live.ts";
 
+export { authorizedCidrs } from "./authorized-cidrs.ts";
 export { hasPendingCreates } from "./intents.ts";
+export { projectLive, readLive, requireCluster, requireNotDeleting } from "./live.ts";
 
 /** Seconds after which a client may ask again for a kubeconfig that is not there yet. */
 const KUBECONFIG_RETRY_SECONDS = 10;

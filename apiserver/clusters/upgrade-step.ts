@@ -5,6 +5,8 @@ import {
   type VersionCatalogue,
 } from "../../shared/kubernetes-version.ts";
 import type { DetailCode } from "../http/errors.ts";
+import type { ProjectedCluster } from "../projection/store.ts";
+import { withoutPrefix } from "./present-cluster.ts";
 
 export type UpgradeStep = { ok: true; version: string } | { ok: false; code: DetailCode; message: string };
 
@@ -23,6 +25,17 @@ export function findUpgradeStep(current: string, target: string, catalogue: Vers
   if (version === undefined)
     return { ok: false, code: "invalid_enum", message: "must be a version of the catalogue" };
   return { ok: true, version };
+}
+
+/** The same for a cluster as it is; undefined when it does not run, so that nothing can be upgraded now. */
+export function findClusterStep(
+  { status, object }: ProjectedCluster,
+  target: string,
+  catalogue: VersionCatalogue,
+): UpgradeStep | undefined {
+  const running = object.status?.version;
+  if (status !== "running" || running === undefined) return undefined;
+  return findUpgradeStep(withoutPrefix(running), target, catalogue);
 }
 
 /** The greatest patch that a version may have. */

@@ -12,6 +12,8 @@ const TAGS = [
   { name: "API tokens", description: "Credentials for programs, bound to one organization." },
   { name: "Audit", description: "Who did what, when and from where." },
   { name: "Clusters", description: "Managed Kubernetes clusters." },
+  { name: "Catalogues", description: "What a create and an upgrade of a cluster choose from." },
+  { name: "Network policies", description: "Who may reach the public endpoint of a cluster, and how often." },
   { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
   { name: "System events", description: "What happens to a cluster, live and as history." },
   { name: "Service", description: "Health and figures of the service itself." },

@@ -24,6 +24,8 @@ const VALID_BODIES: Record<string, Record<string, unknown>> = {
   updateMember: { role: "owner" },
   createApiToken: { name: "example", role: "viewer", scopes: ["clusters:read"] },
   updateCluster: { name: "example" },
+  upgradeCluster: { target_version: "1.35" },
+  setNetworkPolicy: { authorized_cidrs: [] },
   updateNodePool: { drain_timeout_seconds: 60 },
 };
 
@@ -50,6 +52,7 @@ beforeAll(async () => {
     poolID: pools.body.items[0].id,
     memberID: members.body.items[0].id,
     tokenID: token.body.id,
+    name: "node-1",
   };
 });
 
@@ -123,7 +126,7 @@ describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { met
 
 describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
   test("a malformed id is 400", async () => {
-    const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
+    const last = /.*\{(.+?ID)\}/.exec(path)?.[1] ?? "";
     expect(await api.request(method, fill(path, { [last]: "nope" }))).toMatchObject(
       errorAnswer(400, "bad_request"),
     );

@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
 import { findApplyOwner } from "./field-owner.ts";
 
-const fieldsV1 = { "f:spec": { "f:desiredNodes": {}, "f:nodeLabels": { "f:team": {} } } };
+const fieldsV1 = {
+  "f:spec": { "f:desiredNodes": {}, "f:nodeLabels": { "f:team": {} }, "f:network": { "f:cidrs": {} } },
+};
 const entry = (change: Partial<ManagedFieldsEntry>): ManagedFieldsEntry => ({
   manager: "argocd",
   operation: "Apply",
@@ -13,6 +15,8 @@ const entry = (change: Partial<ManagedFieldsEntry>): ManagedFieldsEntry => ({
 test.each<[string, ManagedFieldsEntry[] | undefined, string, string | undefined]>([
   ["an Apply of another manager owns its fields", [entry({})], "desiredNodes", "argocd"],
   ["a map with one applied key is owned", [entry({})], "nodeLabels", "argocd"],
+  ["a field inside a map is owned by itself", [entry({})], "network.cidrs", "argocd"],
+  ["and not by its neighbour", [entry({})], "network.limit", undefined],
   ["a field that nobody applies is free", [entry({})], "maxNodes", undefined],
   ["an Update owns nothing", [entry({ operation: "Update" })], "desiredNodes", undefined],
   ["our own Apply is no obstacle", [entry({ manager: "self" })], "desiredNodes", undefined],

@@ -1,7 +1,9 @@
+import { MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
+import { ApiError } from "../http/errors.ts";
 
 /**
- * Who owns one field of an object's spec by server-side apply: the manager's name when the field stands in an Apply
+ * Who owns one field of an object's spec (a dotted path) by server-side apply: the manager's name when the field stands in an Apply
  * entry of anybody but `self`, undefined when nobody applies it. Entries of plain updates own nothing in this sense:
  * what `kubectl edit` set may be changed by REST, what GitOps applies may not, for it would be set back.
  * Format: structured-merge-diff's fieldsV1, `{"f:spec": {"f:desiredNodes": {}}}`.
@@ -16,11 +18,32 @@ export function findApplyOwner(
       operation === "Apply" &&
       manager !== self &&
       subresource === undefined &&
-      hasField(fieldsV1?.["f:spec"], `f:${specField}`),
+      hasField(fieldsV1?.["f:spec"], specField.split(".")),
   );
   return entry?.manager;
 }
 
-function hasField(node: unknown, key: string): boolean {
-  return typeof node === "object" && node !== null && key in node;
+function hasField(node: unknown, [first, ...rest]: readonly string[]): boolean {
+  if (typeof node !== "object" || node === null) return false;
+  if (first === undefined) return true;
+  return hasField((node as Readonly<Record<string, unknown>>)[`f:${first}`], rest);
+}
+
+/**
+ * Throws 409 managed_elsewhere, naming the field by its wire name and its manager, when one of these fields of the
+ * spec is owned by another manager's Apply.
+ */
+export function requireUnmanaged<Field extends string>(
+  managedFields: readonly ManagedFieldsEntry[] | undefined,
+  fields: readonly Field[],
+  wireNames: Readonly<Record<Field, string>>,
+): void {
+  for (const field of fields) {
+    const owner = findApplyOwner(managedFields, field, MANAGER_APISERVER);
+    if (owner !== undefined)
+      throw new ApiError(
+        "managed_elsewhere",
+        `${wireNames[field]} is managed by ${owner}; change it there, or it would be set back.`,
+      );
+  }
 }

@@ -33,6 +33,20 @@ export async function createOnce<T extends KubeObject>(
   }
 }
 
+/** One change of an object: the merge patch of its spec, and what goes with it. */
+export interface SpecPatch {
+  spec: Readonly<Record<string, unknown>>;
+  requestId: string;
+  /** Wire names of paths inside `spec`, for a refusal. */
+  wireNames: Readonly<Record<string, string>>;
+  /** Default `marina-apiserver`. */
+  fieldManager?: string;
+  /** Annotations to set beside the request id. */
+  annotations?: Readonly<Record<string, string>>;
+  /** Every check of the Kubernetes API, and no effect. */
+  dryRun?: boolean;
+}
+
 /**
  * Patches just these fields of `spec`, on the version that `live` was read in; undefined when it has moved on since.
  * A lost answer is read back once by the request id that the patch carries. Throws 422 for what the Kubernetes API
@@ -42,25 +56,47 @@ export async function patchOnce<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
   live: T,
-  specPatch: Readonly<Record<string, unknown>>,
-  requestId: string,
-  wireNames: Readonly<Record<string, string>>,
+  change: SpecPatch,
 ): Promise<T | undefined> {
   const { namespace, name, resourceVersion } = live.metadata;
+  const {
+    spec,
+    requestId,
+    wireNames,
+    annotations,
+    fieldManager = MANAGER_APISERVER,
+    dryRun = false,
+  } = change;
   const patch = {
-    metadata: { resourceVersion, annotations: { [ANNOTATION_REQUEST_ID]: requestId } },
-    spec: specPatch,
+    metadata: { resourceVersion, annotations: { ...annotations, [ANNOTATION_REQUEST_ID]: requestId } },
+    ...(Object.keys(spec).length === 0 ? {} : { spec }),
   };
   try {
-    return await kube.mergePatch(kind, namespace, name, patch, { fieldManager: MANAGER_APISERVER });
+    return await kube.mergePatch(kind, namespace, name, patch, { fieldManager, dryRun });
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.isConflict) return undefined;
-    if (!error.isUnavailable || isCertainlyNotWritten(error)) throw toRefusal(error, wireNames);
+    if (dryRun || !error.isUnavailable || isCertainlyNotWritten(error)) throw toRefusal(error, wireNames);
     const found = await readBack(kube, kind, live.metadata, error);
     if (found.metadata.annotations?.[ANNOTATION_REQUEST_ID] === requestId) return found;
     throw error;
   }
+}
+
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Runs one round of reading, merging and writing until it is not overtaken by another writer, at most five times; a
+ * round that was overtaken returns undefined. Throws 409 conflict after the last one. `what` as in "The cluster".
+ */
+export async function retryOvertaken<T>(what: string, round: () => Promise<T | undefined>): Promise<T> {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const result = await round();
+    if (result !== undefined) return result;
+  }
+  throw new ApiError("conflict", `${what} is being changed by others at this moment; try again.`, {
+    retryAfterSeconds: 1,
+  });
 }
 
 /**

@@ -1,17 +1,12 @@
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
-import { ApiError, notFound, validationFailed } from "../http/errors.ts";
+import { ApiError, validationFailed } from "../http/errors.ts";
 import { isNotModified, objectTag } from "../http/etag.ts";
 import { pageQuery, toPage } from "../http/page.ts";
 import { addRoute } from "../http/routes.ts";
-import {
-  createObjectName,
-  findCluster,
-  findNodePool,
-  listNodePools,
-  type ProjectedCluster,
-  type ProjectedNodePool,
-} from "../projection/store.ts";
+import { createObjectName, listNodePools, type ProjectedNodePool } from "../projection/store.ts";
+import { requireCluster, requireNodePool } from "./live.ts";
+import { addNodeRoutes } from "./node-routes.ts";
 import { checkPoolRules } from "./pool-rules.ts";
 import { presentNodePool } from "./present-node-pool.ts";
 import {
@@ -35,6 +30,7 @@ export function addNodePoolRoutes(router: Router, deps: Deps): void {
   addReads(router, deps);
   addUpdate(router, deps);
   addDelete(router, deps);
+  addNodeRoutes(router, deps);
 }
 
 function addCreate(router: Router, deps: Deps): void {
@@ -180,19 +176,6 @@ function addDelete(router: Router, deps: Deps): void {
       return c.json(presentNodePool(deleting), 202, { Location: locationOf(deleting), ...RETRY_AFTER });
     },
   );
-}
-
-async function requireCluster(deps: Deps, orgId: string, clusterId: string): Promise<ProjectedCluster> {
-  const cluster = await findCluster(deps.db, orgId, clusterId);
-  if (cluster === undefined) throw notFound("cluster");
-  return cluster;
-}
-
-async function requireNodePool(deps: Deps, orgId: string, clusterId: string, poolId: string) {
-  const cluster = await requireCluster(deps, orgId, clusterId);
-  const pool = await findNodePool(deps.db, orgId, cluster.id, poolId);
-  if (pool === undefined) throw notFound("node pool");
-  return { cluster, pool };
 }
 
 function locationOf({ orgId, clusterId, id }: ProjectedNodePool): string {

@@ -1,33 +1,28 @@
-import { MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { type AuditEntry, recordAudit } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
-import { ApiError, notFound, validationFailed } from "../http/errors.ts";
+import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
 import {
   isNameInFlight,
   type ProjectedCluster,
   type ProjectedNodePool,
-  projectSights,
   releaseName,
   reserveName,
-  toProjectedNodePool,
 } from "../projection/store.ts";
 import { presentAudit } from "./audit-fields.ts";
-import { findApplyOwner } from "./field-owner.ts";
-import { createOnce, isCertainlyNotWritten, patchOnce, toRefusal } from "./kube-write.ts";
+import { requireUnmanaged } from "./field-owner.ts";
+import { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
+import { commit, project, readLive } from "./live.ts";
 import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
-import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
+import { WIRE_NAMES } from "./wire-names.ts";
 
-export { findApplyOwner } from "./field-owner.ts";
-export { createOnce, isCertainlyNotWritten, patchOnce, toRefusal } from "./kube-write.ts";
+export { requireUnmanaged } from "./field-owner.ts";
+export { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
 export { type CreateNodePoolBody, createNodePoolBody, toNodePoolSpec } from "./schema.ts";
-
-const MAX_ATTEMPTS = 5;
 
 /**
  * Creates a pool in a cluster: takes its name, writes the NodePool, and commits audit row and projection before it
@@ -73,25 +68,22 @@ export async function updateNodePool(
   change: NodePoolChange,
   ifMatch: string | undefined,
 ): Promise<ProjectedNodePool> {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+  return retryOvertaken("The node pool", async () => {
     const live = await readLive(deps, pool);
     requireMatch(ifMatch, objectTag(live.metadata));
     const merge = mergeUpdate(toCurrent(pool, live), change);
     if (!merge.ok) throw validationFailed(merge.details);
     if (live.metadata.deletionTimestamp !== undefined) throw beingDeleted();
     if (merge.changed.length === 0) return project(live, cluster);
-    requireUnmanaged(live, merge.changed);
+    requireUnmanaged(live.metadata.managedFields, merge.changed, WIRE_NAMES);
 
     const written = await patchReserved(deps, origin, pool, live, merge.patch);
-    if (written === undefined) continue;
+    if (written === undefined) return undefined;
     return commit(deps, origin, cluster, written, {
       action: "node_pool.update",
       before: presentAudit(live.spec, merge.changed),
       after: presentAudit(written.spec, merge.changed),
     });
-  }
-  throw new ApiError("conflict", "The node pool is being changed by others at this moment; try again.", {
-    retryAfterSeconds: 1,
   });
 }
 
@@ -123,30 +115,12 @@ export function asDeleting<T extends { metadata: object }>(object: T, now: Date)
   return { ...object, metadata: { ...object.metadata, deletionTimestamp: now.toISOString() } };
 }
 
-async function readLive(deps: Deps, pool: ProjectedNodePool): Promise<NodePool> {
-  const live = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
-  if (live?.metadata.uid === pool.uid) return live;
-  await deps.db.transaction((tx) => projectSights(tx, [{ object: pool, gone: true }]));
-  throw notFound("node pool");
-}
-
 function toCurrent(pool: ProjectedNodePool, live: NodePool) {
   return {
     name: live.spec.displayName ?? live.metadata.name,
     spec: live.spec,
     fixed: { id: pool.id, cluster_id: pool.clusterId, node_taints: live.spec.nodeTaints ?? [] },
   };
-}
-
-function requireUnmanaged(live: NodePool, changed: readonly MutablePoolField[]): void {
-  for (const field of changed) {
-    const owner = findApplyOwner(live.metadata.managedFields, field, MANAGER_APISERVER);
-    if (owner !== undefined)
-      throw new ApiError(
-        "managed_elsewhere",
-        `${WIRE_NAMES[field]} is managed by ${owner}; change it there, or it would be set back.`,
-      );
-  }
 }
 
 /** Patches, with the new name reserved around it when there is one; undefined on a conflict. */
@@ -158,7 +132,12 @@ async function patchReserved(
   specPatch: Record<string, unknown>,
 ): Promise<NodePool | undefined> {
   const name = specPatch.displayName;
-  const write = () => patchOnce(deps.kube, nodePoolKind, live, specPatch, origin.requestId, WIRE_NAMES);
+  const write = () =>
+    patchOnce(deps.kube, nodePoolKind, live, {
+      spec: specPatch,
+      requestId: origin.requestId,
+      wireNames: WIRE_NAMES,
+    });
   if (typeof name !== "string") return write();
   if (!(await reserveName(deps.db, pool.clusterId, name, pool.id)))
     throw await nameTaken(deps, pool.clusterId, name);
@@ -169,34 +148,6 @@ async function patchReserved(
       await releaseName(deps.db, pool.clusterId, name, pool.id);
     throw error;
   }
-}
-
-/** Audit row and projection in one transaction: what the answer says, every replica says from then on. */
-async function commit(
-  deps: Deps,
-  origin: Origin,
-  cluster: ProjectedCluster,
-  object: NodePool,
-  audit: Pick<AuditEntry, "action" | "before" | "after">,
-  gone = false,
-): Promise<ProjectedNodePool> {
-  const projected = project(object, cluster);
-  await deps.db.transaction(async (tx) => {
-    await recordAudit(tx, origin, {
-      ...audit,
-      orgId: cluster.orgId,
-      target: { kind: "node_pool", id: projected.id },
-      result: "done",
-    });
-    await projectSights(tx, [{ object: projected, gone }]);
-  });
-  return projected;
-}
-
-function project(object: NodePool, cluster: ProjectedCluster): ProjectedNodePool {
-  const projected = toProjectedNodePool(object, cluster.orgId, cluster.id);
-  if (projected === undefined) throw new Error(`node pool ${object.metadata.name} has lost its id`);
-  return projected;
 }
 
 async function nameTaken(deps: Deps, clusterId: string, name: string): Promise<ApiError> {

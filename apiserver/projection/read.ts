@@ -75,6 +75,20 @@ export async function listNodePools(
   return rows.map(toNodePool);
 }
 
+/** Every pool of the cluster, in the order of their ids. */
+export async function listAllNodePools(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+): Promise<ProjectedNodePool[]> {
+  const rows = await db
+    .select()
+    .from(projectedNodePools)
+    .where(isLivePool(orgId, clusterId))
+    .orderBy(asc(projectedNodePools.id));
+  return rows.map(toNodePool);
+}
+
 /** What is stored of an object by its metadata.uid, tombstones included. */
 export async function findByUid(
   db: Queryable,

@@ -13,6 +13,7 @@ export {
   findClusterIdsOfPools,
   findNodePool,
   hasClusterRecord,
+  listAllNodePools,
   listClusters,
   listNodePools,
 } from "./read.ts";

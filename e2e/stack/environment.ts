@@ -19,6 +19,8 @@ export interface EnvironmentInput {
   databaseUrls: { owner: string; apiserver: string };
   clusterClass: { namespace: string; name: string };
   platformNamespace: string;
+  /** Plans that the operator is not told of. */
+  withoutPlans: readonly string[];
 }
 
 /** All tests and benchmarks of a stack send as the same three users, much faster than people do. */
@@ -31,9 +33,10 @@ const GENEROUS_RATES = {
   failed_login: PLENTY,
 };
 
-function plansFor({ namespace, name }: EnvironmentInput["clusterClass"]): object {
+function plansFor({ clusterClass: { namespace, name }, withoutPlans }: EnvironmentInput): object {
   const plan = (controlPlaneReplicas: number): object => ({ class: name, namespace, controlPlaneReplicas });
-  return { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
+  const plans = { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
+  return Object.fromEntries(Object.entries(plans).filter(([slug]) => !withoutPlans.includes(slug)));
 }
 
 /** The environment of both deployables. */
@@ -60,7 +63,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
     operator: {
       ...shared,
       MARINA_METRICS_PORT: String(input.operatorPort),
-      MARINA_PLANS: JSON.stringify(plansFor(input.clusterClass)),
+      MARINA_PLANS: JSON.stringify(plansFor(input)),
       MARINA_PLATFORM_CIDRS: "127.0.0.1/32",
       // There is no kubelet to run it: the Deployment is made and stays as it is.
       MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",

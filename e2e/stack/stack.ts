@@ -42,6 +42,8 @@ export interface StackOptions {
   parts?: "all" | "infrastructure";
   /** Use this management cluster instead of the embedded one. */
   kubeconfig?: string;
+  /** Plans that the operator does not know: a cluster with one is refused, and no machine is made for it. */
+  withoutPlans?: readonly string[];
   /** When a part ends by itself: stop everything, or go on and only say so. */
   onCrash?: "stop" | "report";
   progress?: Progress;
@@ -158,6 +160,7 @@ async function prepare(options: StackOptions, dir: string, progress: Progress): 
     databaseUrls: databaseUrlsOf({ dir, ports, secrets }),
     clusterClass: cluster.clusterClass,
     platformNamespace: PLATFORM_NAMESPACE,
+    withoutPlans: options.withoutPlans ?? [],
   });
   writeEnvFiles(dir, environment);
   const after = { ...cluster.after, database: ["database"] };

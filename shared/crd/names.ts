@@ -13,6 +13,8 @@ export const LABEL_SOURCE = "cloud.marina.dev/source";
 
 /** The request that made the last change by REST; a write whose answer was lost is recognised by it. */
 export const ANNOTATION_REQUEST_ID = "cloud.marina.dev/request-id";
+/** The request that set the network policy last; it keeps the time of that change in managedFields. */
+export const ANNOTATION_NETWORK_REQUEST_ID = "cloud.marina.dev/network-request-id";
 /** `replace.cloud.marina.dev/<node>: <request id>` on a NodePool asks for one node to be replaced. */
 export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 

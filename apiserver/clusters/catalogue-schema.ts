@@ -1,0 +1,32 @@
+import { z } from "@hono/zod-openapi";
+import { textField, timestampField } from "../http/fields.ts";
+import { pageSchema } from "../http/page.ts";
+import { PLANS } from "./schema.ts";
+
+const KUBERNETES_VERSION_STATUSES = ["supported", "deprecated", "end_of_life"] as const;
+
+export const kubernetesVersionRecord = z
+  .object({
+    version: textField(16, "MAJOR.MINOR.PATCH.", "1.34.2"),
+    status: z.enum(KUBERNETES_VERSION_STATUSES).openapi({
+      description: "A deprecated version still runs and can be asked for; one at its end of life cannot.",
+    }),
+    deprecated_at: timestampField("When it becomes deprecated; null: not set.").nullable(),
+    end_of_life_at: timestampField("When its life ends; null: not set.").nullable(),
+  })
+  .openapi("KubernetesVersion", {
+    example: {
+      version: "1.34.2",
+      status: "supported",
+      deprecated_at: null,
+      end_of_life_at: "2027-10-27T00:00:00.000Z",
+    },
+  });
+
+export const kubernetesVersionPage = pageSchema(kubernetesVersionRecord, "KubernetesVersionPage");
+
+export const planRecord = z
+  .object({ slug: z.enum(PLANS).openapi({ description: "What a create takes as `plan`." }) })
+  .openapi("Plan", { example: { slug: "starter" } });
+
+export const planPage = pageSchema(planRecord, "PlanPage");

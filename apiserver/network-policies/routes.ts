@@ -1,0 +1,65 @@
+import { requireCluster } from "../clusters/store.ts";
+import type { Deps } from "../deps.ts";
+import type { Router } from "../http/env.ts";
+import { isNotModified, objectTag } from "../http/etag.ts";
+import { addRoute } from "../http/routes.ts";
+import { presentNetworkPolicy } from "./present-policy.ts";
+import { networkPolicyRecord, setNetworkPolicyBody } from "./schema.ts";
+import { setNetworkPolicy } from "./store.ts";
+
+const tag = "Network policies";
+const RECORD = "/api/v1/organizations/{orgID}/clusters/{clusterID}/network";
+
+/** Operations on the network policy of a cluster. */
+export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getNetworkPolicy",
+      tag,
+      summary: "Get the network policy of a cluster",
+      access: "network:read",
+      answers: {
+        200: {
+          description: "The policy of the public endpoint.",
+          body: networkPolicyRecord,
+          headers: ["ETag"],
+        },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { orgId, params }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const etag = objectTag(cluster.object.metadata);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentNetworkPolicy(cluster), 200, { ETag: etag });
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: RECORD,
+      operationId: "setNetworkPolicy",
+      tag,
+      summary: "Set the network policy of a cluster",
+      description:
+        "Replaces the policy outright: the list becomes exactly the one sent, and a rate limit that is not sent is removed. The record shares its ETag with the cluster.",
+      access: "network:update",
+      body: setNetworkPolicyBody,
+      answers: {
+        200: { description: "The policy as it is now wanted.", body: networkPolicyRecord, headers: ["ETag"] },
+      },
+      errors: ["conflict", "managed_elsewhere", "precondition_failed"],
+    },
+    async (c, { orgId, origin, params, readBody }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const body = await readBody();
+      const updated = await setNetworkPolicy(deps, origin, cluster, body, c.req.header("if-match"));
+      return c.json(presentNetworkPolicy(updated), 200, { ETag: objectTag(updated.object.metadata) });
+    },
+  );
+}

@@ -1,0 +1,69 @@
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { type AuditEntry, recordAudit } from "../audit/store.ts";
+import type { Deps } from "../deps.ts";
+import { notFound } from "../http/errors.ts";
+import type { Origin } from "../http/principal.ts";
+import {
+  findCluster,
+  findNodePool,
+  type ProjectedCluster,
+  type ProjectedNodePool,
+  projectSights,
+  toProjectedNodePool,
+} from "../projection/store.ts";
+
+/** The cluster of a path, as it is projected. Throws 404. */
+export async function requireCluster(
+  deps: Deps,
+  orgId: string,
+  clusterId: string,
+): Promise<ProjectedCluster> {
+  const cluster = await findCluster(deps.db, orgId, clusterId);
+  if (cluster === undefined) throw notFound("cluster");
+  return cluster;
+}
+
+/** The pool of a path and its cluster, as they are projected. Throws 404. */
+export async function requireNodePool(deps: Deps, orgId: string, clusterId: string, poolId: string) {
+  const cluster = await requireCluster(deps, orgId, clusterId);
+  const pool = await findNodePool(deps.db, orgId, cluster.id, poolId);
+  if (pool === undefined) throw notFound("node pool");
+  return { cluster, pool };
+}
+
+/** The NodePool as the Kubernetes API has it now. One that is gone is no longer served from then on: throws 404. */
+export async function readLive(deps: Deps, pool: ProjectedNodePool): Promise<NodePool> {
+  const live = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
+  if (live?.metadata.uid === pool.uid) return live;
+  await deps.db.transaction((tx) => projectSights(tx, [{ object: pool, gone: true }]));
+  throw notFound("node pool");
+}
+
+/** Audit row and projection in one transaction: what the answer says, every replica says from then on. */
+export async function commit(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  object: NodePool,
+  audit: Pick<AuditEntry, "action" | "before" | "after">,
+  gone = false,
+): Promise<ProjectedNodePool> {
+  const projected = project(object, cluster);
+  await deps.db.transaction(async (tx) => {
+    await recordAudit(tx, origin, {
+      ...audit,
+      orgId: cluster.orgId,
+      target: { kind: "node_pool", id: projected.id },
+      result: "done",
+    });
+    await projectSights(tx, [{ object: projected, gone }]);
+  });
+  return projected;
+}
+
+/** A NodePool that was just read or written, as it is served; it has had its id since it was created. */
+export function project(object: NodePool, cluster: ProjectedCluster): ProjectedNodePool {
+  const projected = toProjectedNodePool(object, cluster.orgId, cluster.id);
+  if (projected === undefined) throw new Error(`node pool ${object.metadata.name} has lost its id`);
+  return projected;
+}
