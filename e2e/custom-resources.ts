@@ -116,17 +116,18 @@ export function waitForCluster(engineer: Engineer, name: string): Promise<Cluste
   });
 }
 
-/** Looks again and again until `stop` is called; the samples, without repetitions. */
+/** Looks again and again, and once more when `stop` is called; the samples, without repetitions. */
 export function sample<T>(look: () => Promise<T>, everyMs = 300): { stop(): Promise<T[]> } {
   let stopped = false;
   const seen: T[] = [];
   const running = (async () => {
-    while (!stopped) {
+    for (;;) {
+      const isLast = stopped;
       const value = await look();
       if (JSON.stringify(seen.at(-1)) !== JSON.stringify(value)) seen.push(value);
+      if (isLast) return seen;
       await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
-    return seen;
   })();
   return {
     stop() {
