@@ -159,6 +159,8 @@ function controllerManagerNode({
         `--service-account-private-key-file=${certificates.serviceAccountKeyFile}`,
         `--root-ca-file=${certificates.caFile}`,
         `--controllers=${CONTROLLERS.join(",")}`,
+        // A quota on a kind that was just installed is counted at the next round only: by default after 5 minutes.
+        "--resource-quota-sync-period=20s",
         "--profiling=false",
       ],
       probe: () => requireOpenPort(port),
