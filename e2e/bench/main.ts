@@ -1,10 +1,12 @@
 import { benchApi } from "./api.ts";
 import { benchCreate } from "./create.ts";
 import { benchLocal } from "./local.ts";
+import { benchProcesses } from "./processes.ts";
 import { benchStart } from "./start.ts";
 
 const benchmarks: Record<string, () => Promise<void>> = {
   start: benchStart,
+  processes: benchProcesses,
   create: benchCreate,
   local: benchLocal,
   api: benchApi,

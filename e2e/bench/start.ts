@@ -37,18 +37,6 @@ export async function benchStart(): Promise<void> {
   report("start", [
     { name: "warm start to ready", value: warm.readySeconds, unit: "s", limit: 30 },
     { name: "of it Marina's own parts, one after another", value: own, unit: "s", limit: 5 },
-    {
-      name: "apiserver: start to ready",
-      value: warm.parts.get("apiserver") ?? Number.NaN,
-      unit: "s",
-      limit: 1,
-    },
-    {
-      name: "operator: start to ready",
-      value: warm.parts.get("operator") ?? Number.NaN,
-      unit: "s",
-      limit: 1,
-    },
     ...memory,
     { name: "Ctrl-C to everything gone", value: stopSeconds, unit: "s", limit: 8 },
     { name: "processes left", value: left, unit: "", limit: 0 },

@@ -1,0 +1,27 @@
+import { join } from "node:path";
+import { startStack } from "../stack/stack.ts";
+import { median, report } from "./report.ts";
+
+const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench");
+const ROUNDS = 5;
+
+/** Start of each of the two programs until it says it is ready, on a stack that stands still otherwise. */
+export async function benchProcesses(): Promise<void> {
+  const stack = await startStack({ dir: DIR, onCrash: "report" });
+  try {
+    const figures = [];
+    for (const name of ["apiserver", "operator"]) {
+      const seconds: number[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        await stack.part(name).stop();
+        const startedAt = performance.now();
+        await stack.part(name).start();
+        seconds.push((performance.now() - startedAt) / 1000);
+      }
+      figures.push({ name: `${name}: start to ready, median`, value: median(seconds), unit: "s", limit: 1 });
+    }
+    report("processes", figures);
+  } finally {
+    await stack.stop();
+  }
+}
