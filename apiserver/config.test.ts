@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ConfigError, readConfig } from "./config.ts";
+import { ConfigError } from "../shared/config.ts";
+import { readConfig } from "./config.ts";
 
 const minimal = {
   MARINA_PUBLIC_URL: "https://api.example.com/",

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
+import { ConfigError, parseEnvironment } from "../shared/config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
 
 const issuerSchema = z.strictObject({
@@ -75,19 +76,9 @@ export interface Config {
   limits: RequestLimits;
 }
 
-/** The configuration is wrong; the message lists every fault, one per line, by variable. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-}
-
 /** Reads the configuration from environment variables. Throws ConfigError with all faults at once. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
-  const parsed = environmentSchema.safeParse(environment);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
-    throw new ConfigError(`The configuration is wrong:\n${faults.join("\n")}`);
-  }
-  const env = parsed.data;
+  const env = parseEnvironment(environmentSchema, environment);
   return {
     listenAddress: env.MARINA_LISTEN_ADDRESS,
     port: env.MARINA_PORT,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { ConfigError } from "../shared/config.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
@@ -6,7 +7,7 @@ import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
 import { createApiTokenVerifier } from "./api-tokens/store.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
-import { type Config, ConfigError, readConfig } from "./config.ts";
+import { type Config, readConfig } from "./config.ts";
 import { connectDatabase } from "./db/client.ts";
 import { probeDatabase } from "./db/probe.ts";
 import type { Deps } from "./deps.ts";

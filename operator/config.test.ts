@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { ConfigError, readConfig } from "./config.ts";
+import { ConfigError } from "../shared/config.ts";
+import { readConfig } from "./config.ts";
 
 const plan = { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 };
 const MARINA_PLANS = JSON.stringify({ default: plan });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseEnvironment } from "../shared/config.ts";
 import type { AutoscalerSettings } from "./autoscaler/run.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
@@ -49,19 +50,9 @@ export interface Config {
   logLevel: string;
 }
 
-/** The configuration is wrong; the message lists every fault, one per line, by variable. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-}
-
 /** Reads the configuration from environment variables. Throws ConfigError with all faults at once. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
-  const parsed = environmentSchema.safeParse(environment);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
-    throw new ConfigError(`The configuration is not valid:\n${faults.join("\n")}`);
-  }
-  const env = parsed.data;
+  const env = parseEnvironment(environmentSchema, environment);
   return {
     listenAddress: env.MARINA_LISTEN_ADDRESS,
     metricsPort: env.MARINA_METRICS_PORT,

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import { ConfigError } from "../shared/config.ts";
 import {
   createLeaderElection,
   type LeaderElection,
@@ -14,7 +15,7 @@ import { createTransport, loadConnection } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
 import { createCaches } from "./caches.ts";
-import { type Config, ConfigError, readConfig } from "./config.ts";
+import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
 import { observeFleet } from "./fleet-metrics.ts";
 
