@@ -16,10 +16,10 @@ const STAGES = [
 
 /** Writes the rules of the kwok version in go.mod to one file, so that a start needs no Go module cache. */
 export async function writeKwokStages(moduleDir: string, file: string): Promise<void> {
-  const { stdout } = await run("go", ["list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok"], {
-    cwd: moduleDir,
-  });
-  const folder = join(stdout.trim(), "kustomize", "stage");
+  // `go list -m` names no folder for a module that no program built so far needed.
+  const { stdout } = await run("go", ["mod", "download", "-json", "sigs.k8s.io/kwok"], { cwd: moduleDir });
+  const { Dir: moduleFolder } = JSON.parse(stdout) as { Dir: string };
+  const folder = join(moduleFolder, "kustomize", "stage");
   const texts = STAGES.map((stage) => readFileSync(join(folder, `${stage}.yaml`), "utf8"));
   const draft = `${file}.${process.pid}.part`;
   writeFileSync(draft, texts.join("---\n"));
