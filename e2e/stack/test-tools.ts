@@ -16,7 +16,8 @@ const MODULE_DIR = join(import.meta.dirname, "tools", "testing");
 /** The path of a program, built when it is not in the user's cache folder yet: seconds after the stack's own build. */
 export async function ensureTestTool(name: TestToolName): Promise<string> {
   const hash = createHash("sha256").update(await readGoVersion());
-  for (const file of ["go.mod", "go.sum", "kstatus/main.go"]) hash.update(readFileSync(join(MODULE_DIR, file)));
+  for (const file of ["go.mod", "go.sum", "kstatus/main.go"])
+    hash.update(readFileSync(join(MODULE_DIR, file)));
   const dir = join(cacheRoot(), `test-tools-${hash.digest("hex").slice(0, 16)}`);
   mkdirSync(dir, { recursive: true });
   const file = join(dir, name);

@@ -199,7 +199,9 @@ test("a client that may not write any more sends no write, not even the second a
   };
   const { server, client } = await connectWith({ mayWrite: () => allowed }, busy, json(200, identity));
   const refusal = { status: 0, reason: "NotAllowed" };
-  await expect(client.apply(thingKind, { metadata: { name: "a" } }, write)).rejects.toMatchObject(refusal);
+  await expect(
+    client.apply(thingKind, { metadata: { name: "a", namespace: "n" } }, write),
+  ).rejects.toMatchObject(refusal);
   await expect(client.delete(thingKind, "n", "a")).rejects.toMatchObject(refusal);
   await client.get(thingKind, "n", "a");
   expect(server.received.map(({ method }) => method)).toEqual(["PATCH", "GET"]);
