@@ -88,7 +88,7 @@ function judgeStep(before: Cluster | NodePool | undefined, after: Cluster | Node
     if (!LOSSES.includes(ready.reason)) lies.push(`no longer ready: ${ready.reason} ${ready.message}`);
   }
   for (const name of FIXED) {
-    const [was, is] = [valueOf(before, name), valueOf(after, name)];
+    const [was, is] = [readFixed(before, name), readFixed(after, name)];
     if (was !== undefined && was !== is && !wasWiped) lies.push(`${name} went from ${was} to ${is}`);
   }
   const last = before.status?.transitions?.at(-1)?.sequence ?? 0;
@@ -97,7 +97,7 @@ function judgeStep(before: Cluster | NodePool | undefined, after: Cluster | Node
   return lies;
 }
 
-function valueOf({ status }: Cluster | NodePool, name: (typeof FIXED)[number]): string | undefined {
+function readFixed({ status }: Cluster | NodePool, name: (typeof FIXED)[number]): string | undefined {
   return (status as Record<string, unknown> | undefined)?.[name] as string | undefined;
 }
 

@@ -93,7 +93,7 @@ function judge(object: Cluster | NodePool): KStatus {
   return "Current";
 }
 
-function waitForNodes(nodes: number): Promise<true> {
+function waitForNodes(nodes: number): Promise<boolean> {
   return waitFor(`${nodes} nodes, and cluster and pool at rest`, async () => {
     const pool = await engineer.getPool("workers");
     const { phase } = (await engineer.getCluster("honest")).status ?? {};
