@@ -36,6 +36,8 @@ export interface ApiProxy {
   kubeconfig: string;
   /** Every write that reached the API server, but those of the Lease, which are no work. */
   writes: Call[];
+  /** Every read that reached the API server, watches too. */
+  reads: Call[];
   /** Writes of the Lease that reached the API server. */
   leaseWrites: Call[];
   hooks: Hooks;
@@ -60,6 +62,7 @@ export async function openApiProxy(stack: StackInfo, name: string): Promise<ApiP
     kubeconfig: join(dir, `${name}.kubeconfig`),
     writes: [],
     leaseWrites: [],
+    reads: [],
     hooks: {},
     cut: () => server.closeAllConnections(),
     close: () =>
@@ -95,7 +98,7 @@ async function serve(
   const answer = await forward(upstream, agent, request, body);
   call.status = answer.statusCode ?? 0;
   if (isWork) proxy.writes.push(call);
-  else if (method !== "GET") proxy.leaseWrites.push(call);
+  else (method === "GET" ? proxy.reads : proxy.leaseWrites).push(call);
   if (path.includes("watch=true")) return relayWatch(proxy, call, answer, response);
   const whole = await buffer(answer);
   const loss = isWork ? await proxy.hooks.answered?.(call) : undefined;

@@ -125,6 +125,7 @@ export function expectSame(step: Step["name"], before: Identities, after: Identi
   expect(rest).toEqual(pick(before));
   expect(before.ids).toEqual(expect.arrayContaining(ids));
   expect(before.deployments).toMatchObject(deployments);
+  if (step === "create") expect(after).toEqual(before);
   if (step === "scale") expect(machines).toEqual(expect.arrayContaining(before.machines));
   if (step === "remove pool") expect(before.machines).toEqual(expect.arrayContaining(machines));
   if (step === "upgrade") expect(machines.filter((uid) => before.machines.includes(uid))).toEqual([]);
