@@ -26,8 +26,8 @@ export interface Hooks {
   answered?(call: Call): Fault | undefined | Promise<Fault | undefined>;
   /** The program has got the whole answer. Called for writes. */
   heard?(call: Call): void;
-  /** The line of a watch that goes to the program; another text goes in its place, undefined ends the stream. */
-  line?(call: Call, line: string): string | undefined;
+  /** True: a line of a watch that the program never gets, while the stream stays open. */
+  swallow?(call: Call): boolean;
 }
 
 /** An HTTPS proxy between one program and the API server, which sees every request and can spoil it. */
@@ -124,7 +124,7 @@ function forward(
 }
 
 async function relayWatch(
-  { hooks }: ApiProxy,
+  proxy: ApiProxy,
   call: Call,
   answer: IncomingMessage,
   response: ServerResponse,
@@ -136,9 +136,7 @@ async function relayWatch(
     const lines = (rest + chunk).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
-      const relayed = hooks.line === undefined ? line : hooks.line(call, line);
-      if (relayed === undefined) return void response.end();
-      response.write(`${relayed}\n`);
+      if (proxy.hooks.swallow?.(call) !== true) response.write(`${line}\n`);
     }
   }
   response.end(rest);
