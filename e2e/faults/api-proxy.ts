@@ -95,7 +95,7 @@ async function serve(
   const body = await buffer(request);
   const refusal = proxy.hooks.before?.(call);
   if (refusal !== undefined) return answerFault(response, refusal);
-  const answer = await forward(upstream, agent, request, body);
+  const answer = await forward(upstream, agent, request, response, body);
   call.status = answer.statusCode ?? 0;
   if (isWork) proxy.writes.push(call);
   else (method === "GET" ? proxy.reads : proxy.leaseWrites).push(call);
@@ -111,6 +111,7 @@ function forward(
   upstream: URL,
   agent: Agent,
   request: IncomingMessage,
+  response: ServerResponse,
   body: Buffer,
 ): Promise<IncomingMessage> {
   const { hostname, port } = upstream;
@@ -118,7 +119,7 @@ function forward(
   return new Promise((resolve, reject) => {
     const call = requestUpstream({ agent, hostname, port, method, path, headers }, resolve);
     call.once("error", reject);
-    request.socket.once("close", () => call.destroy());
+    response.once("close", () => call.destroy());
     call.end(body);
   });
 }

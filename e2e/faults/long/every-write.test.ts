@@ -6,7 +6,7 @@ let world: BareStack;
 let keeper: Keeper;
 
 beforeAll(async () => {
-  world = await startBareStack(".marina/faults");
+  world = await startBareStack(".marina/bare");
   keeper = { operator: await world.startOperator() };
 });
 

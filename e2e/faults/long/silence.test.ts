@@ -12,7 +12,7 @@ let world: BareStack;
 let operator: OperatorProcess;
 
 beforeAll(async () => {
-  world = await startBareStack(".marina/faults");
+  world = await startBareStack(".marina/bare");
   operator = await world.startOperator();
 });
 
