@@ -2,18 +2,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import { createEngineer, type Engineer, statusOf, waitForCluster } from "./custom-resources.ts";
-import { followHistory, type History } from "./history.ts";
 import { type KStatus, type KStatusReader, openKStatus } from "./kstatus.ts";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
 
 let engineer: Engineer;
 let kstatus: KStatusReader;
-let history: History;
 
 beforeAll(async () => {
   engineer = await createEngineer(readStack());
   kstatus = await openKStatus();
-  history = await followHistory(engineer.client, engineer.namespace);
 }, 300_000);
 
 afterAll(async () => {
@@ -31,14 +28,17 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
   await expectStory("workers", ["InProgress", "Current"]);
 
   for (const desiredNodes of [2, 0]) {
-    const [clusterFrom, poolFrom] = [history.of("honest").length, history.of("workers").length];
+    const [clusterFrom, poolFrom] = [
+      engineer.history.of("honest").length,
+      engineer.history.of("workers").length,
+    ];
     await engineer.patchPool("workers", { spec: { desiredNodes } });
     await waitForNodes(desiredNodes);
     await expectStory("workers", ["InProgress", "Current"], poolFrom);
     await expectStory("honest", ["InProgress", "Current"], clusterFrom);
   }
 
-  let from = history.of("honest").length;
+  let from = engineer.history.of("honest").length;
   await engineer.patchCluster("honest", { spec: { version: "1.35" } });
   await waitFor("the upgrade to settle", async () => {
     const { version, phase } = (await engineer.getCluster("honest")).status ?? {};
@@ -46,7 +46,7 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
   });
   await expectStory("honest", ["InProgress", "Current"], from);
 
-  from = history.of("honest").length;
+  from = engineer.history.of("honest").length;
   await engineer.patchCluster("honest", { spec: { version: "1.35.9" } });
   await waitFor(
     "the refusal",
@@ -61,19 +61,18 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
   );
   await expectStory("honest", ["InProgress", "Failed", "InProgress", "Current"], from);
 
-  const poolFrom = history.of("workers").length;
-  from = history.of("honest").length;
+  const poolFrom = engineer.history.of("workers").length;
+  from = engineer.history.of("honest").length;
   const gone = ["delete", "clusters.cloud.marina.dev", "honest", "-n", engineer.namespace];
   await kubectl(gone);
   await expectStory("honest", ["Terminating"], from);
   await expectStory("workers", ["Terminating"], poolFrom);
-  expect(history.stop()).toEqual([]);
 });
 
 /** The words of kstatus for the states from one on, without repetitions; each must be what the object says itself. */
 async function expectStory(name: string, story: KStatus[], from = 0): Promise<void> {
   const words: KStatus[] = [];
-  for (const state of history.of(name).slice(from)) {
+  for (const state of engineer.history.of(name).slice(from)) {
     const word = await kstatus.compute(state);
     expect(word, `${JSON.stringify(state.status)} of generation ${state.metadata.generation}`).toBe(
       judge(state),

@@ -82,7 +82,7 @@ function assemble(config: Config, log: Logger) {
     log,
   });
   // A process that was paused goes on in the middle of its runs: what it decided then must not be written any more.
-  const client = createClient(transport, { mayWrite: election.isLeader });
+  const client = createClient(transport, { mayWrite: () => election.isLeader() });
   const set = createCaches({ client, platformNamespace, log, metrics: kubeMetrics });
   observeFleet(registry, METRICS_PREFIX, set.caches);
   const recorder = createRecorder({
@@ -99,7 +99,7 @@ function assemble(config: Config, log: Logger) {
     set,
     recorder,
     reportingController: MANAGER_OPERATOR,
-    isLeader: election.isLeader,
+    isLeader: () => election.isLeader(),
     metrics: metrics.controller,
     log,
   });

@@ -1,7 +1,6 @@
 import { buildBundles } from "../../build.ts";
 import { leaseKind } from "../../shared/kube/core-kinds.ts";
 import { createEngineer, type Engineer } from "../custom-resources.ts";
-import { followHistory, type History } from "../history.ts";
 import { ENGINE_MANAGERS } from "../stack/cluster-api-manifests.ts";
 import { PLATFORM_NAMESPACE } from "../stack/marina.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
@@ -16,14 +15,13 @@ export interface BareStack {
   proxy: ApiProxy;
   /** An operator behind the proxy that leads at once; other settings on demand. */
   startOperator(settings?: Record<string, string>): Promise<OperatorProcess>;
-  /** An organization of its own, with an engine that is played in it and a history of its objects. */
+  /** An organization of its own, with an engine that is played in it. */
   openOrganization(): Promise<Organization>;
   stop(): Promise<void>;
 }
 
 export interface Organization {
   engineer: Engineer;
-  history: History;
   close(): Promise<void>;
 }
 
@@ -52,12 +50,9 @@ export async function startBareStack(dir: string): Promise<BareStack> {
     async openOrganization() {
       const engineer = await createEngineer(stack.info);
       const engine = playEngine(engineer.client, proxy.kubeconfig, engineer.namespace);
-      const history = await followHistory(engineer.client, engineer.namespace);
       return {
         engineer,
-        history,
         async close() {
-          history.stop();
           await engine.stop();
           await engineer.close();
         },

@@ -50,7 +50,7 @@ test("a leader that was paused past its lease and wakes up in the middle of its 
   const { proxy } = world;
   const paused = keeper.operator;
   const organization = await world.openOrganization();
-  const { engineer, history } = organization;
+  const { engineer } = organization;
   let inTheMiddle = false;
   proxy.hooks = {
     answered({ path }) {
@@ -77,7 +77,6 @@ test("a leader that was paused past its lease and wakes up in the middle of its 
   // That it is no longer its own it may find out by a refusal.
   expect(proxy.leaseWrites.filter(({ status }) => status < 300)).toEqual([]);
   expectSame("create", before, await identify(engineer));
-  expect(history.stop()).toEqual([]);
   await keeper.operator.signal("SIGKILL");
   await other.close();
   await organization.close();
@@ -89,7 +88,7 @@ test("a leader whose connections are half-open leaves the work to another, and w
   const toxiproxy = await openToxiproxy(world.proxy.kubeconfig);
   const frozen = await world.startOperator({ KUBECONFIG: toxiproxy.kubeconfig });
   const cluster = await settleCluster(world);
-  const { engineer, history } = cluster;
+  const { engineer } = cluster;
   const other = await openApiProxy(world.stack.info, "standby");
   const settings = { KUBECONFIG: other.kubeconfig, MARINA_METRICS_PORT: "0" };
   keeper.operator = startOperator(world.stack.info, "standby", settings);
@@ -100,7 +99,6 @@ test("a leader whose connections are half-open leaves the work to another, and w
   await toxiproxy.close();
   expect(world.proxy.writes).toEqual([]);
   expectSame("scale", cluster.identities, await identify(engineer));
-  expect(history.stop()).toEqual([]);
   await cluster.close();
   await keeper.operator.signal("SIGKILL");
   await other.close();
@@ -120,7 +118,7 @@ test.each<{ what: string; fault: Fault; atMost: number }>([
   "an API server that answers writes with $what is not hammered, and nothing is lost",
   async ({ fault, atMost }) => {
     const cluster = await settleCluster(world);
-    const { engineer, history } = cluster;
+    const { engineer } = cluster;
     const refused: Call[] = [];
     const from = performance.now();
     world.proxy.hooks = {
@@ -137,14 +135,13 @@ test.each<{ what: string; fault: Fault; atMost: number }>([
     world.proxy.hooks = {};
     await waitFor("the change to go through", () => scale.isDone(engineer), SOON);
     expectSame("scale", cluster.identities, await identify(engineer));
-    expect(history.stop()).toEqual([]);
     await cluster.close();
   },
 );
 
 test("watches that are cut or expire, and a list of the past, undo nothing and hide nothing", async () => {
   const cluster = await settleCluster(world);
-  const { engineer, history } = cluster;
+  const { engineer } = cluster;
   const pools = await engineer.client.list(nodePoolKind);
   await cluster.live("scale");
   const before = await identify(engineer);
@@ -168,13 +165,12 @@ test("watches that are cut or expire, and a list of the past, undo nothing and h
   await waitFor("new lists", () => relisted > 2, SOON);
   await cluster.live("upgrade");
   expectSame("upgrade", before, await identify(engineer));
-  expect(history.stop()).toEqual([]);
   await cluster.close();
 });
 
 test("a clock that is 5 minutes ahead, and then right again, changes nothing that stands", async () => {
   const cluster = await settleCluster(world);
-  const { engineer, history } = cluster;
+  const { engineer } = cluster;
   await keeper.operator.signal("SIGKILL");
   keeper.operator = await world.startOperator(ahead(FIVE_MINUTES_MS));
   await cluster.live("scale");
@@ -184,7 +180,6 @@ test("a clock that is 5 minutes ahead, and then right again, changes nothing tha
   keeper.operator = await world.startOperator();
   await cluster.live("upgrade");
   expectSame("upgrade", scaled, await identify(engineer));
-  expect(history.stop()).toEqual([]);
   await cluster.close();
 });
 
@@ -206,7 +201,6 @@ test("the admin kubeconfig is renewed at two thirds of its life, and not an hour
   }
   await keeper.operator.signal("SIGKILL");
   keeper.operator = await world.startOperator();
-  expect(cluster.history.stop()).toEqual([]);
   await cluster.close();
 });
 
@@ -254,13 +248,12 @@ test("a finalizer that was removed by hand is put back; without it at the deleti
 
 test("a namespace that is deleted under a running cluster goes, and takes everything with it", async () => {
   const cluster = await settleCluster(world);
-  const { engineer, identities, history } = cluster;
+  const { engineer, identities } = cluster;
   await engineer.client.delete(namespaceKind, undefined, engineer.namespace);
   const isGone = async () =>
     (await engineer.client.get(namespaceKind, undefined, engineer.namespace)) === undefined;
   await waitFor("the namespace to be gone", isGone, SOON);
   expect(await listLeftovers(engineer, identities.ids[0])).toEqual([]);
-  expect(history.stop()).toEqual([]);
   await cluster.close();
 });
 

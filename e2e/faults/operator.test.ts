@@ -11,7 +11,6 @@ import {
   statusOf,
   waitForCluster,
 } from "../custom-resources.ts";
-import { followHistory } from "../history.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
 import { breakNode, lookAtEngine, OF_POOL, withOperator } from "./saved-cluster.ts";
@@ -143,8 +142,6 @@ test("objects restored from a backup keep their ids and adopt what runs, without
 });
 
 test("without Cluster API's managers and the tenants' APIs users change things, are told what is away, and get it all later", async () => {
-  const { client, namespace } = engineer;
-  const history = await followHistory(client, namespace);
   const before = await waitForCluster(engineer, "saved");
   await withOperator(stack, { MARINA_DEGRADED_AFTER_SECONDS: "10" }, async () => {
     await stack.part("capi-in-memory").kill();
@@ -175,7 +172,6 @@ test("without Cluster API's managers and the tenants' APIs users change things, 
     expect(types?.slice(-2)).toEqual(["Degraded", "Recovered"]);
     await waitForNodes("stranded", 0);
   });
-  expect(history.stop()).toEqual([]);
 });
 
 test("a missing class, a refused variable and the end of the subnets: cause, object and next step are told at once", async () => {

@@ -55,7 +55,7 @@ export async function withTenant<Result>(
   const connection = { server, ca: caCertificate, cert: own.certificate, key: own.key };
   const transport = createTransport({ connection, timeoutMs: TENANT_TIMEOUT_MS });
   try {
-    return await use(createClient(transport, { mayWrite: deps.isLeader }));
+    return await use(createClient(transport, { mayWrite: () => deps.isLeader() }));
   } finally {
     await transport.close();
   }
