@@ -47,7 +47,14 @@ export async function followHistory(
 }
 
 /** Why an object that was ready may stop being so. */
-const LOSSES = ["Deleting", "ControlPlaneUnavailable", "EndpointUnreachable", "NodesUnhealthy"];
+const LOSSES = [
+  "Deleting",
+  "ControlPlaneUnavailable",
+  "EndpointUnreachable",
+  "NodesUnhealthy",
+  // Of a pool whose cluster was torn away.
+  "WaitingForCluster",
+];
 /** Once known they never change, but for a status that was lost. */
 const FIXED = ["workerSubnet", "firstReadyAt"] as const;
 
