@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Cluster } from "../shared/crd/cluster.ts";
-import type { NodePool } from "../shared/crd/node-pool.ts";
+import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
+import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
+import type { Kind, KubeObject } from "../shared/kube/kind.ts";
 import { createEngineer, type Engineer, statusOf, waitForCluster } from "./custom-resources.ts";
 import { type KStatus, type KStatusReader, openKStatus } from "./kstatus.ts";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
@@ -71,6 +72,12 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
 
 /** The words of kstatus for the states from one on, without repetitions; each must be what the object says itself. */
 async function expectStory(name: string, story: KStatus[], from = 0): Promise<void> {
+  await waitFor("the history to be up to date", async () => {
+    const { client, namespace } = engineer;
+    const kind: Kind<KubeObject> = name === "honest" ? clusterKind : nodePoolKind;
+    const now = (await client.get(kind, namespace, name))?.metadata.resourceVersion;
+    return now === undefined || now === engineer.history.of(name).at(-1)?.metadata.resourceVersion;
+  });
   const words: KStatus[] = [];
   for (const state of engineer.history.of(name).slice(from)) {
     const word = await kstatus.compute(state);
