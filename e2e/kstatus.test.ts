@@ -24,7 +24,7 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
 }, async () => {
   await engineer.createCluster("honest", {});
   await engineer.createPool("workers", "honest", { desiredNodes: 1 });
-  await waitForCluster(engineer, "honest");
+  await waitForRest();
   await expectStory("honest", ["InProgress", "Current"]);
   await expectStory("workers", ["InProgress", "Current"]);
 
@@ -41,10 +41,11 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
 
   let from = engineer.history.of("honest").length;
   await engineer.patchCluster("honest", { spec: { version: "1.35" } });
-  await waitFor("the upgrade to settle", async () => {
-    const { version, phase } = (await engineer.getCluster("honest")).status ?? {};
-    return version === "1.35.1" && phase === "Ready";
-  });
+  await waitFor(
+    "the upgrade to settle",
+    async () => (await engineer.getCluster("honest")).status?.version === "1.35.1",
+  );
+  await waitForRest();
   await expectStory("honest", ["InProgress", "Current"], from);
 
   from = engineer.history.of("honest").length;
@@ -55,11 +56,7 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
   );
   await expectStory("honest", ["InProgress", "Failed"], from);
   await engineer.patchCluster("honest", { spec: { version: "1.35" } });
-  await waitForCluster(engineer, "honest");
-  await waitFor(
-    "the refusal to end",
-    async () => statusOf(await engineer.getCluster("honest"), "Stalled") === "False",
-  );
+  await waitForRest();
   await expectStory("honest", ["InProgress", "Failed", "InProgress", "Current"], from);
 
   const poolFrom = engineer.history.of("workers").length;
@@ -99,11 +96,24 @@ function judge(object: Cluster | NodePool): KStatus {
   return "Current";
 }
 
-function waitForNodes(nodes: number): Promise<boolean> {
-  return waitFor(`${nodes} nodes, and cluster and pool at rest`, async () => {
+async function waitForNodes(nodes: number): Promise<void> {
+  await waitFor(`${nodes} nodes`, async () => {
     const pool = await engineer.getPool("workers");
-    const { phase } = (await engineer.getCluster("honest")).status ?? {};
     const settled = pool.status?.observedGeneration === pool.metadata.generation;
-    return settled && pool.status?.readyNodes === nodes && pool.status.phase === "Ready" && phase === "Ready";
+    return settled && pool.status?.readyNodes === nodes && pool.status.phase === "Ready";
+  });
+  await waitForRest();
+}
+
+/** Until cluster and pool have nothing left to do. */
+async function waitForRest(): Promise<void> {
+  await waitFor("rest", async () => {
+    const both = [await waitForCluster(engineer, "honest"), await engineer.getPool("workers")];
+    return both.every(
+      (object) =>
+        object.status?.observedGeneration === object.metadata.generation &&
+        statusOf(object, "Reconciling") === "False" &&
+        statusOf(object, "Stalled") === "False",
+    );
   });
 }
