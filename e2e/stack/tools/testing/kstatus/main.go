@@ -22,7 +22,8 @@ type answer struct {
 
 func compute(line []byte) (answer, error) {
 	var object unstructured.Unstructured
-	if err := json.Unmarshal(line, &object.Object); err != nil {
+	// Not the plain decoder: kstatus wants whole numbers as int64.
+	if err := object.UnmarshalJSON(line); err != nil {
 		return answer{}, err
 	}
 	result, err := status.Compute(&object)
