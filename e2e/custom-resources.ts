@@ -6,6 +6,7 @@ import { createClient, type KubeClient } from "../shared/kube/client.ts";
 import { type Event, eventKind, namespaceKind } from "../shared/kube/core-kinds.ts";
 import { defineKind, type Kind, type KubeObject } from "../shared/kube/kind.ts";
 import { createTransport, loadConnection } from "../shared/kube/transport.ts";
+import { followHistory, type History } from "./history.ts";
 import type { StackInfo } from "./stack/stack-info.ts";
 import { waitFor } from "./stack/testing.ts";
 
@@ -19,8 +20,11 @@ export interface Engineer {
   getPool(name: string): Promise<NodePool>;
   patchCluster(name: string, patch: object): Promise<Cluster>;
   patchPool(name: string, patch: object): Promise<NodePool>;
+  /** What became of the clusters and pools, from the beginning. */
+  history: History;
   /** The Events that regard one object, the oldest first. */
   listEvents(name: string): Promise<Event[]>;
+  /** Rejects when a status has said what none may ever say, see history.ts. */
   close(): Promise<void>;
 }
 
@@ -57,6 +61,7 @@ export async function createEngineer(stack: Pick<StackInfo, "kubeconfig">): Prom
   const namespace = `org-${organization}`;
   const metadata = { name: namespace, labels: { [LABEL_ORG_ID]: organization } };
   await client.create(namespaceKind, { metadata }, BY_HAND);
+  const history = await followHistory(client, namespace);
 
   async function get<T>(kind: Kind<T>, name: string): Promise<T> {
     const object = await client.get(kind, namespace, name);
@@ -67,6 +72,7 @@ export async function createEngineer(stack: Pick<StackInfo, "kubeconfig">): Prom
   return {
     client,
     namespace,
+    history,
     createCluster: (name, spec) =>
       client.create(
         clusterKind,
@@ -91,7 +97,11 @@ export async function createEngineer(stack: Pick<StackInfo, "kubeconfig">): Prom
         )
         .sort((left, right) => ((left.eventTime ?? "") < (right.eventTime ?? "") ? -1 : 1));
     },
-    close: () => transport.close(),
+    async close() {
+      const lies = history.stop();
+      await transport.close();
+      if (lies.length > 0) throw new Error(lies.join("\n"));
+    },
   };
 }
 

@@ -24,12 +24,34 @@ beforeAll(async () => {
   await engineer.createPool("sick", "busy", { desiredNodes: 2 });
   await engineer.createPool("asked", "busy", { desiredNodes: 1 });
   await engineer.createPool("auto", "busy", { desiredNodes: 2 });
+  await engineer.createPool("marked", "busy", {
+    nodeLabels: { tier: "gold", zone: "a" },
+    nodeTaints: [{ key: "dedicated", value: "web", effect: "NoSchedule" }],
+  });
   await waitForCluster(engineer, "busy");
 }, 180_000);
 
 afterAll(() => engineer.close());
 
 describe.concurrent("the pools of a running cluster", () => {
+  test("labels follow on live nodes, taints are there from the beginning, and no machine is replaced for them", async () => {
+    const [before] = (await engineer.getPool("marked")).status?.machines ?? [];
+    const readNode = () =>
+      inTenant("busy", async (kubeconfig) => {
+        const { stdout } = await kubectl(["get", "node", before?.node ?? "", "-o", "json"], { kubeconfig });
+        return JSON.parse(stdout);
+      });
+    const node = await readNode();
+    expect(node.metadata.labels).toMatchObject({ tier: "gold", zone: "a" });
+    expect(node.spec.taints).toContainEqual({ key: "dedicated", value: "web", effect: "NoSchedule" });
+    await engineer.patchPool("marked", { spec: { nodeLabels: { tier: "silver", zone: null, rack: "7" } } });
+    await waitFor("the labels to follow", async () => {
+      const { tier, zone, rack } = (await readNode()).metadata.labels;
+      return tier === "silver" && zone === undefined && rack === "7";
+    });
+    expect((await engineer.getPool("marked")).status?.machines).toMatchObject([{ uid: before?.uid }]);
+  });
+
   test("a sick node is replaced and told once; scaling and rollouts are not", {
     timeout: 240_000,
   }, async () => {

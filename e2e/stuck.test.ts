@@ -195,7 +195,12 @@ describe.concurrent("what is stuck says so", () => {
       TOLD,
     );
     expect(held.status?.phase).toBe("Deleting");
-    expect(held.status?.message).toMatch(/The engine deletes it: .+ask the platform's operator.*lost/);
+    await expectTold(
+      engineer,
+      held,
+      "Reconciling",
+      /The engine deletes it: .+ask the platform's operator.*lost/,
+    );
     const now = await client.get(machineKind, namespace, name);
     const without = now?.metadata.finalizers?.filter((finalizer) => finalizer !== "example.com/holds") ?? [];
     await client.mergePatch(machineKind, namespace, name, { metadata: { finalizers: without } }, TEST);

@@ -25,6 +25,7 @@ test("every fault is told at once, by variable", () => {
       MARINA_SUBNET_RANGE: "10.64.0.0/30",
       MARINA_PLATFORM_CIDRS: "10.0.0.0/8,here",
       MARINA_METRICS_PORT: "no",
+      MARINA_SYNCED_NODE_LABELS: "(",
     });
   expect(read).toThrow(ConfigError);
   for (const name of [
@@ -32,6 +33,7 @@ test("every fault is told at once, by variable", () => {
     "MARINA_SUBNET_RANGE",
     "MARINA_PLATFORM_CIDRS",
     "MARINA_METRICS_PORT",
+    "MARINA_SYNCED_NODE_LABELS",
   ]) {
     expect(read).toThrow(name);
   }

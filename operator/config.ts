@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseEnvironment } from "../shared/config.ts";
 import type { AutoscalerSettings } from "./autoscaler/run.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
+import type { PoolSettings } from "./node-pool/observe.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
 
 const planSchema = z.strictObject({
@@ -34,6 +35,7 @@ const environmentSchema = z.object({
   MARINA_SCALE_DOWN_UTILIZATION_PERCENT: z.coerce.number().int().min(10).max(90).default(50),
   MARINA_DEGRADED_AFTER_SECONDS: seconds(60),
   MARINA_NODE_DEGRADED_AFTER_SECONDS: seconds(300),
+  MARINA_SYNCED_NODE_LABELS: z.string().default(".*").transform(toExpression),
   MARINA_WORKERS_PER_KIND: z.coerce.number().int().min(1).max(200).default(10),
   MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
 });
@@ -45,7 +47,7 @@ export interface Config {
   kubeconfigPath: string | undefined;
   /** The ServiceAccount, in the platform's namespace, that may read the admin kubeconfigs. */
   apiserverServiceAccount: string;
-  settings: ClusterSettings & AutoscalerSettings;
+  settings: ClusterSettings & AutoscalerSettings & PoolSettings;
   workersPerKind: number;
   logLevel: string;
 }
@@ -71,6 +73,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       degradedAfterSeconds: env.MARINA_DEGRADED_AFTER_SECONDS,
       autoscalerImage: env.MARINA_CLUSTER_AUTOSCALER_IMAGE,
       nodeDegradedAfterSeconds: env.MARINA_NODE_DEGRADED_AFTER_SECONDS,
+      syncedNodeLabels: env.MARINA_SYNCED_NODE_LABELS,
     },
     workersPerKind: env.MARINA_WORKERS_PER_KIND,
     logLevel: env.MARINA_LOG_LEVEL,
@@ -89,6 +92,16 @@ function jsonText<Schema extends z.ZodType>(schema: Schema) {
       }
     })
     .pipe(schema);
+}
+
+/** As Cluster API reads its own setting: anywhere in the key. */
+function toExpression(text: string, context: z.RefinementCtx) {
+  try {
+    return new RegExp(text);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: (error as Error).message });
+    return z.NEVER;
+  }
 }
 
 function toSubnetRange(text: string, context: z.RefinementCtx) {

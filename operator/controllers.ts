@@ -53,6 +53,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const { caches } = set;
   const { settings } = config;
   const now = () => new Date();
+  const isLeader = () => deps.isLeader();
   const prober = createProber({
     probe: probeEndpoint,
     onChange: (key) => clusters.add(key),
@@ -78,13 +79,14 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const access = makeController(
     deps,
     "access",
-    (key, signal, onWritten) => runAccess({ client, caches, apiserver, now, onWritten }, key, signal),
+    (key, signal, onWritten) =>
+      runAccess({ client, caches, apiserver, now, isLeader, onWritten }, key, signal),
     () => caches.clusters.keys(),
   );
   const grants = makeController(
     deps,
     "cluster-access",
-    (key, signal, onWritten) => runGrant({ client, caches, now }, key, plan(signal, onWritten)),
+    (key, signal, onWritten) => runGrant({ client, caches, now, isLeader }, key, plan(signal, onWritten)),
     () => caches.accesses.keys(),
   );
   const autoscalers = makeController(

@@ -73,8 +73,16 @@ function assemble(config: Config, log: Logger) {
     userAgent: "marina-operator",
     onRequest: kubeMetrics.onRequest,
   });
-  const client = createClient(transport);
   const { platformNamespace } = config.settings;
+  const election = elect({
+    client: createClient(transport),
+    namespace: platformNamespace,
+    identity,
+    onLeader: metrics.onLeader,
+    log,
+  });
+  // A process that was paused goes on in the middle of its runs: what it decided then must not be written any more.
+  const client = createClient(transport, { mayWrite: () => election.isLeader() });
   const set = createCaches({ client, platformNamespace, log, metrics: kubeMetrics });
   observeFleet(registry, METRICS_PREFIX, set.caches);
   const recorder = createRecorder({
@@ -85,7 +93,6 @@ function assemble(config: Config, log: Logger) {
     log,
     onEvent: metrics.onEvent,
   });
-  const election = elect({ client, namespace: platformNamespace, identity, onLeader: metrics.onLeader, log });
   const controllers = createControllers({
     config,
     client,

@@ -54,6 +54,11 @@ describe("the cluster record", () => {
     });
   });
 
+  test("of one that nobody has looked at: it was observed at generation 0", () => {
+    const unobserved = project({ status: { observedGeneration: -1 } });
+    expect(presentCluster(unobserved, CATALOGUE)).toEqual(presentCluster(project(), CATALOGUE));
+  });
+
   test("of a running one: all that the operator reported", () => {
     const record = presentCluster(
       project({

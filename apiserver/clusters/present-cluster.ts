@@ -29,7 +29,8 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     upgrade_available:
       status?.version !== undefined && findUpgrade(catalogue, withoutPrefix(status.version)) !== undefined,
     generation: metadata.generation ?? 1,
-    observed_generation: status?.observedGeneration ?? 0,
+    // Before anybody has looked at the object the custom resource says -1.
+    observed_generation: Math.max(0, status?.observedGeneration ?? 0),
     first_ready_at: toTimestamp(status?.firstReadyAt),
     created_at: toTimestamp(metadata.creationTimestamp) ?? cluster.updatedAt.toISOString(),
     updated_at: cluster.updatedAt.toISOString(),

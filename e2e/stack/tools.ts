@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { writeEngineManifests } from "./cluster-api-manifests.ts";
@@ -65,7 +65,7 @@ function goEnvironment(): NodeJS.ProcessEnv {
   return { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-buildvcs=false", GOWORK: "off" };
 }
 
-async function readGoVersion(): Promise<string> {
+export async function readGoVersion(): Promise<string> {
   const wanted = /^go (\S+)$/m.exec(readFileSync(join(MODULE_DIR, "go.mod"), "utf8"))?.[1] ?? "1.26.0";
   const advice = `install Go ${wanted} or newer (https://go.dev/dl) and see to it that \`go version\` works in this terminal`;
   try {
@@ -82,7 +82,7 @@ async function readGoVersion(): Promise<string> {
   }
 }
 
-function cacheRoot(): string {
+export function cacheRoot(): string {
   const fallback =
     process.platform === "darwin" ? join(homedir(), "Library", "Caches") : join(homedir(), ".cache");
   return join(process.env.XDG_CACHE_HOME ?? fallback, "marina");
@@ -97,10 +97,15 @@ function cacheKey(goVersion: string): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-function runGo(args: readonly string[], what: string, signal: AbortSignal | undefined): Promise<void> {
+function runGo(
+  args: readonly string[],
+  what: string,
+  signal: AbortSignal | undefined,
+  cwd: string = MODULE_DIR,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn("go", args, {
-      cwd: MODULE_DIR,
+      cwd,
       env: goEnvironment(),
       stdio: ["ignore", "ignore", "pipe"],
       ...(signal === undefined ? {} : { signal }),
@@ -126,16 +131,28 @@ function runGo(args: readonly string[], what: string, signal: AbortSignal | unde
   });
 }
 
-async function buildOne(
+function buildOne(
   file: string,
   name: ToolName,
   ldflags: string,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  return buildProgram(file, PACKAGES[name], MODULE_DIR, ldflags, signal);
+}
+
+/** Builds a package of the module in `moduleDir` into `file`. Throws StartError with the end of Go's own words. */
+export async function buildProgram(
+  file: string,
+  goPackage: string,
+  moduleDir: string,
+  ldflags: string,
+  signal?: AbortSignal,
+): Promise<void> {
   // Renamed when whole, so that neither Ctrl-C nor a second start ever leaves half a program.
   const draft = `${file}.${process.pid}.part`;
   try {
-    await runGo(["build", "-trimpath", "-ldflags", ldflags, "-o", draft, PACKAGES[name]], name, signal);
+    const args = ["build", "-trimpath", "-ldflags", ldflags, "-o", draft, goPackage];
+    await runGo(args, basename(file), signal, moduleDir);
     renameSync(draft, file);
   } finally {
     rmSync(draft, { force: true });

@@ -22,6 +22,7 @@ export interface GrantDeps {
   client: Pick<KubeClient, "get" | "delete">;
   caches: Caches;
   now(): Date;
+  isLeader(): boolean;
 }
 
 /** What a plan of this key is carried out with. */

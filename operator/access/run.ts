@@ -33,6 +33,7 @@ export interface AccessDeps {
   caches: Caches;
   apiserver: ServiceAccountName;
   now(): Date;
+  isLeader(): boolean;
   /** After each write, so that the cache can be waited for. */
   onWritten(kind: Kind<unknown>, resourceVersion: string): void;
 }

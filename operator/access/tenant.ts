@@ -19,6 +19,8 @@ const TENANT_TIMEOUT_MS = 5_000;
 export interface TenantDeps {
   client: Pick<KubeClient, "get">;
   now(): Date;
+  /** Asked before every write to a tenant. */
+  isLeader(): boolean;
 }
 
 /** A tenant's endpoint as far as it is known; undefined until the engine reported address and CA. */
@@ -53,7 +55,7 @@ export async function withTenant<Result>(
   const connection = { server, ca: caCertificate, cert: own.certificate, key: own.key };
   const transport = createTransport({ connection, timeoutMs: TENANT_TIMEOUT_MS });
   try {
-    return await use(createClient(transport));
+    return await use(createClient(transport, { mayWrite: () => deps.isLeader() }));
   } finally {
     await transport.close();
   }

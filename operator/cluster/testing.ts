@@ -77,6 +77,7 @@ export function aMachine(name: string, rest: Partial<EngineMachine> = {}): Engin
     deleting: false,
     remediation: undefined,
     waitsFor: undefined,
+    deletion: undefined,
     unhealthy: undefined,
     ...rest,
   };

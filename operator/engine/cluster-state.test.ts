@@ -68,3 +68,18 @@ test.each([
   const cluster = { ...settled, spec: { ...settled.spec, controlPlaneEndpoint: endpoint } };
   expect(readEngineCluster(cluster).endpoint?.url).toBe(url);
 });
+
+test.each([
+  { message: "spec.topology.variables: Invalid value", refused: true },
+  {
+    message:
+      'failed to create DevCluster: Internal error: failed calling webhook "x": connect: connection refused',
+    refused: false,
+  },
+  { message: "error reading the class: context deadline exceeded", refused: false },
+])("a reconcile that failed with $message is a refusal: $refused", ({ message, refused }) => {
+  const status = saying(makeCondition("TopologyReconciled", "False", { reason: "ReconcileFailed", message }));
+  const state = readEngineCluster({ ...settled, status });
+  expect(state.lateRefusal).toBe(refused ? message : undefined);
+  expect(state.holdUp?.message).toBe(message);
+});

@@ -56,16 +56,22 @@ export function readEngineCluster(cluster: EngineCluster): EngineState {
     available: findEngineCondition(cluster, "Available"),
     controlPlaneAvailable: findEngineCondition(cluster, "ControlPlaneAvailable"),
     remoteConnection: findEngineCondition(cluster, "RemoteConnectionProbe"),
-    lateRefusal:
-      reconciled?.status === "False" && reconciled.reason === "ReconcileFailed"
-        ? (reconciled.message ?? reconciled.reason)
-        : undefined,
+    lateRefusal: readLateRefusal(reconciled),
     settled: isSettled(cluster),
     rollingOut: isTrue(cluster, "RollingOut"),
     observed: isObserved(cluster),
     deletion: findEngineCondition(cluster, "Deleting"),
     poolNames: (topology?.workers?.machineDeployments ?? []).map((pool) => pool.name),
   };
+}
+
+/** A part of the engine that does not answer refuses nothing: it is a wait, and passes by itself. */
+const UNANSWERED = /failed calling webhook|connection refused|context deadline exceeded/;
+
+function readLateRefusal(reconciled: EngineCondition | undefined): string | undefined {
+  if (reconciled?.status !== "False" || reconciled.reason !== "ReconcileFailed") return undefined;
+  const words = reconciled.message ?? reconciled.reason;
+  return UNANSWERED.test(words) ? undefined : words;
 }
 
 function readWorkerSubnet(cluster: EngineCluster): string | undefined {

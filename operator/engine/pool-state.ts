@@ -48,6 +48,8 @@ export interface EngineMachine {
   remediation: string | undefined;
   /** What it waits for while it has no node. */
   waitsFor: string | undefined;
+  /** What its deletion waits for; undefined = it is not being deleted, or the engine says nothing of it. */
+  deletion: string | undefined;
   /** Its node is not well, and since when; undefined for a machine that is starting or going away. */
   unhealthy: { since: string; reason: string; message: string } | undefined;
 }
@@ -69,6 +71,7 @@ export function readMachine(machine: Machine): EngineMachine {
     deleting,
     remediation: readRemediation(machine),
     waitsFor: node === undefined ? describeWait(machine) : undefined,
+    deletion: deleting ? describeMachineDeletion(machine) : undefined,
     unhealthy: sick && {
       since: sick.lastTransitionTime,
       reason: sick.reason,
@@ -94,6 +97,11 @@ function describeWait(machine: Machine): string {
     .map((type) => findEngineCondition(machine, type))
     .find((condition) => condition !== undefined && condition.status !== "True");
   return open === undefined ? "the engine has said nothing of it yet" : explain(open);
+}
+
+function describeMachineDeletion(machine: Machine): string | undefined {
+  const condition = findEngineCondition(machine, "Deleting");
+  return condition?.status === "True" ? explain(condition) : undefined;
 }
 
 function isSick(health: EngineCondition): boolean {

@@ -3,6 +3,7 @@ import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts"
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { NodePoolConditionType } from "../../shared/crd/node-pool.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
+import { findLostLabels, findRefusal } from "./hindrance.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
 
@@ -14,8 +15,9 @@ export function decideConditions(
   progress: PoolProgress,
   fault: Fault | undefined,
 ): Decided[] {
-  const ready = decideReady(observed, progress, fault);
-  const scaling = decideScaling(observed, progress);
+  const refusal = findRefusal(observed, progress);
+  const ready = decideReady(observed, progress, fault, refusal);
+  const scaling = decideScaling(observed, progress, refusal);
   const upToDate = decideUpToDate(observed, progress);
   const moving =
     ready.status === "False"
@@ -26,27 +28,34 @@ export function decideConditions(
           ? upToDate
           : undefined;
   const settled = { reason: "Settled", message: "The pool is as wanted." };
-  const { reason, message } = moving ?? settled;
+  // What the nodes lack for good is told once they are there.
+  const stuck = fault ?? refusal ?? (moving === undefined ? findLostLabels(observed) : undefined);
+  const { reason, message } = moving ?? stuck ?? settled;
   return [
     ready,
     scaling,
     upToDate,
     decideAutoscaling(observed),
-    fault === undefined && moving !== undefined
+    stuck === undefined && moving !== undefined
       ? { type: "Reconciling", status: "True", reason, message }
       : { type: "Reconciling", status: "False", reason, message },
-    fault !== undefined
+    stuck !== undefined
       ? {
           type: "Stalled",
           status: "True",
-          reason: fault.reason,
-          message: clipConditionMessage(fault.message),
+          reason: stuck.reason,
+          message: clipConditionMessage(stuck.message),
         }
       : { type: "Stalled", status: "False", reason, message: "Nothing stands in the way." },
   ];
 }
 
-function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Fault | undefined): Decided {
+function decideReady(
+  observed: ObservedPool,
+  progress: PoolProgress,
+  fault: Fault | undefined,
+  refusal: Fault | undefined,
+): Decided {
   const no = (reason: string, message: string): Decided => ({
     type: "Ready",
     status: "False",
@@ -55,11 +64,7 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
   });
   const { pool, cluster } = observed;
   if (pool.metadata.deletionTimestamp !== undefined) {
-    const left = observed.machines.length;
-    return no(
-      "Deleting",
-      left === 0 ? "The pool is going away." : `The pool is going away; machines left: ${left}.`,
-    );
+    return no("Deleting", describeDeletion(observed));
   }
   if (fault !== undefined) return no(fault.reason, fault.message);
   if (cluster === undefined) {
@@ -78,10 +83,12 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
   if (pool.status?.firstReadyAt !== undefined || progress.state === "settled") {
     return { type: "Ready", status: "True", reason: "Available", message: "The pool serves." };
   }
+  if (refusal !== undefined) return no(refusal.reason, refusal.message);
   if (cluster.deleting)
     return no("WaitingForCluster", `The cluster ${pool.spec.clusterName} is being deleted.`);
-  if (progress.state === "absent" && cluster.stalled !== undefined) {
-    return no("WaitingForCluster", `The cluster ${pool.spec.clusterName} cannot go on: ${cluster.stalled}`);
+  if (progress.state === "absent" && cluster.fault !== undefined) {
+    const message = `The cluster ${pool.spec.clusterName} cannot go on: ${cluster.fault.message}`;
+    return no("WaitingForCluster", message);
   }
   if (progress.state === "absent" && !cluster.controlPlaneInitialized) {
     return no(
@@ -96,7 +103,7 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
   return no("WaitingForNodes", `${counts}${describeLate(observed, progress)}`);
 }
 
-function decideScaling(observed: ObservedPool, progress: PoolProgress): Decided {
+function decideScaling(observed: ObservedPool, progress: PoolProgress, refusal: Fault | undefined): Decided {
   const { wanted, nodes, readyNodes } = progress;
   if (progress.state !== "scaling") {
     return {
@@ -105,6 +112,10 @@ function decideScaling(observed: ObservedPool, progress: PoolProgress): Decided 
       reason: "Settled",
       message: "The number of nodes is not changing.",
     };
+  }
+  if (refusal !== undefined) {
+    const message = clipConditionMessage(refusal.message);
+    return { type: "Scaling", status: "True", reason: refusal.reason, message };
   }
   const waits = observed.cluster?.upgrading === true && observed.engine?.desired !== wanted;
   return waits
@@ -145,6 +156,16 @@ function decideUpToDate(observed: ObservedPool, progress: PoolProgress): Decided
     };
   }
   return { type: "UpToDate", status: "True", reason: "UpToDate", message: "All nodes are as wanted." };
+}
+
+/** What is left, and of the first machine that goes what holds it and the next step. */
+function describeDeletion({ pool, machines }: ObservedPool): string {
+  const [held] = machines.filter(({ deletion }) => deletion !== undefined);
+  if (machines.length === 0) return "The pool is going away.";
+  const left = `The pool is going away; machines left: ${machines.length}.`;
+  if (held === undefined) return left;
+  const object = `Machine ${pool.metadata.namespace}/${held.name}`;
+  return `${left} ${object} is being deleted: ${held.deletion}. If this lasts, ask the platform's operator to look at it.`;
 }
 
 /** The machine that has been on its way for longest, what it waits for, and the next step. */

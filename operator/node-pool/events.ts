@@ -6,7 +6,7 @@ import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/c
 import type { ObservedPool } from "./observe.ts";
 
 /** Progress is slow by nature; a Warning about it would cry wolf. */
-const PROGRESS = new Set(["RollingOut", "UpgradeInProgress", "Deleting"]);
+const PROGRESS = new Set(["RollingOut", "UpgradeInProgress"]);
 
 /**
  * What people read of a pool: one Event for each change of phase, for each node that was replaced, and when a wait has
@@ -27,6 +27,11 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (phase !== last?.phase && reconciling?.reason !== "WaitingForCluster") {
     tell(phase === "Failed" ? "Warning" : "Normal", phase, describe(pool, next));
+  }
+  const stalled = findCondition(next.conditions, "Stalled");
+  const stalledBefore = findCondition(last?.conditions, "Stalled");
+  if (stalled?.status === "True" && stalledBefore?.status !== "True" && phase !== "Failed") {
+    tell("Warning", stalled.reason, stalled.message);
   }
   const waits = findLongWait(last, next);
   if (waits !== undefined) tell("Warning", waits.reason, waits.message);

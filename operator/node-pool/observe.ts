@@ -1,4 +1,4 @@
-import { findCondition } from "../../shared/controller/conditions.ts";
+import { type Fault, findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
@@ -29,6 +29,7 @@ export interface ObservedPool {
   missedMarks: ReadonlySet<string>;
   autoscaler: ObservedAutoscaler;
   nodeDegradedAfterSeconds: number;
+  syncedNodeLabels: RegExp;
 }
 
 /** The autoscaler of a pool's cluster. */
@@ -48,12 +49,14 @@ export interface ObservedOwner {
   version: string | undefined;
   upgrading: boolean;
   /** Why it cannot go on until somebody helps; undefined = it can. */
-  stalled: string | undefined;
+  fault: Fault | undefined;
 }
 
 export interface PoolSettings {
   nodeDegradedAfterSeconds: number;
   autoscalerImage: string | undefined;
+  /** The keys of labels that the engine carries from a pool to its nodes. */
+  syncedNodeLabels: RegExp;
 }
 
 /** Gathers a pool from the caches; undefined = it is gone. `firstLook`: this process has not looked at it before. */
@@ -88,6 +91,7 @@ export function observePool(
     missedMarks: firstLook ? findMissedMarks(caches, pool, machines) : new Set(),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,
+    syncedNodeLabels: settings.syncedNodeLabels,
   };
 }
 
@@ -133,6 +137,6 @@ function observeOwner(
     controlPlaneInitialized: engine?.controlPlaneInitialized ?? false,
     version: engine?.version,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
-    stalled: stalled?.status === "True" ? stalled.message : undefined,
+    fault: stalled?.status === "True" ? { reason: stalled.reason, message: stalled.message } : undefined,
   };
 }

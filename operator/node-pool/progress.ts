@@ -47,7 +47,8 @@ export function measurePool(
     nodes,
     readyNodes,
     upToDateNodes: engine?.upToDateNodes ?? last?.upToDateNodes ?? 0,
-    version: engine?.version ?? last?.version,
+    // Without nodes nothing runs: what the last ones ran is behind for ever once the cluster is upgraded.
+    version: engine?.nodes === 0 ? undefined : (engine?.version ?? last?.version),
     sick: ailing.filter((machine) => dueInMs(machine) <= 0),
     joining: machines
       .filter((machine) => machine.node === undefined && !machine.deleting)

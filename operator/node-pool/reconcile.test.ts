@@ -98,6 +98,14 @@ test("a change of size during an upgrade waits for the pool's turn", () => {
   expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "UpgradeInProgress" });
 });
 
+test("a pool without nodes has nothing to follow an upgrade with", () => {
+  const empty = aPool().withNodes(2).reconciled().asking({ desiredNodes: 0 }).withNodes(0).reconciled();
+  const upgraded = empty.withCluster({ version: "1.35.1", controlPlaneInitialized: true });
+  expect(upgraded.condition("Reconciling")?.status ?? "False").toBe("False");
+  expect(upgraded.reconciled().status()).toMatchObject({ phase: "Ready" });
+  expect(upgraded.reconciled().status()).not.toHaveProperty("version");
+});
+
 test("the size of an autoscaled pool is the autoscaler's", () => {
   const pool = aPool({ minVCPUs: 2, maxVCPUs: 12, desiredNodes: 1 }).withNodes(3);
   expect(pool.plan().status).toMatchObject({ phase: "Ready", nodes: 3 });

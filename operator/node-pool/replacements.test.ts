@@ -20,6 +20,7 @@ function machine(name: string, rest: Partial<EngineMachine> = {}): EngineMachine
     deleting: false,
     remediation: undefined,
     waitsFor: undefined,
+    deletion: undefined,
     unhealthy: undefined,
     ...rest,
   };

@@ -47,6 +47,7 @@ export function composePoolStatus(
   const isReady = findCondition(conditions, "Ready")?.status === "True";
   const firstReadyAt = last?.firstReadyAt ?? (isReady ? formatTime(now) : undefined);
   const phase = projectPhase(conditions);
+  const stalled = findCondition(conditions, "Stalled");
   const silentMs =
     pool.metadata.deletionTimestamp === undefined && observed.cluster === undefined
       ? ORPHAN_MS
@@ -60,7 +61,7 @@ export function composePoolStatus(
   happened.push(...replacements.done);
   if (last?.firstReadyAt === undefined && firstReadyAt !== undefined) happened.push({ type: "Ready" });
   if (phase === "Failed" && projectPhase(last?.conditions ?? []) !== "Failed") {
-    happened.push({ type: "Failed", ...(fault && { reason: fault.reason }) });
+    happened.push({ type: "Failed", ...(stalled && { reason: stalled.reason }) });
   }
   return {
     status: {
@@ -86,9 +87,10 @@ export function composePoolStatus(
 export function projectPhase(conditions: readonly ConditionLike<NodePoolConditionType>[]): NodePoolPhase {
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "Deleting") return "Deleting";
-  if (findCondition(conditions, "Stalled")?.status === "True") return "Failed";
+  const serves = ready?.status === "True";
+  if (!serves && findCondition(conditions, "Stalled")?.status === "True") return "Failed";
   if (ready?.reason === "NodesUnhealthy") return "Scaling";
-  if (ready?.status !== "True") return "Provisioning";
+  if (!serves) return "Provisioning";
   const moving =
     findCondition(conditions, "Scaling")?.status === "True" ||
     findCondition(conditions, "UpToDate")?.status === "False";

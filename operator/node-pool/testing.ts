@@ -17,7 +17,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     controlPlaneInitialized: false,
     version: "1.34.2",
     upgrading: false,
-    stalled: undefined,
+    fault: undefined,
   };
   const observed: ObservedPool = {
     pool: makePool("web", spec),
@@ -31,6 +31,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     missedMarks: new Set(),
     autoscaler: { configured: false, deployment: undefined },
     nodeDegradedAfterSeconds: 300,
+    syncedNodeLabels: /.*/,
   };
   return new PoolFixture(observed, START);
 }

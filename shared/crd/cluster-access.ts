@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { conditionsSchema } from "./conditions.ts";
-import { integer, objectName, observedGenerationSchema, timestamp } from "./fields.ts";
+import { integer, objectName, statusGenerationSchema, timestamp } from "./fields.ts";
 import { GROUP, VERSION } from "./names.ts";
 import { type TransitionRule, withRules } from "./rule.ts";
 
@@ -58,7 +58,7 @@ export const clusterAccessSpecSchema = withRules(clusterAccessFields, [], cluste
 
 export const clusterAccessStatusSchema = z
   .object({
-    observedGeneration: observedGenerationSchema.optional(),
+    observedGeneration: statusGenerationSchema.optional(),
     conditions: conditionsSchema(clusterAccessConditionTypes).optional(),
     certificate: z.string().max(16_384).optional().meta({
       description: "The signed certificate in PEM form, followed by the certificates of its issuers.",

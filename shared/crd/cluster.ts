@@ -7,8 +7,8 @@ import {
   integer,
   kubernetesVersion,
   MAX_TRANSITIONS,
-  observedGenerationSchema,
   reason,
+  statusGenerationSchema,
   timestamp,
   transitionSequenceSchema,
 } from "./fields.ts";
@@ -142,7 +142,7 @@ const usageSchema = z
 
 export const clusterStatusSchema = z
   .object({
-    observedGeneration: observedGenerationSchema.optional(),
+    observedGeneration: statusGenerationSchema.optional(),
     conditions: conditionsSchema(clusterConditionTypes).optional(),
     phase: z.enum(clusterPhases).optional().meta({
       description: "The conditions in one word, for people. Programs read the conditions.",

@@ -25,6 +25,8 @@ export interface ResourceDefinition {
   description: string;
   spec: z.ZodType;
   status: z.ZodType;
+  /** The status of an object that nobody has written one for. */
+  firstStatus?: object;
   rules: readonly RootRule[];
   printerColumns: readonly PrinterColumn[];
   scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };

@@ -7,6 +7,7 @@ import {
   type ResourceDefinition,
   type RootRule,
 } from "./definition.ts";
+import { UNOBSERVED_STATUS } from "./fields.ts";
 import { nodePoolKind, nodePoolSpecSchema, nodePoolStatusSchema } from "./node-pool.ts";
 import {
   STORAGE_INVENTORY_NAME,
@@ -73,6 +74,7 @@ export const clusterDefinition: ResourceDefinition = {
   description: "A Kubernetes cluster of an organization.",
   spec: clusterSpecSchema,
   status: clusterStatusSchema,
+  firstStatus: UNOBSERVED_STATUS,
   rules: [...objectNameRules, ...versionRules],
   printerColumns: [
     phaseColumn,
@@ -108,6 +110,7 @@ export const nodePoolDefinition: ResourceDefinition = {
   description: "A group of equal nodes of a Cluster.",
   spec: nodePoolSpecSchema,
   status: nodePoolStatusSchema,
+  firstStatus: UNOBSERVED_STATUS,
   rules: objectNameRules,
   scale: {
     specReplicasPath: ".spec.desiredNodes",
@@ -159,6 +162,7 @@ export const clusterAccessDefinition: ResourceDefinition = {
     "Access of one person to a Cluster for a limited time. The object is the right: deleting it takes the access away.",
   spec: clusterAccessSpecSchema,
   status: clusterAccessStatusSchema,
+  firstStatus: UNOBSERVED_STATUS,
   rules: objectNameRules,
   printerColumns: [
     {

@@ -67,6 +67,19 @@ export const observedGenerationSchema = integer(
   "The metadata.generation that this status describes. While it is smaller, the status speaks of an older specification.",
 );
 
+/**
+ * What a status says before anybody has looked at the object. Without it kstatus (Flux, kpt) would call a new object
+ * done, because it has no condition that says otherwise.
+ */
+export const UNOBSERVED_STATUS = { observedGeneration: -1 };
+
+/** As `observedGenerationSchema`, of the whole status. */
+export const statusGenerationSchema = integer(
+  UNOBSERVED_STATUS.observedGeneration,
+  Number.MAX_SAFE_INTEGER,
+  "The metadata.generation that this status describes. While it is smaller, the status speaks of an older specification; -1 while nobody has looked at the object.",
+);
+
 /** How many transitions an object keeps in its status; the oldest is dropped. */
 export const MAX_TRANSITIONS = 16;
 

@@ -69,6 +69,9 @@ describe("in the schemas of all kinds", () => {
   test("nothing has a default whose absence means the platform's default", () => {
     expect(pathsOf(fields.filter(({ schema }) => schema.default !== undefined))).toEqual([
       "Cluster.spec.publicEndpoint",
+      "Cluster.status",
+      "NodePool.status",
+      "ClusterAccess.status",
     ]);
   });
 

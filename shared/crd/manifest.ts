@@ -51,7 +51,10 @@ export function buildObjectSchema(definition: ResourceDefinition): JsonSchema {
       kind: { type: "string", description: "Name of the kind." },
       metadata: { type: "object", properties: { name: { type: "string" } } },
       spec: toStructuralSchema(definition.spec),
-      status: toStructuralSchema(definition.status),
+      status: {
+        ...toStructuralSchema(definition.status),
+        ...(definition.firstStatus !== undefined && { default: definition.firstStatus }),
+      },
     },
     "x-kubernetes-validations": definition.rules.map(toKubernetesValidation),
   };

@@ -8,8 +8,8 @@ import {
   MAX_NODES_PER_POOL,
   MAX_TRANSITIONS,
   objectName,
-  observedGenerationSchema,
   reason,
+  statusGenerationSchema,
   timestamp,
   transitionSequenceSchema,
 } from "./fields.ts";
@@ -167,7 +167,7 @@ const counter = (description: string) => integer(0, 1_000_000, description).opti
 
 export const nodePoolStatusSchema = z
   .object({
-    observedGeneration: observedGenerationSchema.optional(),
+    observedGeneration: statusGenerationSchema.optional(),
     conditions: conditionsSchema(nodePoolConditionTypes).optional(),
     phase: z.enum(nodePoolPhases).optional().meta({
       description: "The conditions in one word, for people. Programs read the conditions.",

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { createClient, type KubeClient } from "./client.ts";
+import { type ClientOptions, createClient, type KubeClient } from "./client.ts";
 import { defineKind, type KubeObject } from "./kind.ts";
 import { type Answer, json, startProtocolServer, status, watchLines } from "./testing.ts";
 import { createTransport } from "./transport.ts";
@@ -22,13 +22,17 @@ afterEach(async () => {
 });
 
 async function connect(...answers: [Answer, ...Answer[]]) {
+  return connectWith({}, ...answers);
+}
+
+async function connectWith(options: ClientOptions, ...answers: [Answer, ...Answer[]]) {
   const server = await startProtocolServer(...answers);
   const transport = createTransport({ connection: { server: server.url } });
   open.push(
     () => transport.close(),
     () => server.close(),
   );
-  return { server, client: createClient(transport) };
+  return { server, client: createClient(transport, options) };
 }
 
 const write = { fieldManager: "me" };
@@ -185,4 +189,20 @@ test("names are encoded into the path", async () => {
   const { server, client } = await connect(json(200, {}));
   await client.get(thingKind, "n", "a/b");
   expect(server.received[0]?.path).toBe(`${path}/a%2Fb`);
+});
+
+test("a client that may not write any more sends no write, not even the second attempt of one, and reads on", async () => {
+  let allowed = true;
+  const busy: Answer = (response, request) => {
+    allowed = false;
+    status(429, "TooManyRequests")(response, request);
+  };
+  const { server, client } = await connectWith({ mayWrite: () => allowed }, busy, json(200, identity));
+  const refusal = { status: 0, reason: "NotAllowed" };
+  await expect(
+    client.apply(thingKind, { metadata: { name: "a", namespace: "n" } }, write),
+  ).rejects.toMatchObject(refusal);
+  await expect(client.delete(thingKind, "n", "a")).rejects.toMatchObject(refusal);
+  await client.get(thingKind, "n", "a");
+  expect(server.received.map(({ method }) => method)).toEqual(["PATCH", "GET"]);
 });

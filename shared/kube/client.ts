@@ -109,10 +109,16 @@ export interface KubeClient {
   watch<T>(kind: Kind<T>, opts: WatchOptions): AsyncIterable<WatchEvent<T>>;
 }
 
+export interface ClientOptions {
+  /** Asked right before every attempt of a write; false ends it with a KubeError, and nothing is sent. */
+  mayWrite?: (() => boolean) | undefined;
+}
+
 /** The client of one transport. It adds no state: make as many as are handy. */
-export function createClient(transport: Transport): KubeClient {
+export function createClient(transport: Transport, { mayWrite }: ClientOptions = {}): KubeClient {
   async function call<T>(kind: Kind<unknown>, request: TransportRequest): Promise<T> {
-    const answer = await transport.request({ ...request, kindPlural: kind.plural });
+    const mayStillSend = request.method === "GET" ? undefined : mayWrite;
+    const answer = await transport.request({ ...request, kindPlural: kind.plural, mayStillSend });
     if (answer.status >= 300) throw toKubeError(answer, `${request.method} ${request.path}`);
     return answer.body as T;
   }

@@ -243,3 +243,22 @@ test("staleness counts only while no watch is open", async () => {
   await vi.waitFor(() => expect(reflector.staleMs()).toBe(0));
   expect(server.received).toHaveLength(2);
 });
+
+test("a list of the past is asked for again, so that nothing is undone; one that is insisted on is believed", async () => {
+  const gone = status(410, "Expired");
+  const old = list("10", [thing("a", "4")]);
+  const past = [old, old, old, old, old, old] as const;
+  const { told, store } = await reflect(
+    {},
+    list("20", [thing("a", "15")]),
+    gone,
+    old,
+    list("21", [thing("a", "21")]),
+    gone,
+    ...past,
+    old,
+    silence,
+  );
+  await vi.waitFor(() => expect(told).toEqual(["added a 15", "updated a 21", "updated a 4"]));
+  expect(store.hasSeen("11")).toBe(false);
+});

@@ -68,6 +68,8 @@ const DEFAULT_TIMING: ReflectorTiming = {
 
 /** A watch that ends sooner than this counts as a failure, or a server that closes at once would be hammered. */
 const SHORT_WATCH_MS = 1_000;
+/** With the backoff in between about 10 s: by then a lagging API server has caught up. */
+const MAX_STALE_LISTS = 6;
 /** Longer than the longest watch (10 min) with its backoff: no step of a live loop takes this long. */
 const STUCK_MS = 15 * 60_000;
 
@@ -84,6 +86,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   let running: AbortSignal | undefined;
   let dead = false;
   let epoch = 0;
+  let staleLists = 0;
   let progressAt = performance.now();
   let contactAt = performance.now();
   let watching = false;
@@ -91,6 +94,18 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   function touch(): void {
     progressAt = performance.now();
     contactAt = progressAt;
+  }
+
+  /**
+   * An API server that lags behind its peers may list the past, and what was done since would be done again. Only one
+   * that insists is believed: its data were restored from a backup.
+   */
+  function requireProgress(resourceVersion: string): void {
+    const isStale = options.store.isPast(resourceVersion);
+    staleLists = isStale ? staleLists + 1 : 0;
+    if (!isStale || staleLists > MAX_STALE_LISTS) return;
+    const kubeMessage = `the list is older than what was seen before: ${resourceVersion}`;
+    throw new KubeError({ status: 0, reason: "Stale", kubeMessage });
   }
 
   /** Resolves to the resourceVersion of the list. */
@@ -108,6 +123,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       });
       if (signal.aborted) return "";
       touch();
+      requireProgress(page.resourceVersion);
       for (const object of page.items) present.add(intake.put(object, epoch === 0));
       next = page.continue;
       if (next !== undefined) continue;

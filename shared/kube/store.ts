@@ -17,6 +17,8 @@ export interface Store<T> {
   readonly size: number;
   /** Whether everything up to this resourceVersion has arrived, so that a read shows the write that returned it. */
   hasSeen(resourceVersion: string): boolean;
+  /** Whether the store is further than this resourceVersion. */
+  isPast(resourceVersion: string): boolean;
   /** For the reflector alone. Puts an object and returns the one it replaced. */
   set(object: T): T | undefined;
   /** For the reflector alone. */
@@ -71,6 +73,7 @@ export function createStore<T extends KubeObject>(indexers: Record<string, Index
       return objects.size;
     },
     hasSeen: (resourceVersion) => toBigInt(resourceVersion) <= seen,
+    isPast: (resourceVersion) => toBigInt(resourceVersion) < seen,
     set(object) {
       const key = objectKey(object);
       const previous = objects.get(key);

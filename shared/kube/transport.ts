@@ -25,6 +25,8 @@ export interface TransportRequest {
   signal?: AbortSignal | undefined;
   /** "clusters": the label of the request metrics. */
   kindPlural?: string | undefined;
+  /** Asked right before every attempt; false ends the call with a KubeError, reason "NotAllowed", and sends nothing. */
+  mayStillSend?: (() => boolean) | undefined;
 }
 
 export interface StreamRequest extends Omit<TransportRequest, "method" | "body" | "contentType"> {
@@ -90,6 +92,8 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   async function sendOnce(request: TransportRequest, signal: AbortSignal, freshToken: boolean) {
+    const authorization = connection.token && `Bearer ${await connection.token(freshToken)}`;
+    if (request.mayStillSend?.() === false) throw notAllowed(request);
     const startedAt = performance.now();
     let status = 0;
     try {
@@ -100,7 +104,7 @@ export function createTransport(options: TransportOptions): Transport {
         headers: {
           accept: "application/json",
           "user-agent": options.userAgent ?? "marina",
-          ...(connection.token && { authorization: `Bearer ${await connection.token(freshToken)}` }),
+          ...(authorization && { authorization }),
           ...(request.body !== undefined && { "content-type": request.contentType ?? "application/json" }),
         },
         body: request.body === undefined ? null : JSON.stringify(request.body),
@@ -248,6 +252,11 @@ function toQueryString(query: TransportRequest["query"]): string {
     value === undefined ? [] : [[name, String(value)] as [string, string]],
   );
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs).toString()}`;
+}
+
+function notAllowed(request: TransportRequest): KubeError {
+  const kubeMessage = "this process may not write any more";
+  return new KubeError({ status: 0, reason: "NotAllowed", kubeMessage, request: describe(request) });
 }
 
 function describe(request: TransportRequest): string {

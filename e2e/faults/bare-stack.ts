@@ -1,0 +1,68 @@
+import { buildBundles } from "../../build.ts";
+import { leaseKind } from "../../shared/kube/core-kinds.ts";
+import { createEngineer, type Engineer } from "../custom-resources.ts";
+import { ENGINE_MANAGERS } from "../stack/cluster-api-manifests.ts";
+import { PLATFORM_NAMESPACE } from "../stack/marina.ts";
+import { type Stack, startStack } from "../stack/stack.ts";
+import { kubectl } from "../stack/testing.ts";
+import { type ApiProxy, openApiProxy } from "./api-proxy.ts";
+import { type OperatorProcess, startOperator } from "./operator-process.ts";
+import { playEngine } from "./played-engine.ts";
+
+/** A real API server with Cluster API's kinds but without its managers: what these do is played, in tenths of seconds. */
+export interface BareStack {
+  stack: Stack;
+  proxy: ApiProxy;
+  /** An operator behind the proxy that leads at once; other settings on demand. */
+  startOperator(settings?: Record<string, string>): Promise<OperatorProcess>;
+  /** An organization of its own, with an engine that is played in it. */
+  openOrganization(): Promise<Organization>;
+  stop(): Promise<void>;
+}
+
+export interface Organization {
+  engineer: Engineer;
+  close(): Promise<void>;
+}
+
+const LEASE = "marina-operator";
+
+export async function startBareStack(dir: string): Promise<BareStack> {
+  await buildBundles();
+  const stack = await startStack({ dir, fresh: true, parts: "infrastructure", onCrash: "report" });
+  for (const manager of ENGINE_MANAGERS) await stack.part(manager).kill();
+  const webhooks = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
+  await kubectl(["delete", webhooks, "--all"], { stack: stack.info });
+  const proxy = await openApiProxy(stack.info, "proxy");
+  const janitor = await createEngineer(stack.info);
+  const running: OperatorProcess[] = [];
+  return {
+    stack,
+    proxy,
+    async startOperator(settings = {}) {
+      // Whoever held the Lease is dead: nobody has to wait for its end.
+      await janitor.client.delete(leaseKind, PLATFORM_NAMESPACE, LEASE);
+      const all = { KUBECONFIG: proxy.kubeconfig, MARINA_METRICS_PORT: "0", ...settings };
+      const operator = startOperator(stack.info, "operator", all);
+      running.push(operator);
+      return operator;
+    },
+    async openOrganization() {
+      const engineer = await createEngineer(stack.info);
+      const engine = playEngine(engineer.client, proxy.kubeconfig, engineer.namespace);
+      return {
+        engineer,
+        async close() {
+          await engine.stop();
+          await engineer.close();
+        },
+      };
+    },
+    async stop() {
+      for (const operator of running) await operator.signal("SIGKILL");
+      await proxy.close();
+      await janitor.close();
+      await stack.stop();
+    },
+  };
+}

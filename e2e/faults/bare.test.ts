@@ -1,0 +1,263 @@
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { machineDeploymentKind } from "../custom-resources.ts";
+import { waitFor } from "../stack/testing.ts";
+import { type Call, type Fault, openApiProxy, refusalOf } from "./api-proxy.ts";
+import { type BareStack, startBareStack } from "./bare-stack.ts";
+import { expectSame, identify, listLeftovers } from "./lifecycle.ts";
+import { type Keeper, liveMortally } from "./mortal-life.ts";
+import { startOperator } from "./operator-process.ts";
+import { settleCluster, stepOf } from "./settled-cluster.ts";
+import { openToxiproxy } from "./toxiproxy.ts";
+
+const SOON = { timeoutMs: 90_000, intervalMs: 50 };
+const CLOCK = join(import.meta.dirname, "shifted-clock.ts");
+const FIVE_MINUTES_MS = 5 * 60_000;
+const TWO_THIRDS_OF_7_DAYS_MS = (7 * 24 * 3600_000 * 2) / 3;
+
+let world: BareStack;
+let keeper: Keeper;
+
+beforeAll(async () => {
+  world = await startBareStack(".marina/bare");
+  keeper = { operator: await world.startOperator() };
+}, 300_000);
+
+afterEach(() => {
+  world.proxy.hooks = {};
+});
+
+afterAll(() => world?.stop());
+
+// A sample; `npm run test:faults:operator` dies after every single write.
+test.each([
+  { atWrite: 2, answer: "lost" },
+  { atWrite: 5, answer: "heard" },
+  { atWrite: 9, answer: "lost" },
+  { atWrite: 14, answer: "heard" },
+] as const)(
+  "an operator killed at write $atWrite of each step, its answer $answer, loses and doubles nothing",
+  async (death) => {
+    const life = await liveMortally(world, keeper, death);
+    expect(life.died).toContain("create");
+  },
+);
+
+test("a leader that was paused past its lease and wakes up in the middle of its work writes nothing", async () => {
+  const { proxy } = world;
+  const paused = keeper.operator;
+  const organization = await world.openOrganization();
+  const { engineer } = organization;
+  let inTheMiddle = false;
+  proxy.hooks = {
+    answered({ path }) {
+      if (inTheMiddle || !path.includes(`${engineer.namespace}/clusters/mortal?`)) return undefined;
+      inTheMiddle = true;
+      void paused.signal("SIGSTOP");
+      return undefined;
+    },
+  };
+  const create = stepOf("create");
+  await create.change(engineer);
+  await waitFor("the leader to be in the middle of its work", () => inTheMiddle, SOON);
+  const other = await openApiProxy(world.stack.info, "other");
+  const settings = { KUBECONFIG: other.kubeconfig, MARINA_METRICS_PORT: "0" };
+  keeper.operator = startOperator(world.stack.info, "successor", settings);
+  await waitFor("another to finish it", () => create.isDone(engineer), SOON);
+  const before = await identify(engineer);
+  expect(other.writes.length).toBeGreaterThan(5);
+  proxy.writes.length = 0;
+  proxy.leaseWrites.length = 0;
+  await paused.signal("SIGCONT");
+  expect(await paused.ended()).toBe(1);
+  expect(proxy.writes).toEqual([]);
+  // That it is no longer its own it may find out by a refusal.
+  expect(proxy.leaseWrites.filter(({ status }) => status < 300)).toEqual([]);
+  expectSame("create", before, await identify(engineer));
+  await keeper.operator.signal("SIGKILL");
+  await other.close();
+  await organization.close();
+  keeper.operator = await world.startOperator();
+});
+
+test("a leader whose connections are half-open leaves the work to another, and writes nothing when they open again", async () => {
+  await keeper.operator.signal("SIGKILL");
+  const toxiproxy = await openToxiproxy(world.proxy.kubeconfig);
+  const frozen = await world.startOperator({ KUBECONFIG: toxiproxy.kubeconfig });
+  const cluster = await settleCluster(world);
+  const { engineer } = cluster;
+  const other = await openApiProxy(world.stack.info, "standby");
+  const settings = { KUBECONFIG: other.kubeconfig, MARINA_METRICS_PORT: "0" };
+  keeper.operator = startOperator(world.stack.info, "standby", settings);
+  world.proxy.writes.length = 0;
+  await toxiproxy.freeze();
+  await cluster.live("scale");
+  expect(await frozen.ended()).toBe(1);
+  await toxiproxy.close();
+  expect(world.proxy.writes).toEqual([]);
+  expectSame("scale", cluster.identities, await identify(engineer));
+  await cluster.close();
+  await keeper.operator.signal("SIGKILL");
+  await other.close();
+  keeper.operator = await world.startOperator();
+});
+
+test.each<{ what: string; fault: Fault; atMost: number }>([
+  // Each of the keys asks once a second at most.
+  {
+    what: "429 and Retry-After",
+    fault: { ...refusalOf(429, "TooManyRequests"), headers: { "retry-after": "1" } },
+    atMost: 60,
+  },
+  { what: "500", fault: refusalOf(500, "InternalError"), atMost: 200 },
+  { what: "nothing but broken connections", fault: "break", atMost: 200 },
+])(
+  "an API server that answers writes with $what is not hammered, and nothing is lost",
+  async ({ fault, atMost }) => {
+    const cluster = await settleCluster(world);
+    const { engineer } = cluster;
+    const refused: Call[] = [];
+    const from = performance.now();
+    world.proxy.hooks = {
+      before(call) {
+        if (call.method === "GET" || call.path.includes("/leases")) return undefined;
+        refused.push(call);
+        return fault;
+      },
+    };
+    const scale = stepOf("scale");
+    await scale.change(engineer);
+    await waitFor("some refusals", () => refused.length >= 4 && performance.now() - from > 3000, SOON);
+    expect(refused.length).toBeLessThan(atMost);
+    world.proxy.hooks = {};
+    await waitFor("the change to go through", () => scale.isDone(engineer), SOON);
+    expectSame("scale", cluster.identities, await identify(engineer));
+    await cluster.close();
+  },
+);
+
+test("watches that are cut or expire, and a list of the past, undo nothing and hide nothing", async () => {
+  const cluster = await settleCluster(world);
+  const { engineer } = cluster;
+  const pools = await engineer.client.list(nodePoolKind);
+  await cluster.live("scale");
+  const before = await identify(engineer);
+  let expired = 0;
+  let relisted = 0;
+  world.proxy.hooks = {
+    before({ method, path }) {
+      if (method !== "GET" || !path.includes("cloud.marina.dev/v1/nodepools")) return undefined;
+      if (path.includes("watch=true")) {
+        expired += 1;
+        return expired > 1 ? undefined : refusalOf(410, "Expired");
+      }
+      relisted += 1;
+      // Twice the world as it was before the pool was scaled.
+      if (relisted > 2) return undefined;
+      const { items, resourceVersion } = pools;
+      return { status: 200, body: { apiVersion: "v1", kind: "List", metadata: { resourceVersion }, items } };
+    },
+  };
+  world.proxy.cut();
+  await waitFor("new lists", () => relisted > 2, SOON);
+  await cluster.live("upgrade");
+  expectSame("upgrade", before, await identify(engineer));
+  await cluster.close();
+});
+
+test("a clock that is 5 minutes ahead, and then right again, changes nothing that stands", async () => {
+  const cluster = await settleCluster(world);
+  const { engineer } = cluster;
+  await keeper.operator.signal("SIGKILL");
+  keeper.operator = await world.startOperator(ahead(FIVE_MINUTES_MS));
+  await cluster.live("scale");
+  const scaled = await identify(engineer);
+  expectSame("scale", cluster.identities, scaled);
+  await keeper.operator.signal("SIGKILL");
+  keeper.operator = await world.startOperator();
+  await cluster.live("upgrade");
+  expectSame("upgrade", scaled, await identify(engineer));
+  await cluster.close();
+});
+
+test("the admin kubeconfig is renewed at two thirds of its life, and not an hour earlier", async () => {
+  const cluster = await settleCluster(world);
+  const { client, namespace } = cluster.engineer;
+  const read = async () => (await client.get(secretKind, namespace, "mortal-admin-kubeconfig"))?.data?.value;
+  const first = await read();
+  for (const [offsetMs, renewed] of [
+    [-3600_000, false],
+    [3600_000, true],
+  ] as const) {
+    await keeper.operator.signal("SIGKILL");
+    keeper.operator = await world.startOperator(ahead(TWO_THIRDS_OF_7_DAYS_MS + offsetMs));
+    const bindings = () => world.proxy.reads.some(({ path }) => path.includes("/clusterrolebindings"));
+    world.proxy.reads.length = 0;
+    await waitFor("the credentials to be looked at", bindings, SOON);
+    expect((await read()) !== first).toBe(renewed);
+  }
+  await keeper.operator.signal("SIGKILL");
+  keeper.operator = await world.startOperator();
+  await cluster.close();
+});
+
+test("a status that was wiped by hand is rebuilt: same subnet, same id, no rollout", async () => {
+  const cluster = await settleCluster(world);
+  const { engineer, identities } = cluster;
+  const { client, namespace } = engineer;
+  const generations = async () =>
+    (await client.listAll(machineDeploymentKind, { namespace })).map(({ metadata }) => metadata.generation);
+  const before = await generations();
+  const wipe = { fieldManager: "somebody", subresource: "status" } as const;
+  await client.mergePatch(nodePoolKind, namespace, "front", { status: null }, wipe);
+  await client.mergePatch(clusterKind, namespace, "mortal", { status: null }, wipe);
+  await waitFor("the status to be back", () => stepOf("create").isDone(engineer), SOON);
+  expect(await identify(engineer)).toEqual(identities);
+  expect(await generations()).toEqual(before);
+  await cluster.close();
+});
+
+test("a finalizer that was removed by hand is put back; without it at the deletion nothing is left behind for ever", async () => {
+  const cluster = await settleCluster(world);
+  const { engineer, identities } = cluster;
+  const { client, namespace } = engineer;
+  const strip = { metadata: { finalizers: null } };
+  await engineer.patchCluster("mortal", strip);
+  await waitFor("the finalizer", async () => (await engineer.getCluster("mortal")).metadata.finalizers, SOON);
+  expect(await identify(engineer)).toEqual(identities);
+  await keeper.operator.signal("SIGKILL");
+  await client.delete(clusterKind, namespace, "mortal");
+  await engineer.patchCluster("mortal", strip);
+  keeper.operator = await world.startOperator();
+  const machines = async () => (await client.listAll(machineDeploymentKind, { namespace })).length;
+  await waitFor("the engine's objects to go with their owner", async () => (await machines()) === 0, SOON);
+  const pool = await waitFor(
+    "the pools to say what they wait for",
+    async () => {
+      const front = await engineer.getPool("front");
+      return front.status?.message?.includes("create it") ? front : undefined;
+    },
+    SOON,
+  );
+  expect(pool.status?.message).toContain("no cluster mortal");
+  await cluster.close();
+});
+
+test("a namespace that is deleted under a running cluster goes, and takes everything with it", async () => {
+  const cluster = await settleCluster(world);
+  const { engineer, identities } = cluster;
+  await engineer.client.delete(namespaceKind, undefined, engineer.namespace);
+  const isGone = async () =>
+    (await engineer.client.get(namespaceKind, undefined, engineer.namespace)) === undefined;
+  await waitFor("the namespace to be gone", isGone, SOON);
+  expect(await listLeftovers(engineer, identities.ids[0])).toEqual([]);
+  await cluster.close();
+});
+
+/** Settings of an operator whose clock is wrong. */
+function ahead(ms: number): Record<string, string> {
+  return { NODE_OPTIONS: `--import=${CLOCK}`, CLOCK_AHEAD_MS: String(ms) };
+}

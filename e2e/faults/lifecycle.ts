@@ -1,0 +1,155 @@
+import { expect } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { configMapKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
+import { type Engineer, engineClusterKind, machineDeploymentKind, machineKind } from "../custom-resources.ts";
+import { PLATFORM_NAMESPACE } from "../stack/marina.ts";
+
+/** One change of a user, and how the world looks when all has followed from it. */
+export interface Step {
+  name: "create" | "scale" | "upgrade" | "remove pool" | "delete";
+  change(engineer: Engineer): Promise<unknown>;
+  /** Throws, or is false, while it is not so yet. */
+  isDone(engineer: Engineer): Promise<boolean>;
+}
+
+/** The life of a cluster with two pools. */
+export const LIFE: readonly Step[] = [
+  {
+    name: "create",
+    async change(engineer) {
+      await engineer.createCluster("mortal", {});
+      await engineer.createPool("front", "mortal", { desiredNodes: 1 });
+      await engineer.createPool("back", "mortal", { desiredNodes: 1 });
+    },
+    isDone: (engineer) => isAtRest(engineer, "1.34.2", { front: 1, back: 1 }),
+  },
+  {
+    name: "scale",
+    change: (engineer) => engineer.patchPool("front", { spec: { desiredNodes: 2 } }),
+    isDone: (engineer) => isAtRest(engineer, "1.34.2", { front: 2, back: 1 }),
+  },
+  {
+    name: "upgrade",
+    change: (engineer) => engineer.patchCluster("mortal", { spec: { version: "1.35" } }),
+    isDone: (engineer) => isAtRest(engineer, "1.35.1", { front: 2, back: 1 }),
+  },
+  {
+    name: "remove pool",
+    change: ({ client, namespace }) => client.delete(nodePoolKind, namespace, "back"),
+    isDone: (engineer) => isAtRest(engineer, "1.35.1", { front: 2 }),
+  },
+  {
+    name: "delete",
+    change: ({ client, namespace }) => client.delete(clusterKind, namespace, "mortal"),
+    async isDone(engineer) {
+      const left = await Promise.all([clusterKind, nodePoolKind].map((kind) => listAll(engineer, kind)));
+      return left.flat().length === 0;
+    },
+  },
+];
+
+async function isAtRest(
+  engineer: Engineer,
+  version: string,
+  pools: Record<string, number>,
+): Promise<boolean> {
+  const { status, metadata } = await engineer.getCluster("mortal");
+  const total = Object.values(pools).reduce((sum, nodes) => sum + nodes, 0);
+  const seen = await listAll(engineer, nodePoolKind);
+  expect(status).toMatchObject({
+    phase: "Ready",
+    version,
+    observedGeneration: metadata.generation,
+    nodes: { total, ready: total },
+    nodePools: { total: seen.length, ready: seen.length },
+  });
+  expect(seen.map(({ metadata: { name } }) => name).toSorted()).toEqual(Object.keys(pools).toSorted());
+  for (const [name, nodes] of Object.entries(pools)) {
+    const pool = await engineer.getPool(name);
+    const { generation } = pool.metadata;
+    const settled = { phase: "Ready", readyNodes: nodes, nodes, version, observedGeneration: generation };
+    expect(pool.status).toMatchObject(settled);
+  }
+  const secret = await engineer.client.get(secretKind, engineer.namespace, "mortal-admin-kubeconfig");
+  return secret !== undefined;
+}
+
+/** What must stay as it is from one step to the next: who everything is. */
+export interface Identities {
+  ids: (string | undefined)[];
+  subnet: string | undefined;
+  engineCluster: string[];
+  credential: string | undefined;
+  /** By pool. */
+  deployments: Record<string, string>;
+  machines: string[];
+}
+
+/** Looks at everything that was made for the cluster, and fails when anything of it is there twice. */
+export async function identify(engineer: Engineer): Promise<Identities> {
+  const { client, namespace } = engineer;
+  const cluster = await engineer.getCluster("mortal");
+  const id = cluster.metadata.labels?.[LABEL_ID];
+  const list = (kind: Kind<KubeObject>) => listAll(engineer, kind);
+  const [engineClusters, deployments, machines, pools] = await Promise.all([
+    list(engineClusterKind),
+    list(machineDeploymentKind),
+    list(machineKind),
+    list(nodePoolKind),
+  ]);
+  const locks = await listLocks(engineer, id);
+  expect(locks.map(({ metadata }) => metadata.name)).toEqual([
+    `subnet-${cluster.status?.workerSubnet?.replace("/24", "").replaceAll(".", "-")}`,
+  ]);
+  expect(engineClusters).toHaveLength(1);
+  expect(deployments).toHaveLength(pools.length);
+  const secret = await client.get(secretKind, namespace, "mortal-admin-kubeconfig");
+  return {
+    ids: [id, ...pools.map(({ metadata }) => metadata.labels?.[LABEL_ID])],
+    subnet: cluster.status?.workerSubnet,
+    engineCluster: engineClusters.map(({ metadata }) => metadata.uid ?? ""),
+    credential: secret?.metadata.uid,
+    deployments: Object.fromEntries(
+      deployments.map(({ metadata }) => [metadata.name, metadata.uid ?? ""] as const),
+    ),
+    machines: machines.map(({ metadata }) => metadata.uid ?? ""),
+  };
+}
+
+/** Nothing that was there before a step may be another one after it; only an upgrade replaces machines. */
+export function expectSame(step: Step["name"], before: Identities, after: Identities): void {
+  const { ids, deployments, machines, ...rest } = after;
+  expect(rest).toEqual(pick(before));
+  expect(before.ids).toEqual(expect.arrayContaining(ids));
+  expect(before.deployments).toMatchObject(deployments);
+  if (step === "create") expect(after).toEqual(before);
+  if (step === "scale") expect(machines).toEqual(expect.arrayContaining(before.machines));
+  if (step === "remove pool") expect(before.machines).toEqual(expect.arrayContaining(machines));
+  if (step === "upgrade") expect(machines.filter((uid) => before.machines.includes(uid))).toEqual([]);
+}
+
+/** After the deletion: whether anything of the cluster is left. What has it as its owner is collected a little later. */
+export async function listLeftovers(engineer: Engineer, id: string | undefined): Promise<string[]> {
+  const { client, namespace } = engineer;
+  const kinds: Kind<KubeObject>[] = [engineClusterKind, machineDeploymentKind, machineKind, secretKind];
+  const left = await Promise.all(kinds.map((kind) => client.listAll(kind, { namespace })));
+  return [...left.flat(), ...(await listLocks(engineer, id))].map(
+    ({ kind, metadata }) => `${kind} ${metadata.name}`,
+  );
+}
+
+function pick({ subnet, engineCluster, credential }: Identities) {
+  return { subnet, engineCluster, credential };
+}
+
+function listAll({ client, namespace }: Engineer, kind: Kind<KubeObject>): Promise<KubeObject[]> {
+  return client.listAll(kind, { namespace });
+}
+
+function listLocks({ client }: Engineer, id: string | undefined): Promise<KubeObject[]> {
+  const labelSelector = `${LABEL_CLUSTER_ID}=${id}`;
+  return client.listAll(configMapKind, { namespace: PLATFORM_NAMESPACE, labelSelector });
+}

@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+/** What takes minutes: every single write, and the deadlines of silent connections. Not part of the gate. */
+export default defineConfig({
+  test: {
+    include: ["e2e/faults/long/*.test.ts"],
+    testTimeout: 1_200_000,
+    hookTimeout: 300_000,
+    fileParallelism: false,
+  },
+});

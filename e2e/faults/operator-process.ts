@@ -1,0 +1,42 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { StackInfo } from "../stack/stack-info.ts";
+
+/** An operator besides the stack's own, with other settings. */
+export interface OperatorProcess {
+  readonly child: ChildProcess;
+  /** Signals it; resolves when it has ended, at once for a signal that does not end it. */
+  signal(signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): Promise<void>;
+  /** Resolves with its code when it has ended; null after a signal. */
+  ended(): Promise<number | null>;
+}
+
+/** Starts an operator from the stack's environment; `settings` come first. Its output goes to logs/<name>.log. */
+export function startOperator(
+  stack: StackInfo,
+  name: string,
+  settings: Record<string, string>,
+): OperatorProcess {
+  const file = join(dirname(stack.kubeconfig), "operator.env");
+  const { PATH = "" } = process.env;
+  const log = openSync(join(stack.logs, `${name}.log`), "a");
+  const child = spawn(process.execPath, [`--env-file=${file}`, "dist/operator.js"], {
+    env: { PATH, ...settings },
+    stdio: ["ignore", log, log],
+  });
+  closeSync(log);
+  async function ended(): Promise<number | null> {
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    return child.exitCode;
+  }
+  return {
+    child,
+    async signal(signal) {
+      child.kill(signal);
+      if (signal === "SIGKILL" || signal === "SIGTERM") await ended();
+    },
+    ended,
+  };
+}

@@ -1,0 +1,194 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeClient } from "../../shared/kube/client.ts";
+
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
+import { loadConnection } from "../../shared/kube/transport.ts";
+import { engineClusterKind, machineDeploymentKind, machineKind } from "../custom-resources.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: the engine's objects are written field by field, as its CRDs take them
+type Any = any;
+
+const PLAYER = { fieldManager: "played-engine" };
+const FINALIZER = "cluster.cluster.x-k8s.io";
+const LABEL_CLUSTER = "cluster.x-k8s.io/cluster-name";
+const LABEL_POOL = "topology.cluster.x-k8s.io/deployment-name";
+const SINCE = "2026-01-01T00:00:00Z";
+
+/**
+ * Plays Cluster API in one namespace, in tenths of seconds: MachineDeployments and Machines come and go as the topology
+ * says, an upgrade replaces Machines, a deletion goes by workers first. The tenant's API server is the one that
+ * `kubeconfig` leads to, so that certificates and bindings are real. Ends with `stop`.
+ */
+export function playEngine(
+  client: KubeClient,
+  kubeconfig: string,
+  namespace: string,
+): { stop(): Promise<void> } {
+  const read = (file: string) => readFileSync(join(dirname(kubeconfig), "certificates", file));
+  const { hostname, port } = new URL(loadConnection(kubeconfig).server);
+  const tenant: Tenant = {
+    endpoint: { host: hostname, port: Number(port) },
+    authority: { "tls.crt": read("ca.crt").toString("base64"), "tls.key": read("ca.key").toString("base64") },
+  };
+  let stopped = false;
+  const running = (async () => {
+    while (!stopped) {
+      try {
+        for (const cluster of await client.listAll(engineClusterKind, { namespace })) {
+          await playCluster(client, tenant, cluster);
+        }
+      } catch {
+        // Somebody else wrote first, or the API is away: the next round looks again.
+      }
+      await sleep(50);
+    }
+  })();
+  return {
+    stop() {
+      stopped = true;
+      return running;
+    },
+  };
+}
+
+interface Tenant {
+  endpoint: { host: string; port: number };
+  authority: Record<string, string>;
+}
+
+async function playCluster(client: KubeClient, tenant: Tenant, cluster: Any): Promise<void> {
+  const { namespace, name } = cluster.metadata;
+  const ofCluster = { namespace, labelSelector: `${LABEL_CLUSTER}=${name}` };
+  const machines: Any[] = await client.listAll(machineKind, ofCluster);
+  const deployments: Any[] = await client.listAll(machineDeploymentKind, ofCluster);
+  if (cluster.metadata.deletionTimestamp !== undefined) {
+    return removeCluster(client, cluster, machines, deployments);
+  }
+  if (cluster.spec.controlPlaneEndpoint === undefined) return beginCluster(client, tenant, cluster);
+  const wanted: Any[] = cluster.spec.topology.workers?.machineDeployments ?? [];
+  for (const deployment of deployments) {
+    const isWanted = wanted.some((entry) => entry.name === deployment.metadata.labels[LABEL_POOL]);
+    if (isWanted) continue;
+    for (const machine of machinesOf(machines, deployment)) await remove(client, machineKind, machine);
+    await remove(client, machineDeploymentKind, deployment);
+  }
+  for (const entry of wanted) await playPool(client, cluster, entry, machines);
+  await client.apply(engineClusterKind, statusOfCluster(cluster, machines), {
+    ...PLAYER,
+    subresource: "status",
+  });
+}
+
+async function beginCluster(client: KubeClient, tenant: Tenant, cluster: Any): Promise<void> {
+  const { namespace, name } = cluster.metadata;
+  const metadata = { namespace, name: `${name}-ca`, labels: { [LABEL_CLUSTER]: name } };
+  const secret = { metadata, type: "cluster.x-k8s.io/secret", data: tenant.authority };
+  await client.apply(secretKind, secret, { ...PLAYER, force: true });
+  const patch = { metadata: { finalizers: [FINALIZER] }, spec: { controlPlaneEndpoint: tenant.endpoint } };
+  await client.mergePatch(engineClusterKind, namespace, name, patch, PLAYER);
+}
+
+async function removeCluster(client: KubeClient, cluster: Any, machines: Any[], deployments: Any[]) {
+  const { namespace, name } = cluster.metadata;
+  if (machines.length + deployments.length > 0) {
+    for (const machine of machines) await remove(client, machineKind, machine);
+    for (const deployment of deployments) await remove(client, machineDeploymentKind, deployment);
+    return;
+  }
+  await client.delete(secretKind, namespace, `${name}-ca`);
+  await client.mergePatch(engineClusterKind, namespace, name, { metadata: { finalizers: null } }, PLAYER);
+}
+
+async function playPool(client: KubeClient, cluster: Any, entry: Any, all: Any[]): Promise<void> {
+  const { namespace, name } = cluster.metadata;
+  const labels = { [LABEL_CLUSTER]: name, [LABEL_POOL]: entry.name };
+  const metadata = { namespace, name: `${name}-${entry.name}`, labels };
+  const { version } = cluster.spec.topology;
+  const template = { spec: { ...machineSpec(name), version } };
+  const spec = { clusterName: name, replicas: entry.replicas, selector: { matchLabels: labels }, template };
+  const deployment: Any = await client.apply(machineDeploymentKind, { metadata, spec } as Any, {
+    ...PLAYER,
+    force: true,
+  });
+  const machines = machinesOf(all, deployment);
+  const outdated = machines.filter((machine) => machine.spec.version !== version);
+  const surplus = machines.filter((machine) => machine.spec.version === version).slice(entry.replicas);
+  for (const machine of [...outdated, ...surplus]) await remove(client, machineKind, machine);
+  for (let missing = entry.replicas - machines.length; missing > 0; missing--) {
+    const machineName = `${metadata.name}-${crypto.randomUUID().slice(0, 8)}`;
+    const machine: Any = { metadata: { namespace, name: machineName, labels }, spec: template.spec };
+    await client.create(machineKind, machine, PLAYER);
+    const status = { phase: "Running", nodeRef: { name: machineName }, conditions: [say("Ready", "True")] };
+    await client.apply(machineKind, { metadata: machine.metadata, status } as Any, {
+      ...PLAYER,
+      subresource: "status",
+    });
+  }
+  const ready = machines.length - outdated.length - surplus.length;
+  const status = {
+    observedGeneration: deployment.metadata.generation,
+    selector: `${LABEL_POOL}=${entry.name}`,
+    replicas: machines.length - surplus.length,
+    readyReplicas: ready,
+    availableReplicas: ready,
+    upToDateReplicas: ready,
+    ...(machines.length > 0 && { versions: countVersions(machines) }),
+    conditions: [say("RollingOut", outdated.length > 0 ? "True" : "False"), say("Available", "True")],
+  };
+  await client.apply(machineDeploymentKind, { metadata, status } as Any, {
+    ...PLAYER,
+    subresource: "status",
+  });
+}
+
+function statusOfCluster(cluster: Any, machines: Any[]) {
+  const { namespace, name, generation } = cluster.metadata;
+  const { version } = cluster.spec.topology;
+  const rolling = machines.some((machine) => machine.spec.version !== version);
+  const good = ["Available", "TopologyReconciled", "ControlPlaneInitialized", "ControlPlaneAvailable"];
+  const conditions = [
+    ...[...good, "InfrastructureReady", "RemoteConnectionProbe"].map((type) => say(type, "True", generation)),
+    say("RollingOut", rolling ? "True" : "False", generation),
+  ];
+  const status = {
+    observedGeneration: generation,
+    phase: "Provisioned",
+    conditions,
+    controlPlane: { versions: [{ version, replicas: 1 }] },
+    ...(machines.length > 0 && { workers: { versions: countVersions(machines) } }),
+  };
+  return { metadata: { namespace, name }, status };
+}
+
+function machineSpec(clusterName: string) {
+  const infrastructureRef = {
+    apiGroup: "infrastructure.cluster.x-k8s.io",
+    kind: "DevMachine",
+    name: "played",
+  };
+  return { clusterName, bootstrap: { dataSecretName: "played" }, infrastructureRef };
+}
+
+function say(type: string, status: "True" | "False", observedGeneration = 1) {
+  return { type, status, reason: "Played", message: "", lastTransitionTime: SINCE, observedGeneration };
+}
+
+function machinesOf(machines: Any[], deployment: Any): Any[] {
+  const pool = deployment.metadata.labels[LABEL_POOL];
+  return machines.filter(({ metadata }) => metadata.labels[LABEL_POOL] === pool);
+}
+
+function countVersions(machines: Any[]) {
+  const versions = [...new Set<string>(machines.map(({ spec }) => spec.version))];
+  return versions.map((version) => ({
+    version,
+    replicas: machines.filter(({ spec }) => spec.version === version).length,
+  }));
+}
+
+function remove(client: KubeClient, kind: Kind<KubeObject>, { metadata }: KubeObject): Promise<void> {
+  return client.delete(kind, metadata.namespace, metadata.name);
+}

@@ -1,0 +1,56 @@
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { type Engineer, machineDeploymentKind, machineKind } from "../custom-resources.ts";
+import type { Stack } from "../stack/stack.ts";
+import { kubectl } from "../stack/testing.ts";
+import { startOperator } from "./operator-process.ts";
+
+export const OF_POOL = "topology.cluster.x-k8s.io/deployment-name=workers";
+
+/** Runs the operator with other settings in place of the stack's, as a new release would be. */
+export async function withOperator(
+  stack: Stack,
+  settings: Record<string, string>,
+  use: () => Promise<void>,
+): Promise<void> {
+  const part = stack.part("operator");
+  await part.kill("SIGTERM");
+  const other = startOperator(stack.info, "operator-with-other-settings", settings);
+  try {
+    await use();
+  } finally {
+    await other.signal("SIGTERM");
+    await part.start();
+  }
+}
+
+/** With the engine's own kubeconfig, as somebody who breaks a node of the cluster `saved` would. */
+export async function breakNode(stack: Stack, { client, namespace }: Engineer, node: string): Promise<void> {
+  const secret = await client.get(secretKind, namespace, "saved-kubeconfig");
+  const file = join(dirname(stack.info.kubeconfig), "tenant.kubeconfig");
+  writeFileSync(file, Buffer.from(secret?.data?.value ?? "", "base64"), { mode: 0o600 });
+  const conditions = [{ type: "Ready", status: "False", reason: "Dead", message: "" }];
+  const patch = JSON.stringify({ status: { conditions } });
+  await kubectl(["patch", "node", node, "--type=merge", "-p", patch], {
+    kubeconfig: file,
+    stack: stack.info,
+  });
+}
+
+/** What a rollout of the cluster `saved` would change: the machines themselves and the generations of what makes them. */
+export async function lookAtEngine({ client, namespace }: Engineer) {
+  const ofSaved = { namespace, labelSelector: "cluster.x-k8s.io/cluster-name=saved" };
+  const machines = await client.listAll(machineKind, ofSaved);
+  const deployments = await client.listAll(machineDeploymentKind, ofSaved);
+  return {
+    machines: machines.map(({ metadata }) => metadata.uid ?? "").toSorted(compare),
+    deployments: deployments
+      .map(({ metadata }) => `${metadata.name} ${metadata.generation}`)
+      .toSorted(compare),
+  };
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : 1;
+}
