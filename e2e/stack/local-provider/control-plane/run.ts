@@ -1,6 +1,7 @@
 import { secretKind } from "../../../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../../../shared/kube/errors.ts";
 import { isPortFree } from "../../ports.ts";
+import { messageOf } from "../../start-error.ts";
 import { type Context, findByTenant, findTenant } from "../context.ts";
 import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalControlPlane } from "../kinds.ts";
@@ -92,6 +93,7 @@ export async function observeControlPlane(
     mayStart: context.starting.size < MAX_STARTING,
     ready: readiness.ready,
     notReadyBecause: readiness.because,
+    failure: context.failures.get(idOf(tenant)),
     lastReadyMs: apis.lastReadyMs(tenant),
     now,
   };
@@ -132,8 +134,23 @@ async function destroy(context: Context, tenant: Tenant): Promise<void> {
   context.log.info({ tenant, keys: deleted }, "nothing is left of the tenant");
 }
 
-/** Does one thing on this machine; each is safe to be done again. */
+/** Does one thing on this machine; each is safe to be done again. Why it failed is kept, to be told in the status. */
 export async function applyControlPlaneEffect(
+  context: Context,
+  object: LocalControlPlane,
+  tenant: Tenant,
+  effect: ControlPlaneEffect,
+): Promise<void> {
+  try {
+    await act(context, object, tenant, effect);
+    context.failures.delete(idOf(tenant));
+  } catch (error) {
+    context.failures.set(idOf(tenant), messageOf(error));
+    throw error;
+  }
+}
+
+async function act(
   context: Context,
   object: LocalControlPlane,
   tenant: Tenant,
