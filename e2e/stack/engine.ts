@@ -11,7 +11,7 @@ import type { ToolName } from "./tools.ts";
  */
 export const ENGINES = ["local", "in-memory"] as const;
 export type Engine = (typeof ENGINES)[number];
-export const DEFAULT_ENGINE: Engine = "in-memory";
+export const DEFAULT_ENGINE: Engine = "local";
 
 export interface EngineSettings {
   /** Programs besides those of every stack. */

@@ -13,8 +13,8 @@ const USAGE = `npm start [-- options]
 
   --fresh                 forget the state of earlier runs
   --dir <folder>          another run directory (default: .marina in the checkout)
-  --engine=in-memory      tenant clusters are simulated, of which hundreds fit (the default)
-  --engine=local          tenant clusters are real Kubernetes APIs, a few processes each
+  --engine=local          tenant clusters are real Kubernetes APIs, a few processes each (the default)
+  --engine=in-memory      tenant clusters are simulated, of which hundreds fit
   --infrastructure-only   everything but the API server and the operator; run these by hand or in a debugger:
                             node --env-file=.marina/migrate.env apiserver/db/migrate.ts
                             node --env-file=.marina/apiserver.env apiserver/main.ts
