@@ -147,6 +147,7 @@ describe.concurrent("what is stuck says so", () => {
     const engineer = await openOrganization();
     const { client, namespace } = engineer;
     await engineer.createCluster("lost", {});
+    await engineer.createPool("workers", "lost", { desiredNodes: 1 });
     await waitForCluster(engineer, "lost");
     const authority = await client.get(secretKind, namespace, "lost-ca");
     const foreign = readFileSync(join(dirname(stack.kubeconfig), "certificates", "ca.crt")).toString(
