@@ -32,13 +32,16 @@ function commandsFor(info: StackInfo): string {
   const json = '-H "Content-Type: application/json"';
   const idOf = `node -pe 'JSON.parse(require("fs").readFileSync(0)).id'`;
   const pool = '{"name":"workers","vcpus":2,"memory_gb":4,"disk_gb":20,"desired_nodes":2}';
-  return `An organization, a cluster with a pool, and its events as they happen:
+  const kubectl = `${info.kubectl} --kubeconfig first.yaml`;
+  return `An organization, a cluster with a pool, its events as they happen (Ctrl-C once it is running), and a Deployment in it:
 
 TOKEN=$(npm run -s token -- alice); ORG=$(curl -s ${auth} ${json} ${organizations} -d '{"name":"Acme"}' | ${idOf}); echo $ORG
 
 CLUSTER=$(curl -s ${auth} ${json} ${organizations}/$ORG/clusters -d '{"name":"first","k8s_version":"1.34","node_pools":[${pool}]}' | ${idOf}); echo $CLUSTER
 
 curl -N ${auth} ${organizations}/$ORG/clusters/$CLUSTER/system-events
+
+curl -s ${auth} ${organizations}/$ORG/clusters/$CLUSTER/kubeconfig > first.yaml; ${kubectl} create deployment hello --image=nginx --replicas=3; ${kubectl} rollout status deployment/hello
 `;
 }
 
