@@ -60,7 +60,7 @@ export function describePrograms(input: TenantProgramInput): Record<Program, Pro
     args,
     // A heap limit makes the collector work harder near it and never kills: 120 MiB cost an idle apiserver 12 % of a
     // core, 160 MiB none.
-    env: { GOGC: "100", GOMEMLIMIT: memoryLimit },
+    env: { GOGC: "50", GOMEMLIMIT: memoryLimit },
     log: join(input.files.logsDir, `${program}.log`),
     version: input.version,
   });
