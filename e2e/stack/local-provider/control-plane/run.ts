@@ -72,7 +72,8 @@ export async function observeControlPlane(
   const apiserver = processNameOf(tenant, "kube-apiserver");
   const runs = programs["kube-apiserver"]?.running === true;
   const hash = authorities && hashOfAuthorities(authorities, port);
-  const filesGood = hash !== undefined && areFilesGood(filesOf(settings.runDir, tenant), hash, now);
+  // A Secret that somebody broke does not end what runs.
+  const filesGood = hash === undefined ? runs : areFilesGood(filesOf(settings.runDir, tenant), hash, now);
   if (!runs) apis.noteNotReady(tenant);
   const readiness =
     runs && filesGood ? await apis.probe(tenant, port) : { ready: false, because: "it does not run" };
@@ -165,7 +166,11 @@ async function act(
       return versions.link(version);
     case "writeFiles": {
       const authorities = readAuthorities(findSecrets(context.stores.secrets, tenant));
-      if (authorities === undefined) return;
+      if (authorities === undefined) {
+        throw new Error(
+          `the Secrets ${tenant.name}-ca and -proxy do not each hold a certificate and its key`,
+        );
+      }
       const port = await ports.ensureApiserverPort(tenant);
       return writeTenantFiles(filesOf(settings.runDir, tenant), authorities, port, new Date());
     }
