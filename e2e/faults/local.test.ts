@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createRealCluster, describeWorkload, type RealCluster } from "../local/real-cluster.ts";
+import { readStartTime } from "../stack/process-identity.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
@@ -37,7 +38,8 @@ function pidOf(program: string): number {
   return entry?.[1] ?? 0;
 }
 
-const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
+/** False for one that has ended and that nobody has asked for its exit code yet. */
+const isAlive = (pid: number): boolean => readStartTime(pid) !== undefined;
 const serves = () => cluster.run(["get", "deployment", "web"]);
 const readStatus = async (): Promise<string> =>
   (await cluster.alice.request("GET", cluster.path)).body.status;
