@@ -137,15 +137,18 @@ test("a cluster for which the disk is full says so, and comes up once there is s
   await waitFor("the organization's namespace", () =>
     kubectl(["create", "-f", "-"], { ...ofStack, stdin: JSON.stringify(manifest) }),
   );
-  await waitFor("the condition to say so", async () => {
+  const message = await waitFor("the condition to say why", async () => {
     const kind = "localcontrolplanes.local.marina.dev";
     const { stdout } = await kubectl(["get", kind, ...inNamespace, "-o", "json"], ofStack);
     const [controlPlane] = JSON.parse(stdout).items;
     const available = controlPlane.status.conditions.find(
       ({ type }: { type: string }) => type === "Available",
     );
-    return available.status === "False" && available.message.includes("no space left on device");
+    return available.status === "False" && available.message.includes("failed")
+      ? available.message
+      : undefined;
   });
+  expect(message).toContain("no space left on device");
   rmSync(draft);
   const ready = ["wait", "--for=condition=Ready", "clusters.cloud.marina.dev/full", "--timeout=120s"];
   await kubectl([...ready, ...inNamespace], ofStack);
