@@ -22,7 +22,7 @@ export default defineConfig({
       {
         test: { name: "integration", include: ["{apiserver,operator,shared}/**/*.int.test.ts"], ...onStack },
       },
-      { test: { name: "e2e", include: ["e2e/*.test.ts"], ...onStack } },
+      { test: { name: "e2e", include: ["e2e/*.test.ts", "e2e/local/*.test.ts"], ...onStack } },
     ],
   },
 });

@@ -11,11 +11,11 @@ import { parse } from "yaml";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
 import { secretKind } from "../shared/kube/core-kinds.ts";
-import { createEngineer, type Engineer, engineClusterKind } from "./custom-resources.ts";
+import { clusterClassKind, createEngineer, type Engineer, engineClusterKind } from "./custom-resources.ts";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
 
-// The in-memory tenant API servers let everybody in. Here the management API server plays a tenant's: the engine's object
-// is made by hand and paused, so that Cluster API leaves it alone; everything else is the product as it runs.
+// The management API server plays a tenant's, so that this holds for every engine: the engine's object is made by hand
+// and paused, so that Cluster API leaves it alone; everything else is the product as it runs.
 const stack = readStack();
 const certificates = join(dirname(stack.kubeconfig), "certificates");
 const read = (file: string) => readFileSync(join(certificates, file), "utf8");
@@ -27,6 +27,7 @@ beforeAll(async () => {
   engineer = await createEngineer(stack);
   const { client, namespace } = engineer;
   const id = randomUUID();
+  const [clusterClass] = await client.listAll(clusterClassKind, { namespace: "marina-system" });
   const { hostname: host, port } = new URL(server);
   const metadata = { name: "real", namespace, labels: { [LABEL_ID]: id } };
   await client.create(
@@ -37,7 +38,7 @@ beforeAll(async () => {
         paused: true,
         controlPlaneEndpoint: { host, port: Number(port) },
         topology: {
-          classRef: { name: "marina-in-memory-v1", namespace: "marina-system" },
+          classRef: { name: clusterClass?.metadata.name ?? "", namespace: "marina-system" },
           version: "v1.34.2",
           controlPlane: { replicas: 1 },
         },

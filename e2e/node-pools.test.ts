@@ -57,10 +57,14 @@ describe.concurrent("the pools of a running cluster", () => {
   }, async () => {
     const before = await engineer.getPool("sick");
     const [victim, other] = before.status?.machines ?? [];
-    await inTenant("busy", (kubeconfig) => {
+    await inTenant("busy", async (kubeconfig) => {
+      const node = victim?.node ?? "";
+      // Else kwok, which plays its kubelet, says at once that it is ready.
+      await kubectl(["annotate", "node", node, "kwok.x-k8s.io/node-"], { kubeconfig });
       const conditions = [{ type: "Ready", status: "False", reason: "Dead", message: "" }];
       const patch = JSON.stringify({ status: { conditions } });
-      return kubectl(["patch", "node", victim?.node ?? "", "--type=merge", "-p", patch], { kubeconfig });
+      const status = ["--subresource=status", "--type=strategic"];
+      return kubectl(["patch", "node", node, ...status, "-p", patch], { kubeconfig });
     });
     const after = await waitFor("the node to be replaced", async () => {
       const pool = await engineer.getPool("sick");

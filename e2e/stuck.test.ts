@@ -21,10 +21,10 @@ const TEST = { fieldManager: "test" };
 /** What is stuck is told of within a minute; the rest is for the way there. */
 const TOLD = { timeoutMs: 75_000 };
 const infrastructureMachineKind = defineKind<KubeObject>({
-  group: "infrastructure.cluster.x-k8s.io",
-  version: "v1beta2",
-  kind: "DevMachine",
-  plural: "devmachines",
+  group: "local.marina.dev",
+  version: "v1alpha1",
+  kind: "LocalMachine",
+  plural: "localmachines",
   namespaced: true,
 });
 
@@ -147,6 +147,7 @@ describe.concurrent("what is stuck says so", () => {
     const engineer = await openOrganization();
     const { client, namespace } = engineer;
     await engineer.createCluster("lost", {});
+    await engineer.createPool("workers", "lost", { desiredNodes: 1 });
     await waitForCluster(engineer, "lost");
     const authority = await client.get(secretKind, namespace, "lost-ca");
     const foreign = readFileSync(join(dirname(stack.kubeconfig), "certificates", "ca.crt")).toString(

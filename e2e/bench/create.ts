@@ -10,14 +10,14 @@ import { median, report } from "./report.ts";
 const run = promisify(execFile);
 const ROUNDS = 3;
 const POLL_MS = 250;
-const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench");
+const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-create");
 
 /**
  * POST of a cluster with 3 nodes until it is `running` with all its nodes, in turns with Cluster API alone making the
  * same cluster on the same stack until it is Available.
  */
 export async function benchCreate(): Promise<void> {
-  const stack = await startStack({ dir: DIR, onCrash: "stop" });
+  const stack = await startStack({ dir: DIR, engine: "in-memory", onCrash: "stop" });
   try {
     const ours: number[] = [];
     const alone: number[] = [];

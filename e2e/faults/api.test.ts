@@ -11,7 +11,12 @@ const CLIENTS = 16;
 let stack: Stack;
 
 beforeAll(async () => {
-  stack = await startStack({ dir: ".marina/faults-api", fresh: true, onCrash: "report" });
+  stack = await startStack({
+    dir: ".marina/faults-api",
+    fresh: true,
+    engine: "in-memory",
+    onCrash: "report",
+  });
 });
 
 afterAll(() => stack?.stop());

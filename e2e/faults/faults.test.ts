@@ -8,7 +8,7 @@ let stack: Stack;
 let alice: Tenant;
 
 beforeAll(async () => {
-  stack = await startStack({ dir: ".marina/faults", fresh: true, onCrash: "report" });
+  stack = await startStack({ dir: ".marina/faults", fresh: true, engine: "in-memory", onCrash: "report" });
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
 });
 

@@ -19,7 +19,7 @@ let stack: Stack;
 let engineer: Engineer;
 
 beforeAll(async () => {
-  stack = await startStack({ dir: ".marina/faults", fresh: true, onCrash: "report" });
+  stack = await startStack({ dir: ".marina/faults", fresh: true, engine: "in-memory", onCrash: "report" });
   engineer = await createEngineer(stack.info);
   await engineer.createCluster("saved", {});
   await engineer.createPool("workers", "saved", { desiredNodes: 2 });

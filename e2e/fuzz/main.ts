@@ -33,6 +33,7 @@ async function main(): Promise<number> {
       stack = await startStack({
         dir: DIR,
         fresh: true,
+        engine: "in-memory",
         onCrash: "report",
         progress: createProgress(process.stderr),
       });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readStack, waitFor } from "../stack/testing.ts";
 import { createRealCluster, describeWorkload, type RealCluster, waitForRunning } from "./real-cluster.ts";
 
-const DRAIN_TIMEOUT_SECONDS = 60;
+const DRAIN_TIMEOUT_SECONDS = 30;
 let cluster: RealCluster;
 let pool: string;
 
@@ -23,7 +23,7 @@ afterAll(() => cluster?.remove());
 
 interface NodeLike {
   metadata: { name: string; labels: Record<string, string>; creationTimestamp: string };
-  spec: { unschedulable?: boolean };
+  spec: { unschedulable?: boolean; taints?: { key: string; value?: string; effect: string }[] };
   status: { allocatable: Record<string, string>; conditions: { type: string; status: string }[] };
 }
 
@@ -62,6 +62,11 @@ test("a node that is not ready any more is replaced once, and its pods move", as
   expect(pods.items.map((pod: { spec: { nodeName: string } }) => pod.spec.nodeName)).not.toContain(sick);
   const after = (await listNodes()).map(({ metadata }) => metadata.name);
   expect(after.filter((name) => before.includes(name))).toHaveLength(1);
+  const [nodePool] = JSON.parse(await cluster.manage("get", "nodepools", "-o", "json")).items;
+  const replaced = nodePool.status.transitions.filter(
+    ({ type }: { type: string }) => type === "NodeReplaced",
+  );
+  expect(replaced).toMatchObject([{ oldNode: sick, reason: "UnhealthyNode" }]);
   await cluster.run(["delete", "deployment", "moving"]);
 }, 180_000);
 
@@ -81,7 +86,7 @@ test("a disruption budget holds a scale-down, and the pool's drain timeout overr
   await waitForRunning(cluster.alice, cluster.path, 1);
 }, 240_000);
 
-// The last one: the pool stays the autoscaler's.
+// From here on the pool is the autoscaler's.
 test("an autoscaler's scaling of the pool lets waiting pods run", async () => {
   const body = { min_nodes: 1, max_nodes: 4, min_vcpus: 2, max_vcpus: 8 };
   const { status } = await cluster.alice.request("PUT", pool, body);
@@ -114,4 +119,37 @@ test("an autoscaler's scaling of the pool lets waiting pods run", async () => {
   await cluster.manage("scale", "machinedeployment", deployment.metadata.name, "--replicas=3");
   await cluster.run(["rollout", "status", "deployment/wide", "--timeout=90s"]);
   expect(await listNodes()).toHaveLength(3);
+});
+
+test("a taint keeps pods out that do not tolerate it, and a resize rolls that pool alone", async () => {
+  const names = (nodes: NodeLike[]) => nodes.map(({ metadata }) => metadata.name).toSorted();
+  const others = names(await listNodes());
+  const taint = { key: "dedicated", value: "batch", effect: "NoSchedule" };
+  const size = { vcpus: 2, memory_gb: 4, disk_gb: 20 };
+  const wish = { name: "batch", ...size, desired_nodes: 1, node_taints: [taint] };
+  const { status, body: batch } = await cluster.alice.request("POST", `${cluster.path}/nodepools`, wish);
+  expect(status).toBe(202);
+  const findBatch = async () => {
+    const nodes = (await listNodes()).filter(({ metadata }) => !others.includes(metadata.name));
+    const isSettled = nodes.length === 1 && nodes[0]?.spec.taints?.length === 1;
+    return isSettled ? nodes[0] : undefined;
+  };
+  const first = await waitFor("the node of the new pool", findBatch);
+  expect(first.spec.taints).toEqual([taint]);
+  await cluster.run(["scale", "deployment", "wide", "--replicas=4"]);
+  await waitFor("one of four pods to wait although the new node is empty", async () => {
+    const { items } = await cluster.read("get", "pods", "-l", "app=wide");
+    const waiting = items.filter(
+      ({ status: { phase } }: { status: { phase: string } }) => phase !== "Running",
+    );
+    return waiting.length === 1 && JSON.stringify(waiting[0].status).includes("untolerated taint");
+  });
+  const resize = await cluster.alice.request("PUT", `${cluster.path}/nodepools/${batch.id}`, { vcpus: 4 });
+  expect(resize.status).toBe(200);
+  const second = await waitFor("a node of the new size in its place", async () => {
+    const node = await findBatch();
+    return node?.status.allocatable.cpu === "4" ? node : undefined;
+  });
+  expect(second.metadata.name).not.toBe(first.metadata.name);
+  expect(names(await listNodes()).filter((name) => name !== second.metadata.name)).toEqual(others);
 });

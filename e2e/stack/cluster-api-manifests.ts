@@ -1,11 +1,8 @@
-import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { parse, parseAllDocuments } from "yaml";
+import { fetchGoModule } from "./go-module.ts";
 import type { Manifest } from "./kube-api.ts";
-
-const run = promisify(execFile);
 
 /** The four managers of Cluster API, by where their manifests are: a Go module and a folder in it. */
 const PROVIDERS = {
@@ -51,8 +48,7 @@ function readWebhooks(manager: EngineManager, file: string): Manifest[] {
  */
 export async function writeEngineManifests(moduleDir: string, file: string): Promise<void> {
   const entries = Object.entries(PROVIDERS).map(async ([manager, [module, folder]]) => {
-    const { stdout } = await run("go", ["list", "-m", "-f", "{{.Dir}}", module], { cwd: moduleDir });
-    const config = join(stdout.trim(), folder, "config");
+    const config = join(await fetchGoModule(moduleDir, module), folder, "config");
     const crds = readCrds(join(config, "crd", "bases"));
     const webhooks = readWebhooks(manager as EngineManager, join(config, "webhook", "manifests.yaml"));
     return [manager, { crds, webhooks }] as const;

@@ -14,6 +14,8 @@ export interface ClusterApiDeps {
   kubeconfig: string;
   kube: KubeApi;
   managers: readonly EngineManager[];
+  /** Feature gates of the core manager besides those of every engine. */
+  coreGates: readonly string[];
   /** Unix socket that answers like a container engine, for the in-memory manager. */
   dockerSocket?: string | undefined;
 }
@@ -95,6 +97,8 @@ function managerNode(name: EngineManager, deps: ClusterApiDeps): ProcessNode {
         "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
         ...MANAGERS[name].queues.map((queue) => `--${queue}-concurrency=${CONCURRENCY}`),
         ...MANAGERS[name].flags,
+        // A gate that is given later is added to those before.
+        ...(name === "capi-core" ? deps.coreGates : []).map((gate) => `--feature-gates=${gate}`),
       ],
       // The in-memory provider announces its tenants' API servers under POD_IP.
       env: {

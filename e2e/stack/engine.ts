@@ -11,12 +11,14 @@ import type { ToolName } from "./tools.ts";
  */
 export const ENGINES = ["local", "in-memory"] as const;
 export type Engine = (typeof ENGINES)[number];
-export const DEFAULT_ENGINE: Engine = "in-memory";
+export const DEFAULT_ENGINE: Engine = "local";
 
 export interface EngineSettings {
   /** Programs besides those of every stack. */
   tools: readonly ToolName[];
   managers: readonly EngineManager[];
+  /** Feature gates of Cluster API's core manager. */
+  coreGates: readonly string[];
   ports: readonly string[];
   /** The manifests of the class that every plan uses, and the class's name. */
   classFile: string;
@@ -29,6 +31,8 @@ export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
   local: {
     tools: ["capi-core", "kube-scheduler", "kwok"],
     managers: ["capi-core"],
+    // Else it looks at an object once a second at most, which is two thirds of what a small cluster waits for.
+    coreGates: ["ReconcilerRateLimiting=false"],
     ports: LOCAL_PROVIDER_PORTS,
     classFile: join(import.meta.dirname, "local-provider", "cluster-class.yaml"),
     className: "marina-local-v1",
@@ -37,6 +41,7 @@ export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
   "in-memory": {
     tools: ENGINE_MANAGERS,
     managers: ENGINE_MANAGERS,
+    coreGates: [],
     ports: [],
     classFile: join(import.meta.dirname, "cluster-class.yaml"),
     className: "marina-in-memory-v1",

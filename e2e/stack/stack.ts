@@ -116,12 +116,12 @@ async function embeddedCluster(dir: string, ports: Ports, tools: Tools, engine: 
   writeKubeconfig(kubeconfig, server, certificates);
   const { ca, adminCert: cert, adminKey: key } = certificates;
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
-  const { managers, className, classAfter } = ENGINE_SETTINGS[engine];
+  const { managers, coreGates, className, classAfter } = ENGINE_SETTINGS[engine];
   const containers = engine === "in-memory" ? await startContainerEngine(dir) : undefined;
   const shared = { dir, ports, tools, certificates, kubeconfig, kube };
   const nodes = [
     ...managementClusterNodes(shared),
-    ...clusterApiNodes({ ...shared, managers, dockerSocket: containers?.socket }),
+    ...clusterApiNodes({ ...shared, managers, coreGates, dockerSocket: containers?.socket }),
     ...(engine === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),
   ];
   return {

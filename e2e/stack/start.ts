@@ -13,8 +13,8 @@ const USAGE = `npm start [-- options]
 
   --fresh                 forget the state of earlier runs
   --dir <folder>          another run directory (default: .marina in the checkout)
-  --engine=in-memory      tenant clusters are simulated, of which hundreds fit (the default)
-  --engine=local          tenant clusters are real Kubernetes APIs, a few processes each
+  --engine=local          tenant clusters are real Kubernetes APIs, a few processes each (the default)
+  --engine=in-memory      tenant clusters are simulated, of which hundreds fit
   --infrastructure-only   everything but the API server and the operator; run these by hand or in a debugger:
                             node --env-file=.marina/migrate.env apiserver/db/migrate.ts
                             node --env-file=.marina/apiserver.env apiserver/main.ts
@@ -32,13 +32,16 @@ function commandsFor(info: StackInfo): string {
   const json = '-H "Content-Type: application/json"';
   const idOf = `node -pe 'JSON.parse(require("fs").readFileSync(0)).id'`;
   const pool = '{"name":"workers","vcpus":2,"memory_gb":4,"disk_gb":20,"desired_nodes":2}';
-  return `An organization, a cluster with a pool, and its events as they happen:
+  const kubectl = `${info.kubectl} --kubeconfig first.yaml`;
+  return `An organization, a cluster with a pool, its events as they happen (Ctrl-C once it is running), and a Deployment in it:
 
 TOKEN=$(npm run -s token -- alice); ORG=$(curl -s ${auth} ${json} ${organizations} -d '{"name":"Acme"}' | ${idOf}); echo $ORG
 
 CLUSTER=$(curl -s ${auth} ${json} ${organizations}/$ORG/clusters -d '{"name":"first","k8s_version":"1.34","node_pools":[${pool}]}' | ${idOf}); echo $CLUSTER
 
 curl -N ${auth} ${organizations}/$ORG/clusters/$CLUSTER/system-events
+
+curl -s ${auth} ${organizations}/$ORG/clusters/$CLUSTER/kubeconfig > first.yaml; ${kubectl} create deployment hello --image=nginx --replicas=3; ${kubectl} rollout status deployment/hello
 `;
 }
 

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
-import type { Engine } from "./engine.ts";
 import { createProgress } from "./progress.ts";
 import { startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
@@ -12,11 +11,6 @@ interface Running {
   infoFile: string;
   info: StackInfo;
   stop: () => Promise<void>;
-}
-
-interface TestStack {
-  dir: string;
-  engine: Engine;
 }
 
 interface Shared {
@@ -31,7 +25,7 @@ const holder = globalThis as { [SHARED]?: Shared };
 holder[SHARED] ??= { running: undefined, users: 0 };
 const shared = holder[SHARED];
 
-function openStack({ dir, engine }: TestStack): Promise<Running> {
+function openStack(): Promise<Running> {
   const given = process.env.MARINA_STACK;
   if (given !== undefined) {
     const infoFile = resolve(given);
@@ -39,8 +33,7 @@ function openStack({ dir, engine }: TestStack): Promise<Running> {
     return Promise.resolve({ infoFile, info, stop: async () => {} });
   }
   return startStack({
-    dir,
-    engine,
+    dir: TEST_DIR,
     fresh: true,
     // Integration tests of the API make their clusters with this plan, so that no machine is made for them.
     withoutPlans: ["scale"],
@@ -54,8 +47,8 @@ function openStack({ dir, engine }: TestStack): Promise<Running> {
  * round while developing), else a fresh one is started. `inject("stackJson")` is the path; MARINA_TEST_KUBECONFIG and
  * MARINA_TEST_DATABASE_URL serve the tests of shared code, which may not import from here; kubectl is in PATH.
  */
-export async function setUpStack(project: TestProject, stack: TestStack): Promise<() => Promise<void>> {
-  shared.running ??= openStack(stack);
+export default async function setUpStack(project: TestProject): Promise<() => Promise<void>> {
+  shared.running ??= openStack();
   shared.users += 1;
   const { infoFile, info, stop } = await shared.running;
   project.provide("stackJson", infoFile);
@@ -69,6 +62,3 @@ export async function setUpStack(project: TestProject, stack: TestStack): Promis
     await stop();
   };
 }
-
-export default (project: TestProject): Promise<() => Promise<void>> =>
-  setUpStack(project, { dir: TEST_DIR, engine: "in-memory" });

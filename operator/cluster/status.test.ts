@@ -110,6 +110,13 @@ describe("before the first Ready", () => {
     expect(status.phase).toBe(expected.startsWith("True") ? "Ready" : "Provisioning");
   });
 
+  test("Ready names the version although the engine has not settled yet", () => {
+    const engineFacts = { conditions: [aCondition("TopologyReconciled", "False")] };
+    const status = statusAfter(observeBlue({ engineFacts }));
+    expect(status).toMatchObject({ phase: "Ready", version: "1.34.2" });
+    expect(status.transitions).toMatchObject([{ type: "Ready", version: "1.34.2" }]);
+  });
+
   test("a fault that only people can mend is Failed, Stalled, and not Reconciling", () => {
     const status = statusAfter(observeBlue({ engine: undefined, cluster: aCluster({ version: "1.99" }) }));
     expect(status.phase).toBe("Failed");

@@ -46,7 +46,9 @@ export function composeClusterStatus(
   const { cluster, settings, engine } = observed;
   const last = cluster.status;
   const pools = viewPools(observed, now);
-  const running = engine?.state.settled ? engine.state.version : last?.version;
+  // A control plane serves with its version before the engine calls the first rollout settled.
+  const kept = last?.version ?? engine?.state.controlPlaneVersions[0];
+  const running = engine?.state.settled ? engine.state.version : kept;
   const target = input.target ?? last?.targetVersion;
   const staying = pools.filter((pool) => !pool.leaving);
   const facts: Facts = { observed, fault: input.fault, pools: staying, target, running, taken: input.taken };

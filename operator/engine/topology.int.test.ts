@@ -1,16 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
 import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
-import { type EngineCluster, engineClusterKind } from "./kinds.ts";
+import { clusterClassKind, type EngineCluster, engineClusterKind } from "./kinds.ts";
 import { composeEngineCluster, type DesiredCluster } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
 
 let api: TestApi;
+let classRef: { name: string; namespace: string };
 beforeAll(async () => {
   api = await openTestApi();
+  const [clusterClass] = await api.client.listAll(clusterClassKind, { namespace: CLASS_NAMESPACE });
+  classRef = { name: clusterClass?.metadata.name ?? "", namespace: CLASS_NAMESPACE };
 });
 afterAll(() => api.close());
 
+const CLASS_NAMESPACE = "marina-system";
 const ANNOTATION = "cloud.marina.dev/applied";
 const OPERATOR = { fieldManager: "marina-operator", force: true };
 const PERSON = { fieldManager: "person" };
@@ -37,7 +41,7 @@ function compose(change: Partial<DesiredCluster> = {}): EngineCluster {
       uid: "11111111-1111-4111-8111-111111111111",
     },
     labels: { "cloud.marina.dev/id": "0195a000-0000-7000-8000-000000000001" },
-    classRef: { name: "marina-in-memory-v1", namespace: "marina-system" },
+    classRef,
     version: "1.34.2",
     controlPlaneReplicas: 1,
     plan: undefined,
@@ -60,7 +64,7 @@ test("what others own is never written back, and applying the same again changes
   const { client, namespace } = api;
   // Paused by a person, so that nothing but this test writes it.
   const topology = {
-    classRef: { name: "marina-in-memory-v1", namespace: "marina-system" },
+    classRef,
     version: "v1.34.2",
     controlPlane: { replicas: 1 },
   };

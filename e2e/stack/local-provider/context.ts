@@ -56,6 +56,8 @@ export interface Context {
   apis: TenantApis;
   /** Kube-apiservers that start at this moment, by process name. */
   starting: Set<string>;
+  /** What the last thing that was done for a tenant failed with, by its id; it is missing when it went well. */
+  failures: Map<string, string>;
   /** Asks for another look at the LocalCluster of a tenant. */
   wakeCluster(tenant: Tenant): void;
   log: Logger;

@@ -9,7 +9,7 @@ import { applyClusterEffect, observeCluster } from "./cluster/run.ts";
 import { type Context, findTenant } from "./context.ts";
 import { reconcileControlPlane } from "./control-plane/reconcile.ts";
 import { applyControlPlaneEffect, FIELD_MANAGER, observeControlPlane } from "./control-plane/run.ts";
-import { type Decision, FINALIZER } from "./decision.ts";
+import { type Decision, decide, FINALIZER, isPaused } from "./decision.ts";
 import { findOwnerName } from "./engine-kinds.ts";
 import { localBootstrapKind, localClusterKind, localControlPlaneKind, localMachineKind } from "./kinds.ts";
 import { reconcileMachine } from "./machine/reconcile.ts";
@@ -34,6 +34,19 @@ export interface Controllers {
   all: readonly Controller[];
 }
 
+/** The first effect that fails ends it. */
+async function attempt<Effect>(
+  effects: readonly Effect[],
+  act: (effect: Effect) => Promise<void>,
+): Promise<{ error: unknown } | undefined> {
+  try {
+    for (const effect of effects) await act(effect);
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
 function run<T extends KubeObject, Status, Effect>(
   context: Context,
   metrics: ControllerMetrics,
@@ -49,14 +62,16 @@ function run<T extends KubeObject, Status, Effect>(
     metrics,
     async reconcile(key, signal) {
       const object = store.get(key);
-      if (object === undefined) return undefined;
+      if (object === undefined || isPaused(object)) return undefined;
       const decision = await loop.decide(object);
       if (decision === undefined) return undefined;
       const { effects, plan } = decision;
       const tenant = findTenant(object);
       // The finalizer comes before anything that would be left behind without it.
       const canAct = tenant !== undefined && plan.metadata?.finalizer === undefined;
-      if (canAct) for (const effect of effects) await loop.act(object, tenant, effect);
+      const failure = canAct
+        ? await attempt(effects, (effect) => loop.act(object, tenant, effect))
+        : undefined;
       const onWritten = (written: Kind<unknown>, resourceVersion: string): void => {
         if (written.plural === kind.plural) controller.expect(key, store, resourceVersion);
       };
@@ -65,8 +80,10 @@ function run<T extends KubeObject, Status, Effect>(
       await applyPlan(
         { client, kind, recorder, finalizer: FINALIZER, ...managers, onWritten, signal },
         object,
-        plan,
+        // What was decided to follow the effects must not come before them; the status says why they fail.
+        failure === undefined ? plan : decide<Status, Effect>({ status: plan.status }).plan,
       );
+      if (failure !== undefined) throw failure.error;
       return plan.requeueAfterMs === undefined ? undefined : { requeueAfterMs: plan.requeueAfterMs };
     },
   });

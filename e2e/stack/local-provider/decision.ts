@@ -37,6 +37,11 @@ export function isDeleting(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }
 
+/** Whether somebody asked every controller to leave the object alone (a rule of Cluster API for all providers). */
+export function isPaused({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.["cluster.x-k8s.io/paused"] !== undefined;
+}
+
 export function hasFinalizer(object: KubeObject): boolean {
   return object.metadata.finalizers?.includes(FINALIZER) ?? false;
 }

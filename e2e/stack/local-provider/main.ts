@@ -82,6 +82,7 @@ function createContext(settings: Settings) {
     }),
     apis: createTenantApis(settings.runDir, wakeCluster),
     starting: new Set(),
+    failures: new Map(),
     wakeCluster,
     log,
   };

@@ -1,6 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createAuthority, createSigningKeys, isDueForRenewal, isSignedBy, issueCertificate } from "./pki.ts";
+import {
+  createAuthority,
+  createSigningKeys,
+  isDueForRenewal,
+  isPair,
+  isSignedBy,
+  issueCertificate,
+} from "./pki.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -19,6 +26,13 @@ describe("certificates of a tenant cluster", () => {
     const [one, other] = await Promise.all([createAuthority("same"), createAuthority("same")]);
     const { certificate } = await issueCertificate(other, { commonName: "admin" });
     expect(isSignedBy(certificate, one.certificate)).toBe(false);
+  });
+
+  test("a certificate of another key is no pair", async () => {
+    const [one, other] = await Promise.all([createAuthority("same"), createAuthority("same")]);
+    expect(isPair(one)).toBe(true);
+    expect(isPair({ ...one, certificate: other.certificate })).toBe(false);
+    expect(isPair({ certificate: "nonsense", key: one.key })).toBe(false);
   });
 
   test("a client certificate carries user and groups", async () => {

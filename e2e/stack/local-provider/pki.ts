@@ -1,6 +1,6 @@
 // The library needs this polyfill before it is loaded.
 import "reflect-metadata";
-import { type webcrypto, X509Certificate } from "node:crypto";
+import { createPrivateKey, type webcrypto, X509Certificate } from "node:crypto";
 import * as x509 from "@peculiar/x509";
 
 /** A certificate and its private key (PKCS #8), both PEM. */
@@ -112,4 +112,13 @@ export function isDueForRenewal(certificate: string, now: Date): boolean {
 /** Whether a certificate was signed by the authority. */
 export function isSignedBy(certificate: string, authority: string): boolean {
   return new X509Certificate(certificate).verify(new X509Certificate(authority).publicKey);
+}
+
+/** Whether it is a certificate and the key that belongs to it. */
+export function isPair({ certificate, key }: KeyPair): boolean {
+  try {
+    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
 }

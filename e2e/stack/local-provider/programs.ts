@@ -59,8 +59,8 @@ export function describePrograms(input: TenantProgramInput): Record<Program, Pro
     command,
     args,
     // A heap limit makes the collector work harder near it and never kills: 120 MiB cost an idle apiserver 12 % of a
-    // core, 160 MiB none.
-    env: { GOGC: "50", GOMEMLIMIT: memoryLimit },
+    // core, 160 MiB none. GOGC 35 takes 16 MB less than 50, for 0.2 s more of the processor at the start.
+    env: { GOGC: "35", GOMEMLIMIT: memoryLimit },
     log: join(input.files.logsDir, `${program}.log`),
     version: input.version,
   });

@@ -6,6 +6,7 @@ import {
   createAuthority,
   createSigningKeys,
   isDueForRenewal,
+  isPair,
   issueCertificate,
   type KeyPair,
 } from "./pki.ts";
@@ -32,13 +33,19 @@ function toKeyPair(secret: Secret): KeyPair {
   return { certificate: fromBase64(secret.data?.["tls.crt"]), key: fromBase64(secret.data?.["tls.key"]) };
 }
 
-/** undefined while one of them is missing. */
-export function readAuthorities({ ca, proxy, sa }: TenantSecrets): Authorities | undefined {
-  if (ca === undefined || proxy === undefined || sa === undefined) return undefined;
-  const signing = toKeyPair(sa);
+function readAuthority(secret: Secret | undefined): KeyPair | undefined {
+  const pair = secret && toKeyPair(secret);
+  return pair !== undefined && isPair(pair) ? pair : undefined;
+}
+
+/** undefined while one of them is missing, or holds a certificate of another key: it would sign what nobody trusts. */
+export function readAuthorities(secrets: TenantSecrets): Authorities | undefined {
+  const { ca, proxy } = { ca: readAuthority(secrets.ca), proxy: readAuthority(secrets.proxy) };
+  if (ca === undefined || proxy === undefined || secrets.sa === undefined) return undefined;
+  const signing = toKeyPair(secrets.sa);
   return {
-    ca: toKeyPair(ca),
-    proxy: toKeyPair(proxy),
+    ca,
+    proxy,
     serviceAccountKey: signing.key,
     serviceAccountPublicKey: signing.certificate,
   };

@@ -58,6 +58,7 @@ function observe(changes: Partial<ObservedControlPlane> = {}, object: Partial<Lo
     mayStart: true,
     ready: true,
     notReadyBecause: "",
+    failure: undefined,
     lastReadyMs: 0,
     now: new Date("2026-01-01T01:00:00Z"),
     ...changes,
@@ -146,6 +147,17 @@ describe("one step at a time, from nothing to a cluster that runs", () => {
     });
     expect(decision.plan.status?.versions).toBeUndefined();
     expect(decision.plan.requeueAfterMs).toBeGreaterThan(0);
+  });
+
+  test("what the last step failed with is told", () => {
+    const failure = "ENOSPC: no space left on device, write";
+    const { plan } = reconcileControlPlane(
+      observe({ filesGood: false, ready: false, lastReadyMs: undefined, failure }),
+    );
+    expect(plan.status?.conditions?.[0]).toMatchObject({
+      reason: "WritingFiles",
+      message: `Certificates are written. The last attempt failed: ${failure}.`,
+    });
   });
 
   test("the others once the apiserver is ready", () => {

@@ -32,6 +32,8 @@ export interface ObservedControlPlane {
   ready: boolean;
   /** What the kube-apiserver says when it is not ready, or why there is no answer. */
   notReadyBecause: string;
+  /** What the last step failed with; undefined when it went well. */
+  failure: string | undefined;
   /** Milliseconds since it was last ready; undefined when this provider has not seen it ready. */
   lastReadyMs: number | undefined;
   now: Date;
@@ -186,14 +188,16 @@ function describeStatus(observed: ObservedControlPlane, step: NextStep): Status 
 }
 
 function describeAvailable(
-  { object, lastReadyMs }: ObservedControlPlane,
+  { object, failure, lastReadyMs }: ObservedControlPlane,
   step: NextStep,
   isCurrent: boolean,
 ): NewCondition<"Available"> {
   const wasAvailable = object.status?.conditions?.find((one) => one.type === "Available")?.status === "True";
   const isShort = wasAvailable && lastReadyMs !== undefined && lastReadyMs < GRACE_MS;
   if (isCurrent || isShort) return { type: "Available", status: "True", reason: "Available", message: "" };
-  return { type: "Available", status: "False", reason: step.reason, message: step.message };
+  const message =
+    failure === undefined ? step.message : `${step.message} The last attempt failed: ${failure}.`;
+  return { type: "Available", status: "False", reason: step.reason, message };
 }
 
 function describeRollingOut(initialized: boolean, running: string | undefined, wanted: string) {

@@ -1,6 +1,7 @@
 import { secretKind } from "../../../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../../../shared/kube/errors.ts";
 import { isPortFree } from "../../ports.ts";
+import { messageOf } from "../../start-error.ts";
 import { type Context, findByTenant, findTenant } from "../context.ts";
 import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalControlPlane } from "../kinds.ts";
@@ -71,7 +72,8 @@ export async function observeControlPlane(
   const apiserver = processNameOf(tenant, "kube-apiserver");
   const runs = programs["kube-apiserver"]?.running === true;
   const hash = authorities && hashOfAuthorities(authorities, port);
-  const filesGood = hash !== undefined && areFilesGood(filesOf(settings.runDir, tenant), hash, now);
+  // A Secret that somebody broke does not end what runs.
+  const filesGood = hash === undefined ? runs : areFilesGood(filesOf(settings.runDir, tenant), hash, now);
   if (!runs) apis.noteNotReady(tenant);
   const readiness =
     runs && filesGood ? await apis.probe(tenant, port) : { ready: false, because: "it does not run" };
@@ -92,6 +94,7 @@ export async function observeControlPlane(
     mayStart: context.starting.size < MAX_STARTING,
     ready: readiness.ready,
     notReadyBecause: readiness.because,
+    failure: context.failures.get(idOf(tenant)),
     lastReadyMs: apis.lastReadyMs(tenant),
     now,
   };
@@ -132,8 +135,23 @@ async function destroy(context: Context, tenant: Tenant): Promise<void> {
   context.log.info({ tenant, keys: deleted }, "nothing is left of the tenant");
 }
 
-/** Does one thing on this machine; each is safe to be done again. */
+/** Does one thing on this machine; each is safe to be done again. Why it failed is kept, to be told in the status. */
 export async function applyControlPlaneEffect(
+  context: Context,
+  object: LocalControlPlane,
+  tenant: Tenant,
+  effect: ControlPlaneEffect,
+): Promise<void> {
+  try {
+    await act(context, object, tenant, effect);
+    context.failures.delete(idOf(tenant));
+  } catch (error) {
+    context.failures.set(idOf(tenant), messageOf(error));
+    throw error;
+  }
+}
+
+async function act(
   context: Context,
   object: LocalControlPlane,
   tenant: Tenant,
@@ -148,7 +166,11 @@ export async function applyControlPlaneEffect(
       return versions.link(version);
     case "writeFiles": {
       const authorities = readAuthorities(findSecrets(context.stores.secrets, tenant));
-      if (authorities === undefined) return;
+      if (authorities === undefined) {
+        throw new Error(
+          `the Secrets ${tenant.name}-ca and -proxy do not each hold a certificate and its key`,
+        );
+      }
       const port = await ports.ensureApiserverPort(tenant);
       return writeTenantFiles(filesOf(settings.runDir, tenant), authorities, port, new Date());
     }

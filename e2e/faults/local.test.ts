@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createRealCluster, describeWorkload, type RealCluster } from "../local/real-cluster.ts";
+import { readStartTime } from "../stack/process-identity.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
-import { waitFor } from "../stack/testing.ts";
-import { createRealCluster, describeWorkload, type RealCluster } from "./real-cluster.ts";
+import { kubectl, waitFor } from "../stack/testing.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const DIR = join(ROOT, ".marina", "faults-local");
@@ -37,7 +38,8 @@ function pidOf(program: string): number {
   return entry?.[1] ?? 0;
 }
 
-const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
+/** False for one that has ended and that nobody has asked for its exit code yet. */
+const isAlive = (pid: number): boolean => readStartTime(pid) !== undefined;
 const serves = () => cluster.run(["get", "deployment", "web"]);
 const readStatus = async (): Promise<string> =>
   (await cluster.alice.request("GET", cluster.path)).body.status;
@@ -114,6 +116,43 @@ test("an endpoint whose port another program took is named, and opened once the 
   expect(condition.message).toContain(`port ${port} is in use by another program`);
   other.close();
   await waitForAllAgain();
+});
+
+test("a cluster for which the disk is full says so, and comes up once there is space", async () => {
+  const { body: organization } = await cluster.alice.request("POST", "/organizations", { name: "full" });
+  const namespace = `org-${organization.id}`;
+  // Whatever is written to /dev/full finds no space left.
+  const folder = join(DIR, "tenants", `${namespace}.full`);
+  const draft = join(folder, "ca.crt.part");
+  mkdirSync(folder, { recursive: true });
+  symlinkSync("/dev/full", draft);
+  const manifest = {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "Cluster",
+    metadata: { name: "full", namespace },
+    spec: { version: "1.35" },
+  };
+  const inNamespace = ["-n", namespace];
+  const ofStack = { stack: stack.info };
+  await waitFor("the organization's namespace", () =>
+    kubectl(["create", "-f", "-"], { ...ofStack, stdin: JSON.stringify(manifest) }),
+  );
+  const message = await waitFor("the condition to say why", async () => {
+    const kind = "localcontrolplanes.local.marina.dev";
+    const { stdout } = await kubectl(["get", kind, ...inNamespace, "-o", "json"], ofStack);
+    const [controlPlane] = JSON.parse(stdout).items;
+    const available = controlPlane.status.conditions.find(
+      ({ type }: { type: string }) => type === "Available",
+    );
+    return available.status === "False" && available.message.includes("failed")
+      ? available.message
+      : undefined;
+  });
+  expect(message).toContain("no space left on device");
+  rmSync(draft);
+  const ready = ["wait", "--for=condition=Ready", "clusters.cloud.marina.dev/full", "--timeout=120s"];
+  await kubectl([...ready, ...inNamespace], ofStack);
+  await kubectl(["delete", "clusters.cloud.marina.dev", "full", "--timeout=60s", ...inNamespace], ofStack);
 });
 
 test("nothing is left of a deleted cluster: no process, no port, no key, no file", async () => {
