@@ -35,6 +35,7 @@ const environmentSchema = z.object({
   MARINA_DEGRADED_AFTER_SECONDS: seconds(60),
   MARINA_NODE_DEGRADED_AFTER_SECONDS: seconds(300),
   MARINA_WORKERS_PER_KIND: z.coerce.number().int().min(1).max(200).default(10),
+  MARINA_RESYNC_SECONDS: seconds(600),
   MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
 });
 
@@ -47,6 +48,8 @@ export interface Config {
   apiserverServiceAccount: string;
   settings: ClusterSettings & AutoscalerSettings;
   workersPerKind: number;
+  /** Every object is looked at again this often, give or take a tenth. */
+  resyncSeconds: number;
   logLevel: string;
 }
 
@@ -73,6 +76,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       nodeDegradedAfterSeconds: env.MARINA_NODE_DEGRADED_AFTER_SECONDS,
     },
     workersPerKind: env.MARINA_WORKERS_PER_KIND,
+    resyncSeconds: env.MARINA_RESYNC_SECONDS,
     logLevel: env.MARINA_LOG_LEVEL,
   };
 }

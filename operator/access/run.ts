@@ -33,6 +33,9 @@ export interface AccessDeps {
   caches: Caches;
   apiserver: ServiceAccountName;
   now(): Date;
+  random(): number;
+  /** The clusters whose tenant API this process has looked into. */
+  seen: Set<string>;
   /** After each write, so that the cache can be waited for. */
   onWritten(kind: Kind<unknown>, resourceVersion: string): void;
 }
@@ -40,6 +43,8 @@ export interface AccessDeps {
 const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
 /** The tenant's API may lose the binding (a restore): looked at again this often. */
 const BINDING_CHECK_MS = 10 * 60_000;
+/** After a start the first looks of a large fleet are spread over this much for each cluster: it has to be over in time. */
+const SPREAD_MS = 50;
 
 /**
  * Keeps the admin access of one cluster: the right of the API server to read the kubeconfig, the kubeconfig itself as
@@ -55,7 +60,10 @@ export async function runAccess(
   const { caches } = deps;
   const cluster = caches.clusters.get(key);
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
-  if (cluster === undefined || clusterId === undefined || !isTakenIn(cluster)) return undefined;
+  if (cluster === undefined || clusterId === undefined || !isTakenIn(cluster)) {
+    deps.seen.delete(key);
+    return undefined;
+  }
   await applyRole(deps, cluster, clusterId, signal);
   const found = findTenant(caches, key);
   if (found === undefined) return undefined;
@@ -63,10 +71,25 @@ export async function runAccess(
   const basis: KubeconfigBasis = { clusterId, credentialsGeneration, ...found.endpoint };
   const renewInMs = await issueWhenDue(deps, cluster, basis, signal);
   if (!found.state.controlPlaneInitialized) return { requeueAfterMs: renewInMs };
+  const firstLookInMs = waitForTurn(deps, key, renewInMs);
+  if (firstLookInMs !== undefined) return { requeueAfterMs: firstLookInMs };
   await withTenant(deps, cluster, found.endpoint, signal, (tenant) =>
     ensureBindings(tenant, () => decideBindings(caches, key, basis, deps.now())),
   );
   return { requeueAfterMs: Math.min(renewInMs, BINDING_CHECK_MS) };
+}
+
+/**
+ * How long the first look of this process into a tenant's API may wait; undefined = not at all. A kubeconfig that was
+ * issued a while ago was bound then.
+ */
+function waitForTurn(deps: AccessDeps, key: string, renewInMs: number): number | undefined {
+  const isFirst = !deps.seen.has(key);
+  deps.seen.add(key);
+  const isFresh = renewInMs > RENEW_AFTER_MS - BINDING_CHECK_MS;
+  return isFirst && !isFresh
+    ? deps.random() * Math.min(deps.caches.clusters.size * SPREAD_MS, BINDING_CHECK_MS)
+    : undefined;
 }
 
 /** The admin kubeconfig's binding and those of the grants that hold; a grant that is being made is left alone. */

@@ -243,3 +243,14 @@ test("staleness counts only while no watch is open", async () => {
   await vi.waitFor(() => expect(reflector.staleMs()).toBe(0));
   expect(server.received).toHaveLength(2);
 });
+
+test("what the transform drops is not kept, also when it was kept before", async () => {
+  const marked = { labels: { drop: "yes" } };
+  const { store, told } = await reflect(
+    { transform: (object) => (object.metadata.labels?.drop === undefined ? object : undefined) },
+    list("10", [thing("a", "1"), thing("b", "2", marked)]),
+    watchLines([{ type: "MODIFIED", object: thing("a", "11", marked) }], "stay"),
+  );
+  await vi.waitFor(() => expect(told).toEqual(["added a 1", "deleted a 1"]));
+  expect(store.size).toBe(0);
+});

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Figure, report } from "../report.ts";
+import { countRequests, countWrites, endOf } from "./audit.ts";
+import { type Changer, openChanger } from "./change.ts";
+import { percentile, readCpuSeconds, readMemoryMB, secondsSince } from "./common.ts";
+import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
+import { countReconciles, waitForRound, waitUntilIdle } from "./metrics.ts";
+import type { OperatorProcess } from "./operator-process.ts";
+import { recordTemplate } from "./template.ts";
+
+const CLUSTERS = 10_000;
+const IDLE_SAMPLE_MS = 60_000;
+/** Clusters that are changed, each to and fro. */
+const CHANGED = 100;
+const STORM_PAUSE_MS = 60;
+const RESYNC_SECONDS = 45;
+const MS_PER_SECOND = 1000;
+
+/**
+ * A fleet of settled clusters with two pools each, on a real kube-apiserver with Cluster API's kinds and no managers: cold
+ * start, memory, rest, writes of a resync, changes at rest and in a restart, and a standby that takes over.
+ */
+export async function benchFleet(clusters = CLUSTERS): Promise<void> {
+  const fleet = await startFleetCluster(await recordTemplate(), clusters);
+  let changer: Changer | undefined;
+  try {
+    const operator = fleet.createOperator("operator");
+    const figures = [
+      { name: "clusters", value: clusters, unit: "" },
+      { name: "objects in the API server", value: fleet.objects, unit: "" },
+      ...(await measureColdStart(fleet, operator)),
+      ...(await measureRest(operator)),
+    ];
+    changer = await openChanger(fleet.kubeconfig, CHANGED);
+    const atRest = await measureChanges(changer, 0);
+    figures.push(...describeChanges("one change at rest", atRest, 1));
+    figures.push(...(await measureStorm(operator, changer)));
+    figures.push(await measureTakeover(fleet, operator, changer));
+    figures.push(await measureResync(fleet, clusters));
+    report("operator fleet", figures);
+  } finally {
+    await changer?.close();
+    await fleet.stop();
+  }
+}
+
+/** From the start of the process until nothing is left to do for any object. */
+export async function measureColdStart(fleet: FleetCluster, operator: OperatorProcess): Promise<Figure[]> {
+  const from = endOf(fleet.auditLog);
+  const startedAt = performance.now();
+  await operator.part.start();
+  const listed = secondsSince(startedAt);
+  const idle = ((await waitUntilIdle(operator.metricsUrl)) - startedAt) / MS_PER_SECOND;
+  const counts = await countRequests(fleet.auditLog, from);
+  for (const [request, count] of counts) console.log(`    ${String(count).padStart(7)}  ${request}`);
+  return [
+    { name: "cold start: all listed", value: listed, unit: "s" },
+    { name: "cold start: idle", value: idle, unit: "s", limit: 60 },
+    { name: "cold start: processor time", value: readCpuSeconds(operator.part.pid), unit: "s" },
+    { name: "cold start: writes", value: countWrites(counts), unit: "", limit: 0 },
+  ];
+}
+
+async function measureRest(operator: OperatorProcess): Promise<Figure[]> {
+  const before = readCpuSeconds(operator.part.pid);
+  await sleep(IDLE_SAMPLE_MS);
+  const cpu = readCpuSeconds(operator.part.pid) - before;
+  const memory = readMemoryMB(operator.part.pid);
+  return [
+    { name: "resident memory at rest", value: memory.now, unit: "MB", limit: 512 },
+    { name: "resident memory, the most so far", value: memory.peak, unit: "MB", limit: 512 },
+    {
+      name: "processor at rest, of one core",
+      value: (cpu / IDLE_SAMPLE_MS) * MS_PER_SECOND * 100,
+      unit: "%",
+    },
+  ];
+}
+
+/** Every cluster there and back; with a pause the changes overlap, without one they come one after another. */
+async function measureChanges(changer: Changer, pauseMs: number): Promise<number[]> {
+  const seconds: Promise<number>[] = [];
+  for (const isReady of [false, true]) {
+    for (let index = 0; index < CHANGED; index++) {
+      const one = changer.change(index, isReady);
+      seconds.push(one);
+      if (pauseMs === 0) await one;
+      else await sleep(pauseMs);
+    }
+    await Promise.all(seconds);
+  }
+  return Promise.all(seconds);
+}
+
+function describeChanges(name: string, seconds: readonly number[], limit: number): Figure[] {
+  return [
+    { name: `${name}: until Marina says so, median`, value: percentile(seconds, 0.5), unit: "s" },
+    { name: `${name}: p99`, value: percentile(seconds, 0.99), unit: "s", limit },
+  ];
+}
+
+/** The operator starts anew and has every object before it; the changes come while it works them off. */
+async function measureStorm(operator: OperatorProcess, changer: Changer): Promise<Figure[]> {
+  await operator.part.stop();
+  await operator.part.start();
+  const seconds = await measureChanges(changer, STORM_PAUSE_MS);
+  const memory = readMemoryMB(operator.part.pid);
+  await waitUntilIdle(operator.metricsUrl);
+  return [
+    ...describeChanges("one change in a restart", seconds, 2),
+    { name: "resident memory after a restart with changes", value: memory.peak, unit: "MB", limit: 512 },
+  ];
+}
+
+/** The leader is killed; a change that comes then is told by the standby. */
+async function measureTakeover(
+  fleet: FleetCluster,
+  operator: OperatorProcess,
+  changer: Changer,
+): Promise<Figure> {
+  const standby = fleet.createOperator("standby");
+  await standby.part.start();
+  await operator.part.kill("SIGKILL");
+  const seconds = await changer.change(0, false);
+  await changer.change(0, true);
+  await standby.part.stop();
+  return {
+    name: "kill -9 of the leader until the standby's first word",
+    value: seconds,
+    unit: "s",
+    limit: 20,
+  };
+}
+
+/** Every object is looked at again, a few times over. */
+async function measureResync(fleet: FleetCluster, clusters: number): Promise<Figure> {
+  const often = fleet.createOperator("operator", { MARINA_RESYNC_SECONDS: String(RESYNC_SECONDS) });
+  await often.part.start();
+  await waitUntilIdle(often.metricsUrl);
+  const from = endOf(fleet.auditLog);
+  for (const [controller, objects] of [
+    ["cluster", clusters],
+    ["node-pool", clusters * 2],
+  ] as const) {
+    const done = await countReconciles(often.metricsUrl, controller);
+    await waitForRound(often.metricsUrl, controller, { from: done, objects, timeoutMs: 180_000 });
+  }
+  await waitUntilIdle(often.metricsUrl);
+  const counts = await countRequests(fleet.auditLog, from);
+  await often.part.stop();
+  return { name: "writes of a resync", value: countWrites(counts), unit: "", limit: 0 };
+}
