@@ -17,6 +17,7 @@ import {
   nameAdminSecret,
   RENEW_AFTER_MS,
 } from "./admin-kubeconfig.ts";
+import { BINDING_CHECK_MS, delayFirstLook } from "./first-look.ts";
 import { isLive } from "./reconcile.ts";
 import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "./role.ts";
 import { issueClientCertificate } from "./sign.ts";
@@ -41,11 +42,6 @@ export interface AccessDeps {
 }
 
 const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
-/** The tenant's API may lose the binding (a restore): looked at again this often. */
-const BINDING_CHECK_MS = 10 * 60_000;
-/** After a start the first looks of a large fleet are spread over this much for each cluster: it has to be over in time. */
-const SPREAD_MS = 50;
-
 /**
  * Keeps the admin access of one cluster: the right of the API server to read the kubeconfig, the kubeconfig itself as
  * soon as there are a CA and an endpoint, and the bindings in the tenant cluster as soon as this answers: its own, and
@@ -71,25 +67,13 @@ export async function runAccess(
   const basis: KubeconfigBasis = { clusterId, credentialsGeneration, ...found.endpoint };
   const renewInMs = await issueWhenDue(deps, cluster, basis, signal);
   if (!found.state.controlPlaneInitialized) return { requeueAfterMs: renewInMs };
-  const firstLookInMs = waitForTurn(deps, key, renewInMs);
-  if (firstLookInMs !== undefined) return { requeueAfterMs: firstLookInMs };
+  const delayMs = deps.seen.has(key) ? 0 : delayFirstLook(renewInMs, caches.clusters.size, deps.random());
+  deps.seen.add(key);
+  if (delayMs > 0) return { requeueAfterMs: delayMs };
   await withTenant(deps, cluster, found.endpoint, signal, (tenant) =>
     ensureBindings(tenant, () => decideBindings(caches, key, basis, deps.now())),
   );
   return { requeueAfterMs: Math.min(renewInMs, BINDING_CHECK_MS) };
-}
-
-/**
- * How long the first look of this process into a tenant's API may wait; undefined = not at all. A kubeconfig that was
- * issued a while ago was bound then.
- */
-function waitForTurn(deps: AccessDeps, key: string, renewInMs: number): number | undefined {
-  const isFirst = !deps.seen.has(key);
-  deps.seen.add(key);
-  const isFresh = renewInMs > RENEW_AFTER_MS - BINDING_CHECK_MS;
-  return isFirst && !isFresh
-    ? deps.random() * Math.min(deps.caches.clusters.size * SPREAD_MS, BINDING_CHECK_MS)
-    : undefined;
 }
 
 /** The admin kubeconfig's binding and those of the grants that hold; a grant that is being made is left alone. */

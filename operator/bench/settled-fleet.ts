@@ -45,6 +45,7 @@ export interface SettledCluster {
 }
 
 export const PROBE_OK = { ok: true, message: "" };
+const HOUR_MS = 3600 * 1000;
 /** More rounds than the operator needs for anything; a template that moves after that is of another build. */
 const MAX_ROUNDS = 6;
 
@@ -160,7 +161,7 @@ function makeAccess(cluster: Cluster, options: FleetOptions): KubeObject[] {
   return [
     withAppliedHash(composeSecretRole(cluster, clusterId), ANNOTATION_APPLIED),
     withAppliedHash(composeSecretRoleBinding(cluster, clusterId, apiserver), ANNOTATION_APPLIED),
-    composeAdminSecret(cluster, basis, credential, new Date()),
+    composeAdminSecret(cluster, basis, credential, new Date(Date.now() - HOUR_MS)),
   ];
 }
 
