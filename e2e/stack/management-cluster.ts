@@ -104,7 +104,12 @@ const AUDIT_POLICY = {
 function auditArgs(dir: string): string[] {
   const policyFile = join(dir, "audit-policy.json");
   writeFileSync(policyFile, JSON.stringify(AUDIT_POLICY));
-  return [`--audit-policy-file=${policyFile}`, `--audit-log-path=${join(dir, AUDIT_LOG)}`];
+  return [
+    `--audit-policy-file=${policyFile}`,
+    `--audit-log-path=${join(dir, AUDIT_LOG)}`,
+    // In MB; a log that is rotated away in the middle cannot be counted.
+    "--audit-log-maxsize=4000",
+  ];
 }
 
 function apiserverArgs({ dir, ports, certificates, audit }: ManagementClusterDeps): string[] {

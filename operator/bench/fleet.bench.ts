@@ -5,14 +5,15 @@ import { createFleet } from "./settled-fleet.ts";
 
 /**
  * Prints the objects of settled clusters as etcd holds them, one a line: key, tab, JSON. Arguments: the file of the
- * template, the tenants' API server as JSON, how many. The environment is the operator's.
+ * template, the tenants' API server as JSON, the number of the first and of the one after the last. The environment is the
+ * operator's.
  */
-async function main([templateFile, tenantJson, count]: string[]): Promise<void> {
+async function main([templateFile, tenantJson, from, to]: string[]): Promise<void> {
   const options = await readFleetOptions(templateFile, tenantJson);
   const fleet = createFleet(options);
   const namespaces = new Set<string>();
   for (const object of options.template.shared) await print(object);
-  for (let index = 0; index < Number(count); index++) {
+  for (let index = Number(from); index < Number(to); index++) {
     const settled = fleet.make(index);
     for (const object of settled.objects) {
       if (object.kind === "Namespace" && namespaces.has(object.metadata.name)) continue;

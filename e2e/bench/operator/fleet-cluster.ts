@@ -5,7 +5,7 @@ import { type Certificates, ensureCertificates } from "../../stack/certificates.
 import { crdsStep } from "../../stack/cluster-api.ts";
 import { readEngineManifests } from "../../stack/cluster-api-manifests.ts";
 import { describeEnvironment } from "../../stack/environment.ts";
-import { createKubeApi } from "../../stack/kube-api.ts";
+import { createKubeApi, type KubeApi } from "../../stack/kube-api.ts";
 import {
   AUDIT_LOG,
   MANAGEMENT_PORTS,
@@ -18,9 +18,9 @@ import { choosePorts, type Ports } from "../../stack/ports.ts";
 import { requireOpenPort } from "../../stack/probes.ts";
 import type { Part } from "../../stack/process-part.ts";
 import { silentProgress } from "../../stack/progress.ts";
-import { createSupervisor, type Node, type ProcessNode } from "../../stack/supervisor.ts";
+import { createSupervisor, endLeftovers, type Node, type ProcessNode } from "../../stack/supervisor.ts";
 import { ensureTools } from "../../stack/tools.ts";
-import { BENCH_DIR } from "./common.ts";
+import { BENCH_DIR, until } from "./common.ts";
 import { exitCodeOf, putLines } from "./etcd.ts";
 import { createOperator, type OperatorProcess } from "./operator-process.ts";
 
@@ -31,15 +31,16 @@ const CLASS = { namespace: PLATFORM_NAMESPACE, name: "marina-in-memory-v1" };
 export interface FleetCluster {
   kubeconfig: string;
   auditLog: string;
-  objects: number;
-  apiserver: Part;
+  /** Adds copies of the template until there are this many; returns how many objects that are now. */
+  grow(clusters: number): Promise<number>;
   createOperator(name: "operator" | "standby", settings?: Record<string, string>): OperatorProcess;
   stop(): Promise<void>;
 }
 
-/** Starts it with this many copies of the template. */
-export async function startFleetCluster(templateFile: string, clusters: number): Promise<FleetCluster> {
+/** Starts it without any cluster. */
+export async function startFleetCluster(templateFile: string): Promise<FleetCluster> {
   const dir = join(BENCH_DIR, "fleet");
+  await endLeftovers(dir);
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
   const ports = await choosePorts(dir, [...MANAGEMENT_PORTS, "tenants", "operator", "standby"]);
@@ -73,15 +74,20 @@ export async function startFleetCluster(templateFile: string, clusters: number):
   try {
     await supervisor.start(nodes);
     const apiserver = supervisor.part("kube-apiserver");
-    // Read from the disk at its start, as after any restart; while it runs it would see every put as a change.
-    await apiserver.stop();
-    const objects = await load(templateFile, clusters, { dir, ports, kubeconfig });
-    await apiserver.start();
+    const present = { clusters: 0, objects: 0 };
     return {
       kubeconfig,
       auditLog: join(dir, AUDIT_LOG),
-      objects,
-      apiserver,
+      async grow(clusters) {
+        if (clusters === present.clusters) return present.objects;
+        // Read from the disk at its start, as after any restart; while it runs it would see every put as a change.
+        await apiserver.stop();
+        present.objects += await load(templateFile, present.clusters, clusters, { dir, ports, kubeconfig });
+        present.clusters = clusters;
+        await apiserver.start();
+        await warm(kube);
+        return present.objects;
+      },
       createOperator(name, settings = {}) {
         const port = ports[name] ?? 0;
         const env = { ...operatorEnvironment(kubeconfig, port), ...settings };
@@ -142,15 +148,42 @@ export async function describeFleet(
 
 async function load(
   templateFile: string,
-  clusters: number,
+  from: number,
+  to: number,
   place: { dir: string; ports: Ports; kubeconfig: string },
 ): Promise<number> {
   const { args, env } = await describeFleet(templateFile, place);
-  const child = spawn(process.execPath, [ENTRY, ...args, String(clusters)], {
+  const child = spawn(process.execPath, [ENTRY, ...args, String(from), String(to)], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const objects = await putLines(`http://127.0.0.1:${place.ports.etcd}`, child.stdout);
   if ((await exitCodeOf(child)) !== 0) throw new Error("the fleet could not be made");
   return objects;
+}
+
+const WARM_PATHS = [
+  "/apis/cloud.marina.dev/v1/clusters",
+  "/apis/cloud.marina.dev/v1/nodepools",
+  "/apis/cluster.x-k8s.io/v1beta2/clusters",
+  "/apis/cluster.x-k8s.io/v1beta2/machinedeployments",
+  "/apis/cluster.x-k8s.io/v1beta2/machines",
+  "/api/v1/secrets",
+  "/api/v1/configmaps",
+  "/apis/rbac.authorization.k8s.io/v1/roles",
+  "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+];
+const WARM_TIMEOUT_MS = 600_000;
+
+/** An API server that has just started reads everything into its own caches first; that is none of the operator's time. */
+async function warm(kube: KubeApi): Promise<void> {
+  const isCached = async (path: string) => {
+    const answer = await kube.request("GET", `${path}?limit=1&resourceVersion=0`).catch(() => undefined);
+    return answer?.status === 200;
+  };
+  await Promise.all(
+    WARM_PATHS.map((path) =>
+      until(`${path} to be cached`, () => isCached(path), { timeoutMs: WARM_TIMEOUT_MS }),
+    ),
+  );
 }

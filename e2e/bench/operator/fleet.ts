@@ -4,6 +4,7 @@ import { countRequests, countWrites, endOf } from "./audit.ts";
 import { type Changer, openChanger } from "./change.ts";
 import { percentile, readCpuSeconds, readMemoryMB, secondsSince } from "./common.ts";
 import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
+import { measureGrowth } from "./growth.ts";
 import { countReconciles, waitForRound, waitUntilIdle } from "./metrics.ts";
 import type { OperatorProcess } from "./operator-process.ts";
 import { recordTemplate } from "./template.ts";
@@ -17,27 +18,31 @@ const RESYNC_SECONDS = 45;
 const MS_PER_SECOND = 1000;
 
 /**
- * A fleet of settled clusters with two pools each, on a real kube-apiserver with Cluster API's kinds and no managers: cold
- * start, memory, rest, writes of a resync, changes at rest and in a restart, and a standby that takes over.
+ * A fleet of settled clusters with two pools each, on a real kube-apiserver with Cluster API's kinds and no managers: its
+ * growth (growth.ts), then cold start, memory, rest, changes at rest and in a restart, a standby that takes over, and the
+ * writes of a resync.
  */
 export async function benchFleet(clusters = CLUSTERS): Promise<void> {
-  const fleet = await startFleetCluster(await recordTemplate(), clusters);
+  const fleet = await startFleetCluster(await recordTemplate());
   let changer: Changer | undefined;
   try {
+    await measureGrowth(fleet, clusters);
+    const objects = await fleet.grow(clusters);
     const operator = fleet.createOperator("operator");
     const figures = [
       { name: "clusters", value: clusters, unit: "" },
-      { name: "objects in the API server", value: fleet.objects, unit: "" },
+      { name: "objects in the API server", value: objects, unit: "" },
       ...(await measureColdStart(fleet, operator)),
       ...(await measureRest(operator)),
     ];
+    report("operator fleet, cold start", figures);
     changer = await openChanger(fleet.kubeconfig, CHANGED);
-    const atRest = await measureChanges(changer, 0);
-    figures.push(...describeChanges("one change at rest", atRest, 1));
-    figures.push(...(await measureStorm(operator, changer)));
-    figures.push(await measureTakeover(fleet, operator, changer));
-    figures.push(await measureResync(fleet, clusters));
-    report("operator fleet", figures);
+    report("operator fleet, changes", [
+      ...describeChanges("one change at rest", await measureChanges(changer, 0), 1),
+      ...(await measureStorm(operator, changer)),
+      await measureTakeover(fleet, operator, changer),
+    ]);
+    report("operator fleet, resync", [await measureResync(fleet, clusters)]);
   } finally {
     await changer?.close();
     await fleet.stop();
@@ -45,7 +50,7 @@ export async function benchFleet(clusters = CLUSTERS): Promise<void> {
 }
 
 /** From the start of the process until nothing is left to do for any object. */
-export async function measureColdStart(fleet: FleetCluster, operator: OperatorProcess): Promise<Figure[]> {
+async function measureColdStart(fleet: FleetCluster, operator: OperatorProcess): Promise<Figure[]> {
   const from = endOf(fleet.auditLog);
   const startedAt = performance.now();
   await operator.part.start();
@@ -138,13 +143,16 @@ async function measureResync(fleet: FleetCluster, clusters: number): Promise<Fig
   await often.part.start();
   await waitUntilIdle(often.metricsUrl);
   const from = endOf(fleet.auditLog);
-  for (const [controller, objects] of [
-    ["cluster", clusters],
-    ["node-pool", clusters * 2],
-  ] as const) {
-    const done = await countReconciles(often.metricsUrl, controller);
-    await waitForRound(often.metricsUrl, controller, { from: done, objects, timeoutMs: 180_000 });
-  }
+  const rounds = [
+    { controller: "cluster", objects: clusters },
+    { controller: "node-pool", objects: clusters * 2 },
+  ];
+  await Promise.all(
+    rounds.map(async ({ controller, objects }) => {
+      const done = await countReconciles(often.metricsUrl, controller);
+      await waitForRound(often.metricsUrl, controller, { from: done, objects, timeoutMs: 180_000 });
+    }),
+  );
   await waitUntilIdle(often.metricsUrl);
   const counts = await countRequests(fleet.auditLog, from);
   await often.part.stop();

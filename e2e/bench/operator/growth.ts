@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Figure, report } from "../report.ts";
 import { readCpuSeconds, readMemoryMB } from "./common.ts";
-import { startFleetCluster } from "./fleet-cluster.ts";
+import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
 import { waitUntilIdle } from "./metrics.ts";
 import { recordTemplate } from "./template.ts";
 
 const SIZES = [1_000, 3_000, 10_000];
-const STARTS = 3;
+const STARTS = 2;
 const REST_MS = 5_000;
 const FLAT_PERCENT = 15;
 
@@ -17,16 +17,28 @@ interface Cost {
   memoryMB: number;
 }
 
+/** The growth of a fleet alone. */
+export async function benchGrowth(largest = SIZES.at(-1)): Promise<void> {
+  const fleet = await startFleetCluster(await recordTemplate());
+  try {
+    await measureGrowth(fleet, largest);
+  } finally {
+    await fleet.stop();
+  }
+}
+
 /**
- * What a cold start costs for each cluster, in fleets of growing size. The fixed part is what it costs on an empty API
- * server; the rest is divided by the clusters. How much the dearest size is above the cheapest is held against 15 %.
+ * What a cold start costs for each cluster, while the fleet grows. The fixed part is what it costs on an empty API server;
+ * the rest is divided by the clusters. How much the dearest size is above the cheapest is held against 15 %.
  */
-export async function benchGrowth(largest = SIZES.at(-1) ?? 0): Promise<void> {
-  const templateFile = await recordTemplate();
-  const fixed = await measure(templateFile, 0);
-  const sizes = SIZES.filter((size) => size <= largest);
+export async function measureGrowth(fleet: FleetCluster, largest = 0): Promise<void> {
+  const fixed = await measure(fleet);
   const costs: { size: number; cost: Cost }[] = [];
-  for (const size of sizes) costs.push({ size, cost: await measure(templateFile, size) });
+  for (const size of SIZES.filter((one) => one <= largest)) {
+    await fleet.grow(size);
+    costs.push({ size, cost: await measure(fleet) });
+  }
+  if (costs.length === 0) return;
   const aspects = [
     { name: "time", unit: "ms", of: (cost: Cost) => cost.seconds * 1000 },
     { name: "processor", unit: "ms", of: (cost: Cost) => cost.cpuSeconds * 1000 },
@@ -46,28 +58,23 @@ export async function benchGrowth(largest = SIZES.at(-1) ?? 0): Promise<void> {
 }
 
 /** The cheapest of a few starts in each respect: what else the machine does can only add. */
-async function measure(templateFile: string, clusters: number): Promise<Cost> {
-  const fleet = await startFleetCluster(templateFile, clusters);
-  try {
-    const operator = fleet.createOperator("operator");
-    const costs: Cost[] = [];
-    for (let start = 0; start < STARTS; start++) {
-      const startedAt = performance.now();
-      await operator.part.start();
-      const idleAt = await waitUntilIdle(operator.metricsUrl);
-      const cpuSeconds = readCpuSeconds(operator.part.pid);
-      await sleep(REST_MS);
-      const memoryMB = readMemoryMB(operator.part.pid).now;
-      costs.push({ seconds: (idleAt - startedAt) / 1000, cpuSeconds, memoryMB });
-      await operator.part.stop();
-    }
-    const least = (of: (cost: Cost) => number) => Math.min(...costs.map(of));
-    return {
-      seconds: least((cost) => cost.seconds),
-      cpuSeconds: least((cost) => cost.cpuSeconds),
-      memoryMB: least((cost) => cost.memoryMB),
-    };
-  } finally {
-    await fleet.stop();
+async function measure(fleet: FleetCluster): Promise<Cost> {
+  const operator = fleet.createOperator("operator");
+  const costs: Cost[] = [];
+  for (let start = 0; start < STARTS; start++) {
+    const startedAt = performance.now();
+    await operator.part.start();
+    const idleAt = await waitUntilIdle(operator.metricsUrl);
+    const cpuSeconds = readCpuSeconds(operator.part.pid);
+    await sleep(REST_MS);
+    const memoryMB = readMemoryMB(operator.part.pid).now;
+    costs.push({ seconds: (idleAt - startedAt) / 1000, cpuSeconds, memoryMB });
+    await operator.part.stop();
   }
+  const least = (of: (cost: Cost) => number) => Math.min(...costs.map(of));
+  return {
+    seconds: least((cost) => cost.seconds),
+    cpuSeconds: least((cost) => cost.cpuSeconds),
+    memoryMB: least((cost) => cost.memoryMB),
+  };
 }

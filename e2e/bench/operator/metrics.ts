@@ -31,9 +31,10 @@ export async function waitUntilIdle(metricsUrl: string, timeoutMs = 300_000): Pr
   let since = 0;
   const look = async () => {
     const metrics = await readMetrics(metricsUrl);
-    const busy =
-      metrics.sum("marina_operator_queue_depth") + metrics.sum("marina_operator_active_workers") > 0 ||
-      metrics.sum("marina_operator_reconcile_total") === 0;
+    const hasBegun =
+      metrics.sum("marina_operator_reconcile_total") > 0 || metrics.sum("marina_operator_clusters") === 0;
+    const under = metrics.sum("marina_operator_queue_depth") + metrics.sum("marina_operator_active_workers");
+    const busy = under > 0 || !hasBegun;
     if (!busy && quiet === 0) since = performance.now();
     quiet = busy ? 0 : quiet + 1;
     return quiet >= QUIET_LOOKS;
