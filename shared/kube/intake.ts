@@ -1,4 +1,4 @@
-import { internConditions } from "./intern.ts";
+import { internWords } from "./intern.ts";
 import type { KubeObject } from "./kind.ts";
 import { objectKey } from "./object.ts";
 import type { Change, ReflectorOptions } from "./reflector.ts";
@@ -32,7 +32,7 @@ export function createIntake<T extends KubeObject>(options: IntakeOptions<T>): I
   function trim(object: T): T | undefined {
     if (options.keepManagedFields !== true) delete object.metadata.managedFields;
     const trimmed = options.transform === undefined ? object : options.transform(object);
-    if (trimmed !== undefined) internConditions(trimmed);
+    if (trimmed !== undefined) internWords(trimmed);
     return trimmed;
   }
 

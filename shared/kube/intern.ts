@@ -1,3 +1,5 @@
+import type { KubeObject } from "./kind.ts";
+
 /** Words in use at a time; when there are more, most of them were used once. */
 const MAX_WORDS = 20_000;
 
@@ -8,10 +10,14 @@ interface Conditioned {
 }
 
 /**
- * Has the conditions of an object share the text of its words with those of every other object, in place: the same few
- * reasons and sentences stand in each of tens of thousands.
+ * Has an object share the text of its kind, its namespace and its conditions with every other one, in place: the same few
+ * names, reasons and sentences stand in each of tens of thousands.
  */
-export function internConditions(object: object): void {
+export function internWords(object: KubeObject): void {
+  object.apiVersion = intern(object.apiVersion);
+  object.kind = intern(object.kind);
+  const { namespace } = object.metadata;
+  if (namespace !== undefined) object.metadata.namespace = intern(namespace);
   const conditions = (object as Conditioned).status?.conditions;
   if (!Array.isArray(conditions)) return;
   for (const condition of conditions) {
