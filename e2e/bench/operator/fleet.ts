@@ -2,9 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Figure, report } from "../report.ts";
 import { countRequests, countWrites, endOf } from "./audit.ts";
 import { type Changer, openChanger } from "./change.ts";
-import { percentile, readCpuSeconds, readMemoryMB, secondsSince } from "./common.ts";
+import { measureColdStart } from "./cold-start.ts";
+import { percentile, readCpuSeconds, readMemoryMB } from "./common.ts";
 import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
-import { measureGrowth } from "./growth.ts";
+import { growTo, reportGrowth } from "./growth.ts";
 import { countReconciles, waitForRound, waitUntilIdle } from "./metrics.ts";
 import type { OperatorProcess } from "./operator-process.ts";
 import { recordTemplate } from "./template.ts";
@@ -26,16 +27,20 @@ export async function benchFleet(clusters = CLUSTERS): Promise<void> {
   const fleet = await startFleetCluster(await recordTemplate());
   let changer: Changer | undefined;
   try {
-    await measureGrowth(fleet, clusters);
+    const smaller = await growTo(fleet, clusters);
     const objects = await fleet.grow(clusters);
     const operator = fleet.createOperator("operator");
-    const figures = [
+    const cost = await measureColdStart(fleet, operator);
+    reportGrowth([...smaller, { size: clusters, cost }]);
+    report("operator fleet, cold start", [
       { name: "clusters", value: clusters, unit: "" },
       { name: "objects in the API server", value: objects, unit: "" },
-      ...(await measureColdStart(fleet, operator)),
+      { name: "all listed", value: cost.listedSeconds, unit: "s" },
+      { name: "idle", value: cost.seconds, unit: "s", limit: 60 },
+      { name: "processor time until idle", value: cost.cpuSeconds, unit: "s" },
+      { name: "writes", value: cost.writes, unit: "", limit: 0 },
       ...(await measureRest(operator)),
-    ];
-    report("operator fleet, cold start", figures);
+    ]);
     changer = await openChanger(fleet.kubeconfig, CHANGED);
     report("operator fleet, changes", [
       ...describeChanges("one change at rest", await measureChanges(changer, 0), 1),
@@ -47,23 +52,6 @@ export async function benchFleet(clusters = CLUSTERS): Promise<void> {
     await changer?.close();
     await fleet.stop();
   }
-}
-
-/** From the start of the process until nothing is left to do for any object. */
-async function measureColdStart(fleet: FleetCluster, operator: OperatorProcess): Promise<Figure[]> {
-  const from = endOf(fleet.auditLog);
-  const startedAt = performance.now();
-  await operator.part.start();
-  const listed = secondsSince(startedAt);
-  const idle = ((await waitUntilIdle(operator.metricsUrl)) - startedAt) / MS_PER_SECOND;
-  const counts = await countRequests(fleet.auditLog, from);
-  for (const [request, count] of counts) console.log(`    ${String(count).padStart(7)}  ${request}`);
-  return [
-    { name: "cold start: all listed", value: listed, unit: "s" },
-    { name: "cold start: idle", value: idle, unit: "s", limit: 60 },
-    { name: "cold start: processor time", value: readCpuSeconds(operator.part.pid), unit: "s" },
-    { name: "cold start: writes", value: countWrites(counts), unit: "", limit: 0 },
-  ];
 }
 
 async function measureRest(operator: OperatorProcess): Promise<Figure[]> {

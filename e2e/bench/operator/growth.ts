@@ -1,80 +1,66 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Figure, report } from "../report.ts";
-import { readCpuSeconds, readMemoryMB } from "./common.ts";
+import { type Cost, measureColdStart } from "./cold-start.ts";
 import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
-import { waitUntilIdle } from "./metrics.ts";
 import { recordTemplate } from "./template.ts";
 
 const SIZES = [1_000, 3_000, 10_000];
-const STARTS = 2;
-const REST_MS = 5_000;
 const FLAT_PERCENT = 15;
 
-interface Cost {
-  /** Start of the process until idle. */
-  seconds: number;
-  cpuSeconds: number;
-  memoryMB: number;
+/** What a fleet of this size costs. */
+export interface Sized {
+  size: number;
+  cost: Cost;
 }
 
 /** The growth of a fleet alone. */
-export async function benchGrowth(largest = SIZES.at(-1)): Promise<void> {
+export async function benchGrowth(largest = SIZES.at(-1) ?? 0): Promise<void> {
   const fleet = await startFleetCluster(await recordTemplate());
   try {
-    await measureGrowth(fleet, largest);
+    const smaller = await growTo(fleet, largest);
+    await fleet.grow(largest);
+    reportGrowth([...smaller, { size: largest, cost: await startOnce(fleet) }]);
   } finally {
     await fleet.stop();
   }
 }
 
-/**
- * What a cold start costs for each cluster, while the fleet grows. The fixed part is what it costs on an empty API server;
- * the rest is divided by the clusters. How much the dearest size is above the cheapest is held against 15 %.
- */
-export async function measureGrowth(fleet: FleetCluster, largest = 0): Promise<void> {
-  const fixed = await measure(fleet);
-  const costs: { size: number; cost: Cost }[] = [];
-  for (const size of SIZES.filter((one) => one <= largest)) {
+/** Costs of an empty fleet, and of each size on the way to this one, which is left out. */
+export async function growTo(fleet: FleetCluster, largest: number): Promise<Sized[]> {
+  const costs = [{ size: 0, cost: await startOnce(fleet) }];
+  for (const size of SIZES.filter((one) => one < largest)) {
     await fleet.grow(size);
-    costs.push({ size, cost: await measure(fleet) });
+    costs.push({ size, cost: await startOnce(fleet) });
   }
-  if (costs.length === 0) return;
+  return costs;
+}
+
+async function startOnce(fleet: FleetCluster): Promise<Cost> {
+  const operator = fleet.createOperator("operator");
+  const cost = await measureColdStart(fleet, operator);
+  await operator.part.stop();
+  return cost;
+}
+
+/**
+ * What a cold start costs for each cluster. The first of the costs, on an empty API server, is the fixed part; the rest is
+ * divided by the clusters. How much the dearest size is above the cheapest is held against 15 %.
+ */
+export function reportGrowth([fixed, ...costs]: readonly Sized[]): void {
+  if (fixed === undefined || costs.length === 0) return;
   const aspects = [
     { name: "time", unit: "ms", of: (cost: Cost) => cost.seconds * 1000 },
     { name: "processor", unit: "ms", of: (cost: Cost) => cost.cpuSeconds * 1000 },
     { name: "memory", unit: "kB", of: (cost: Cost) => cost.memoryMB * 1024 },
   ];
   const figures = aspects.flatMap(({ name, unit, of }): Figure[] => {
-    const shares = costs.map(({ size, cost }) => ({ size, share: (of(cost) - of(fixed)) / size }));
+    const shares = costs.map(({ size, cost }) => ({ size, share: (of(cost) - of(fixed.cost)) / size }));
     const all = shares.map(({ share }) => share);
     const spread = (Math.max(...all) / Math.min(...all) - 1) * 100;
     return [
-      { name: `${name}: without any cluster`, value: of(fixed), unit },
+      { name: `${name}: without any cluster`, value: of(fixed.cost), unit },
       ...shares.map(({ size, share }) => ({ name: `${name}: for each of ${size}`, value: share, unit })),
       { name: `${name}: dearest above cheapest`, value: spread, unit: "%", limit: FLAT_PERCENT },
     ];
   });
   report("operator growth", figures);
-}
-
-/** The cheapest of a few starts in each respect: what else the machine does can only add. */
-async function measure(fleet: FleetCluster): Promise<Cost> {
-  const operator = fleet.createOperator("operator");
-  const costs: Cost[] = [];
-  for (let start = 0; start < STARTS; start++) {
-    const startedAt = performance.now();
-    await operator.part.start();
-    const idleAt = await waitUntilIdle(operator.metricsUrl);
-    const cpuSeconds = readCpuSeconds(operator.part.pid);
-    await sleep(REST_MS);
-    const memoryMB = readMemoryMB(operator.part.pid).now;
-    costs.push({ seconds: (idleAt - startedAt) / 1000, cpuSeconds, memoryMB });
-    await operator.part.stop();
-  }
-  const least = (of: (cost: Cost) => number) => Math.min(...costs.map(of));
-  return {
-    seconds: least((cost) => cost.seconds),
-    cpuSeconds: least((cost) => cost.cpuSeconds),
-    memoryMB: least((cost) => cost.memoryMB),
-  };
 }
