@@ -16,6 +16,7 @@ const REASONS: readonly [request: RegExp, reason: string][] = [
   [/^patch (roles|rolebindings)\./, "lets the API server read the admin kubeconfig"],
   [/^get secrets$/, "the key of the CA, which is kept nowhere: to sign, and to look into the tenant's API"],
   [/^patch secrets$/, "the admin kubeconfig is issued"],
+  [/^get events\./, "an Event that was told before, to count it up"],
   [/^(create|patch|update) events\./, "a transition, or an Event of the engine, told on the Marina Cluster"],
 ];
 
