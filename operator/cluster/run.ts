@@ -76,8 +76,7 @@ function lookAtEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefined
     return undefined;
   }
   const answered = findCondition(cluster?.status?.conditions, "EndpointReachable")?.status === "True";
-  const target = { url: state.endpoint.url, ca: Buffer.from(certificate, "base64").toString() };
-  return deps.prober.watch(key, target, answered);
+  return deps.prober.watch(key, { url: state.endpoint.url, ca: certificate }, answered);
 }
 
 /** The controller knows a KubeError's kinds, and says no more of a conflict than it is worth. */

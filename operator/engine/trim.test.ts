@@ -28,11 +28,16 @@ const MACHINE_TYPES = [
   "Ready",
 ];
 
-/** Nobody reads the words of what is as it should be. */
 function conditionsOf(types: string[], status: EngineCondition["status"]): EngineCondition[] {
-  return types.map((type) =>
-    makeCondition(type, status, status === "True" && type !== "Deleting" ? {} : { message: `why ${type}` }),
-  );
+  return types.map((type) => makeCondition(type, status, { message: `why ${type}`, observedGeneration: 2 }));
+}
+
+/** Nobody reads the words of what is as it should be: they are made equal. */
+function withoutWords(state: object): object {
+  return JSON.parse(JSON.stringify(state), (_, value) => {
+    const isGood = value?.status === (value?.type === "RollingOut" ? "False" : "True");
+    return isGood && !["Deleting"].includes(value.type) ? { type: value.type, status: value.status } : value;
+  });
 }
 
 test.each(STATUSES)("of a cluster whose conditions are %s the same is read as of the whole", (status) => {
@@ -47,7 +52,8 @@ test.each(STATUSES)("of a cluster whose conditions are %s the same is read as of
       conditions: conditionsOf(CLUSTER_TYPES, status),
     },
   };
-  expect(readEngineCluster(trimEngineCluster(whole))).toEqual(readEngineCluster(whole));
+  const read = withoutWords(readEngineCluster(trimEngineCluster(whole)));
+  expect(read).toEqual(withoutWords(readEngineCluster(whole)));
   expect(trimEngineCluster(whole).metadata).toEqual(object.metadata);
   expect(trimEngineCluster(whole).spec).toEqual(object.spec);
 });
@@ -56,7 +62,13 @@ test.each(STATUSES)("of a machine whose conditions are %s the same is read as of
   const whole: Machine = {
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "Machine",
-    metadata: { name: "web-1", namespace: "org", uid: "u", creationTimestamp: "2026-01-01T00:00:00Z" },
+    metadata: {
+      name: "web-1",
+      namespace: "org",
+      uid: "u",
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      labels: { "topology.cluster.x-k8s.io/deployment-name": "web" },
+    },
     spec: { version: "v1.34.2", infrastructureRef: { apiGroup: "g", kind: "DevMachine", name: "web-1" } },
     status: {
       phase: "Running",
@@ -92,6 +104,6 @@ test("of a machine deployment the same is read as of the whole, and whose it is"
       conditions: conditionsOf(["Available", "RollingOut", "ScalingUp"], "False"),
     },
   };
-  expect(readPool(trimMachineDeployment(whole))).toEqual(readPool(whole));
+  expect(withoutWords(readPool(trimMachineDeployment(whole)))).toEqual(withoutWords(readPool(whole)));
   expect(trimMachineDeployment(whole).metadata.labels).toEqual(labels);
 });

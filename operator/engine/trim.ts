@@ -2,6 +2,7 @@ import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import {
   type EngineCluster,
   type EngineCondition,
+  enginePoolNameOf,
   LABEL_ENGINE_CLUSTER,
   LABEL_ENGINE_POOL,
   type Machine,
@@ -90,7 +91,11 @@ export function trimMachine(machine: Machine): Machine {
     ...(status && {
       status: {
         ...pick(status, ["phase", "nodeRef"]),
-        conditions: trimConditions(status.conditions, MACHINE_CONDITIONS),
+        // Of the control plane's machines nobody asks how they are.
+        conditions:
+          enginePoolNameOf(metadata) === undefined
+            ? []
+            : trimConditions(status.conditions, MACHINE_CONDITIONS),
       },
     }),
   };
@@ -112,16 +117,34 @@ function trimLabels({ labels = {} }: ObjectMeta): Pick<ObjectMeta, "labels"> {
   return { labels: pick(labels, [LABEL_ENGINE_CLUSTER, LABEL_ENGINE_POOL]) as Record<string, string> };
 }
 
-/** What is as it should be needs no words. */
 function trimConditions(
   conditions: readonly EngineCondition[] | undefined,
   types: ReadonlySet<string>,
 ): EngineCondition[] {
   return (conditions ?? [])
     .filter(({ type }) => types.has(type))
-    .map(({ message, ...rest }) =>
-      rest.status === "True" && rest.type !== "Deleting" ? rest : { ...rest, ...(message && { message }) },
-    );
+    .map((condition) => (isQuiet(condition) ? shareQuiet(condition) : condition));
+}
+
+/** Their words, or what they are about, are read whatever their status is. */
+const ALWAYS_READ = new Set(["Deleting", "OwnerRemediated", "TopologyReconciled"]);
+const GOOD_WHEN_FALSE = new Set(["Paused", "RollingOut"]);
+
+/** Of what is as it should be nobody reads more than that it is so. */
+function isQuiet({ type, status }: EngineCondition): boolean {
+  if (ALWAYS_READ.has(type)) return false;
+  return status === (GOOD_WHEN_FALSE.has(type) ? "False" : "True");
+}
+
+const quiet = new Map<string, EngineCondition>();
+
+/** One object for all that say the same. */
+function shareQuiet({ type, status }: EngineCondition): EngineCondition {
+  const known = quiet.get(type);
+  if (known !== undefined) return known;
+  const shared: EngineCondition = Object.freeze({ type, status, reason: "", lastTransitionTime: "" });
+  quiet.set(type, shared);
+  return shared;
 }
 
 function pick<T extends object, Key extends keyof T>(object: T, keys: readonly Key[]): Pick<T, Key> {
