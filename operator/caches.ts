@@ -52,6 +52,7 @@ import {
   machineDeploymentKind,
   machineKind,
 } from "./engine/kinds.ts";
+import { trimEngineCluster, trimMachine, trimMachineDeployment } from "./engine/trim.ts";
 import { trimEvent } from "./events/trim.ts";
 import { indexById, indexByOrganization } from "./identity.ts";
 import {
@@ -157,7 +158,7 @@ interface Scope<T> {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  transform?: (object: T) => T;
+  transform?: (object: T) => T | undefined;
 }
 
 type Declare = <T extends KubeObject>(
@@ -171,6 +172,7 @@ type Declare = <T extends KubeObject>(
 function declareStores(declare: Declare, platformNamespace: string): Stores {
   const ours = { labelSelector: LABEL_CLUSTER_ID };
   const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
+  const byMachine = { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure };
   const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
   const authorities = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimAuthority };
@@ -185,9 +187,11 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     nodePools: declare("nodePools", nodePoolKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
     accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
-    engineClusters: declare("engineClusters", engineClusterKind),
-    machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool),
-    machines: declare("machines", machineKind, { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure }),
+    engineClusters: declare("engineClusters", engineClusterKind, {}, { transform: trimEngineCluster }),
+    machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool, {
+      transform: trimMachineDeployment,
+    }),
+    machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
     authorities: declare("authorities", secretKind, {}, authorities),
     credentials: declare("credentials", secretKind, {}, credentials),

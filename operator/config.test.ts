@@ -9,6 +9,7 @@ test("plans alone are enough, the rest has defaults", () => {
   expect(readConfig({ MARINA_PLANS })).toMatchObject({
     metricsPort: 8081,
     workersPerKind: 10,
+    resyncSeconds: 600,
     settings: {
       platformNamespace: "marina-system",
       plans: { default: plan },

@@ -37,6 +37,7 @@ const environmentSchema = z.object({
   MARINA_NODE_DEGRADED_AFTER_SECONDS: seconds(300),
   MARINA_SYNCED_NODE_LABELS: z.string().default(".*").transform(toExpression),
   MARINA_WORKERS_PER_KIND: z.coerce.number().int().min(1).max(200).default(10),
+  MARINA_RESYNC_SECONDS: seconds(600),
   MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
 });
 
@@ -49,6 +50,8 @@ export interface Config {
   apiserverServiceAccount: string;
   settings: ClusterSettings & AutoscalerSettings & PoolSettings;
   workersPerKind: number;
+  /** Every object is looked at again this often, give or take a tenth. */
+  resyncSeconds: number;
   logLevel: string;
 }
 
@@ -76,6 +79,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       syncedNodeLabels: env.MARINA_SYNCED_NODE_LABELS,
     },
     workersPerKind: env.MARINA_WORKERS_PER_KIND,
+    resyncSeconds: env.MARINA_RESYNC_SECONDS,
     logLevel: env.MARINA_LOG_LEVEL,
   };
 }

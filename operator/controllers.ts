@@ -62,6 +62,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const clusterDeps = { caches, settings, prober, now };
   const poolDeps = { caches, settings, now, seen: new Set<string>() };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
+  const accessDeps = { client, caches, apiserver, now, isLeader, random: Math.random, seen: new Set<string>() };
   const plan = (signal: AbortSignal, onWritten: OnWritten) => makePlanContext(deps, signal, onWritten);
 
   const clusters: Controller = makeController(
@@ -76,12 +77,9 @@ export function createControllers(deps: ControllersDeps): Controllers {
     (key, signal, onWritten) => runPool(poolDeps, key, plan(signal, onWritten)),
     () => caches.nodePools.keys(),
   );
-  const access = makeController(
-    deps,
-    "access",
-    (key, signal, onWritten) =>
-      runAccess({ client, caches, apiserver, now, isLeader, onWritten }, key, signal),
-    () => caches.clusters.keys(),
+  // No resync: it looks into each tenant's API at its own pace.
+  const access = makeController(deps, "access", (key, signal, onWritten) =>
+    runAccess({ ...accessDeps, onWritten }, key, signal),
   );
   const grants = makeController(
     deps,
@@ -129,6 +127,7 @@ function makeController(
         if (cache !== undefined) controller.expect(key, cache, resourceVersion);
       }),
     resyncKeys,
+    resyncEveryMs: deps.config.resyncSeconds * 1000,
     workers: deps.config.workersPerKind,
     isLeader: () => deps.isLeader(),
     log: deps.log,

@@ -1,6 +1,7 @@
 import { benchApi } from "./api.ts";
 import { benchCreate } from "./create.ts";
 import { benchLocal } from "./local.ts";
+import { benchOperator } from "./operator/main.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchStart } from "./start.ts";
 
@@ -10,10 +11,15 @@ const benchmarks: Record<string, () => Promise<void>> = {
   create: benchCreate,
   local: benchLocal,
   api: benchApi,
+  operator: benchOperator,
 };
 
-/** `npm run bench [name ...]`: the named benchmarks, or all of them, one after another. */
+/**
+ * `npm run bench [name ...]`: the named benchmarks, or all of them, one after another; `npm run bench operator [part ...]`
+ * is parts of one.
+ */
 async function main(names: string[]): Promise<void> {
+  if (names[0] === "operator") return benchOperator(names.slice(1));
   for (const name of names.length === 0 ? Object.keys(benchmarks) : names) {
     const run = benchmarks[name];
     if (run === undefined)

@@ -62,7 +62,8 @@ export function managerPortsOf(managers: readonly EngineManager[]): string[] {
   return managers.flatMap((name) => [`${name}-webhooks`, `${name}-health`, `${name}-metrics`]);
 }
 
-function crdsStep(name: EngineManager, manifests: () => EngineManifests, kube: KubeApi): StepNode {
+/** Installs the CRDs of one manager. */
+export function crdsStep(name: EngineManager, manifests: () => EngineManifests, kube: KubeApi): StepNode {
   return {
     name: `${name} CRDs`,
     after: ["kube-apiserver"],

@@ -14,7 +14,12 @@ export interface ManagementClusterDeps {
   certificates: Certificates;
   kubeconfig: string;
   kube: KubeApi;
+  /** Every request is written to AUDIT_LOG in the run directory, one JSON object a line. */
+  audit?: boolean | undefined;
 }
+
+/** In the run directory of a stack that was started with `audit`. */
+export const AUDIT_LOG = "audit.log";
 
 export const MANAGEMENT_PORTS = ["etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager"] as const;
 
@@ -89,8 +94,27 @@ function etcdNode({ dir, ports, tools }: ManagementClusterDeps): ProcessNode {
   };
 }
 
-function apiserverArgs({ ports, certificates }: ManagementClusterDeps): string[] {
+const AUDIT_POLICY = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [{ level: "None", nonResourceURLs: ["*"] }, { level: "Metadata" }],
+};
+
+function auditArgs(dir: string): string[] {
+  const policyFile = join(dir, "audit-policy.json");
+  writeFileSync(policyFile, JSON.stringify(AUDIT_POLICY));
   return [
+    `--audit-policy-file=${policyFile}`,
+    `--audit-log-path=${join(dir, AUDIT_LOG)}`,
+    // In MB; a log that is rotated away in the middle cannot be counted.
+    "--audit-log-maxsize=4000",
+  ];
+}
+
+function apiserverArgs({ dir, ports, certificates, audit }: ManagementClusterDeps): string[] {
+  return [
+    ...(audit ? auditArgs(dir) : []),
     `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
     "--bind-address=127.0.0.1",
     // Else it looks for the default route of the machine, and ends where there is none.

@@ -48,6 +48,8 @@ export interface StackOptions {
   withoutPlans?: readonly string[];
   /** What tenant clusters are made of; default DEFAULT_ENGINE. */
   engine?: Engine;
+  /** Have the embedded kube-apiserver write down every request, see AUDIT_LOG. */
+  audit?: boolean;
   /** When a part ends by itself: stop everything, or go on and only say so. */
   onCrash?: "stop" | "report";
   progress?: Progress;
@@ -109,7 +111,7 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
   }
 }
 
-async function embeddedCluster(dir: string, ports: Ports, tools: Tools, engine: Engine) {
+async function embeddedCluster(dir: string, ports: Ports, tools: Tools, engine: Engine, audit = false) {
   const kubeconfig = join(dir, "kubeconfig");
   const certificates = await ensureCertificates(dir);
   const server = managementServerOf(ports);
@@ -120,7 +122,7 @@ async function embeddedCluster(dir: string, ports: Ports, tools: Tools, engine: 
   const containers = engine === "in-memory" ? await startContainerEngine(dir) : undefined;
   const shared = { dir, ports, tools, certificates, kubeconfig, kube };
   const nodes = [
-    ...managementClusterNodes(shared),
+    ...managementClusterNodes({ ...shared, audit }),
     ...clusterApiNodes({ ...shared, managers, coreGates, dockerSocket: containers?.socket }),
     ...(engine === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),
   ];
@@ -164,7 +166,7 @@ async function prepare(options: StackOptions, dir: string, progress: Progress): 
   );
   const secrets = await ensureSecrets(dir);
   const cluster = await (embedded
-    ? embeddedCluster(dir, ports, tools, engine)
+    ? embeddedCluster(dir, ports, tools, engine, options.audit)
     : givenCluster(options.kubeconfig ?? ""));
   const apiPort = options.apiPort ?? ports.api ?? 0;
   const environment = describeEnvironment({

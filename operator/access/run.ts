@@ -17,6 +17,7 @@ import {
   nameAdminSecret,
   RENEW_AFTER_MS,
 } from "./admin-kubeconfig.ts";
+import { BINDING_CHECK_MS, delayFirstLook } from "./first-look.ts";
 import { isLive } from "./reconcile.ts";
 import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "./role.ts";
 import { issueClientCertificate } from "./sign.ts";
@@ -34,14 +35,14 @@ export interface AccessDeps {
   apiserver: ServiceAccountName;
   now(): Date;
   isLeader(): boolean;
+  random(): number;
+  /** The clusters whose tenant API this process has looked into. */
+  seen: Set<string>;
   /** After each write, so that the cache can be waited for. */
   onWritten(kind: Kind<unknown>, resourceVersion: string): void;
 }
 
 const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
-/** The tenant's API may lose the binding (a restore): looked at again this often. */
-const BINDING_CHECK_MS = 10 * 60_000;
-
 /**
  * Keeps the admin access of one cluster: the right of the API server to read the kubeconfig, the kubeconfig itself as
  * soon as there are a CA and an endpoint, and the bindings in the tenant cluster as soon as this answers: its own, and
@@ -56,7 +57,10 @@ export async function runAccess(
   const { caches } = deps;
   const cluster = caches.clusters.get(key);
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
-  if (cluster === undefined || clusterId === undefined || !isTakenIn(cluster)) return undefined;
+  if (cluster === undefined || clusterId === undefined || !isTakenIn(cluster)) {
+    deps.seen.delete(key);
+    return undefined;
+  }
   await applyRole(deps, cluster, clusterId, signal);
   const found = findTenant(caches, key);
   if (found === undefined) return undefined;
@@ -64,6 +68,9 @@ export async function runAccess(
   const basis: KubeconfigBasis = { clusterId, credentialsGeneration, ...found.endpoint };
   const renewInMs = await issueWhenDue(deps, cluster, basis, signal);
   if (!found.state.controlPlaneInitialized) return { requeueAfterMs: renewInMs };
+  const delayMs = deps.seen.has(key) ? 0 : delayFirstLook(renewInMs, caches.clusters.size, deps.random());
+  deps.seen.add(key);
+  if (delayMs > 0) return { requeueAfterMs: delayMs };
   await withTenant(deps, cluster, found.endpoint, signal, (tenant) =>
     ensureBindings(tenant, () => decideBindings(caches, key, basis, deps.now())),
   );

@@ -1,11 +1,24 @@
 import { createHash } from "node:crypto";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
 
-/** Keeps of a CA's Secret the certificate alone, and of the engine's other Secrets nothing. */
-export function trimAuthority(secret: Secret): Secret {
-  const { data, ...rest } = secret;
-  const certificate = secret.metadata.name.endsWith("-ca") ? data?.["tls.crt"] : undefined;
-  return { ...rest, data: certificate === undefined ? {} : { "tls.crt": certificate } };
+/** Keeps of a CA's Secret the certificate alone, and of the engine's other Secrets nothing at all. */
+export function trimAuthority(secret: Secret): Secret | undefined {
+  const { apiVersion, kind, metadata, data } = secret;
+  if (!metadata.name.endsWith("-ca")) return undefined;
+  const { name, namespace, uid, resourceVersion, labels } = metadata;
+  const kept = {
+    name,
+    ...(namespace && { namespace }),
+    ...(uid && { uid }),
+    ...(resourceVersion && { resourceVersion }),
+  };
+  const certificate = data?.["tls.crt"];
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...kept, ...(labels && { labels }) },
+    data: certificate === undefined ? {} : { "tls.crt": certificate },
+  };
 }
 
 /** Keeps of an issued credential a fingerprint in place of its content. */

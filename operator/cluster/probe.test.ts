@@ -14,6 +14,10 @@ afterEach(() => {
 
 /** A prober whose endpoint answers in turn; the last answer stays. */
 function probing(...answers: ProbeResult[]) {
+  return probingBy(() => 0, ...answers);
+}
+
+function probingBy(random: () => number, ...answers: ProbeResult[]) {
   const asked: number[] = [];
   const changes: string[] = [];
   const prober = createProber({
@@ -22,7 +26,7 @@ function probing(...answers: ProbeResult[]) {
       return (answers.length > 1 ? answers.shift() : answers[0]) ?? good;
     },
     onChange: (key) => changes.push(key),
-    random: () => 0,
+    random,
   });
   return { prober, asked, changes, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
 }
@@ -42,6 +46,27 @@ test("a silent endpoint is asked again after 1, 2, 4 s, and its first answer is 
   await pass(7_000);
   expect(asked.map((at) => at - (asked[0] ?? 0))).toEqual([0, 1_000, 3_000, 7_000]);
   expect(changes).toEqual(["k", "k"]);
+});
+
+test("a large fleet that had answered is asked at most 50 times a second, from the first second on", async () => {
+  let drawn = 0;
+  const { prober, asked, pass } = probingBy(() => (drawn++ % 100) / 100, good);
+  for (let count = 0; count < 5_000; count++) prober.watch(`k${count}`, target, true);
+  for (let second = 1; second <= 200; second++) {
+    await pass(1_000);
+    expect(asked.length).toBeLessThanOrEqual(50 * second);
+  }
+  expect(asked.length).toBeGreaterThan(5_000);
+});
+
+test("one that had answered before is soon asked again in a small fleet; one that had not, at once", async () => {
+  const { prober, asked, pass } = probing(good);
+  prober.watch("had", target, true);
+  expect(asked).toHaveLength(0);
+  prober.watch("had-not", target);
+  expect(asked).toHaveLength(1);
+  await pass(100);
+  expect(asked).toHaveLength(2);
 });
 
 test("an endpoint that moved is asked anew", async () => {

@@ -3,7 +3,7 @@ import { request } from "node:https";
 /** Where the endpoint is, and the CA that its certificate must chain to. */
 export interface ProbeTarget {
   url: string;
-  /** PEM. */
+  /** PEM in base64, as it stands in the Secret: the text is shared with the cache. */
   ca: string;
 }
 
@@ -17,9 +17,9 @@ export interface ProbeResult {
 export interface Prober {
   /**
    * The last result for this target, and the wish to keep it fresh; undefined = not asked yet. A target that changed
-   * is asked anew.
+   * is asked anew. `answered`: it did so before this process began, and waits for its turn among the others.
    */
-  watch(key: string, target: ProbeTarget): ProbeResult | undefined;
+  watch(key: string, target: ProbeTarget, answered?: boolean): ProbeResult | undefined;
   /** Ends the wish. */
   forget(key: string): void;
   /** Ends all. */
@@ -35,6 +35,8 @@ export interface ProberOptions {
 
 /** Between two questions while all is well, jittered by the same again half: 20 to 30 s. */
 const STEADY_MS = 20_000;
+/** A question costs 1.5 ms of processor: a large fleet is asked less often. Its engine looks every 10 s as well. */
+const MAX_PER_SECOND = 50;
 /** After a failure: 1, 2, 4, ... s up to the steady pace, so that a new endpoint is seen soon. */
 const FIRST_RETRY_MS = 1_000;
 const DEADLINE_MS = 5_000;
@@ -49,6 +51,8 @@ interface Entry {
 /** Starts with nothing to ask. */
 export function createProber(options: ProberOptions): Prober {
   const entries = new Map<string, Entry>();
+  /** When those that had answered before have all had their first turn. */
+  let turnsUntil = 0;
 
   async function ask(key: string, entry: Entry): Promise<void> {
     const result = await options.probe(entry.target);
@@ -56,11 +60,28 @@ export function createProber(options: ProberOptions): Prober {
     const changed = entry.result?.ok !== result.ok || entry.result.message !== result.message;
     entry.result = result;
     entry.failures = result.ok ? 0 : entry.failures + 1;
-    const steadyMs = STEADY_MS * (1 + options.random() / 2);
-    const delayMs = result.ok ? steadyMs : Math.min(FIRST_RETRY_MS * 2 ** (entry.failures - 1), steadyMs);
+    const steadyMs = Math.max(STEADY_MS, roundMs()) * (1 + options.random() / 2);
+    askAfter(
+      result.ok ? steadyMs : Math.min(FIRST_RETRY_MS * 2 ** (entry.failures - 1), steadyMs),
+      key,
+      entry,
+    );
+    if (changed) options.onChange(key);
+  }
+
+  function askAfter(delayMs: number, key: string, entry: Entry): void {
     entry.timer = setTimeout(() => void ask(key, entry), delayMs);
     entry.timer.unref();
-    if (changed) options.onChange(key);
+  }
+
+  function takeTurnMs(): number {
+    const now = performance.now();
+    turnsUntil = Math.max(now, turnsUntil) + 1000 / MAX_PER_SECOND;
+    return turnsUntil - now;
+  }
+
+  function roundMs(): number {
+    return (entries.size / MAX_PER_SECOND) * 1000;
   }
 
   function forget(key: string): void {
@@ -69,7 +90,7 @@ export function createProber(options: ProberOptions): Prober {
   }
 
   return {
-    watch(key, target) {
+    watch(key, target, answered = false) {
       const known = entries.get(key);
       if (known !== undefined && known.target.url === target.url && known.target.ca === target.ca) {
         return known.result;
@@ -77,7 +98,8 @@ export function createProber(options: ProberOptions): Prober {
       forget(key);
       const entry: Entry = { target, result: undefined, failures: 0, timer: undefined };
       entries.set(key, entry);
-      void ask(key, entry);
+      if (answered) askAfter(takeTurnMs(), key, entry);
+      else void ask(key, entry);
       return undefined;
     },
     forget,
@@ -96,7 +118,8 @@ export function probeEndpoint(target: ProbeTarget): Promise<ProbeResult> {
   return new Promise((resolve) => {
     const no = (message: string) => resolve({ ok: false, message });
     const signal = AbortSignal.timeout(DEADLINE_MS);
-    const call = request(url, { ca: target.ca, agent: false, signal }, (response) => {
+    const ca = Buffer.from(target.ca, "base64");
+    const call = request(url, { ca, agent: false, signal }, (response) => {
       response.resume();
       const status = response.statusCode ?? 0;
       if (status < 500) resolve({ ok: true, message: "" });

@@ -1,3 +1,4 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, type PlanContext, StepError } from "../../shared/controller/plan.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
@@ -74,10 +75,8 @@ function lookAtEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefined
     deps.prober.forget(key);
     return undefined;
   }
-  return deps.prober.watch(key, {
-    url: state.endpoint.url,
-    ca: Buffer.from(certificate, "base64").toString(),
-  });
+  const answered = findCondition(cluster?.status?.conditions, "EndpointReachable")?.status === "True";
+  return deps.prober.watch(key, { url: state.endpoint.url, ca: certificate }, answered);
 }
 
 /** The controller knows a KubeError's kinds, and says no more of a conflict than it is worth. */

@@ -35,6 +35,45 @@ test("a change overtakes the background, also for a key that waits there already
   expect(await drain(queue)).toEqual(["d", "c", "a", "b"]);
 });
 
+test.each([
+  {
+    name: "one that floods waits behind those that ask for little",
+    added: ["loud/1", "loud/2", "loud/3", "a/1", "b/1", "loud/4"],
+    taken: ["loud/1", "a/1", "b/1", "loud/2", "loud/3", "loud/4"],
+  },
+  {
+    name: "three that ask for much take turns, each in its own order",
+    added: ["a/1", "a/2", "a/3", "b/1", "b/2", "c/1"],
+    taken: ["a/1", "b/1", "c/1", "a/2", "b/2", "a/3"],
+  },
+  {
+    name: "what has no namespace is one of them",
+    added: ["x", "y", "a/1", "a/2"],
+    taken: ["x", "a/1", "y", "a/2"],
+  },
+])("namespaces take turns: $name", async ({ added, taken }) => {
+  const queue = createQueue();
+  for (const key of added) queue.add(key);
+  expect(await drain(queue)).toEqual(taken);
+});
+
+test("the priority counts before the turn", async () => {
+  const queue = createQueue();
+  for (const key of ["a/1", "b/1"]) queue.add(key, { priority: PRIORITY_BACKGROUND });
+  for (const key of ["a/2", "a/3", "a/1"]) queue.add(key);
+  expect(await drain(queue)).toEqual(["a/2", "a/3", "a/1", "b/1"]);
+});
+
+test("ninety of one namespace do not delay nine of others", async () => {
+  const queue = createQueue();
+  for (let count = 0; count < 90; count++) queue.add(`loud/${count}`);
+  for (let count = 0; count < 9; count++) queue.add(`quiet-${count}/one`);
+  const order = await drain(queue);
+  const last = Math.max(...order.flatMap((key, index) => (key.startsWith("quiet") ? [index] : [])));
+  expect(last).toBeLessThan(10);
+  expect(order).toHaveLength(99);
+});
+
 test("a key is never given out twice at a time; added while it runs, it runs once more", async () => {
   const queue = createQueue();
   queue.add("a");

@@ -1,3 +1,5 @@
+import { createFairLine, type FairLine } from "./fair-line.ts";
+
 /** What a person did: goes first. */
 export const PRIORITY_CHANGE = 0;
 /** Initial list and resync: everything else overtakes it. */
@@ -28,8 +30,8 @@ export interface QueueItem {
 
 /**
  * Keys to work on. A key waits at most once and runs at most once at a time; added while it runs, it runs once more
- * afterwards. Added again while it waits, the shorter delay and the higher priority count. First in, first out
- * within a priority. The rules are controller-runtime's priority queue.
+ * afterwards. Added again while it waits, the shorter delay and the higher priority count. Within a priority the
+ * namespaces take turns, and within a namespace it is first in, first out. Else controller-runtime's priority queue.
  */
 export interface Queue {
   add(key: string, options?: AddOptions): void;
@@ -54,8 +56,8 @@ interface Delayed {
 
 export function createQueue(options: { metrics?: QueueMetrics; random?: () => number } = {}): Queue {
   const random = options.random ?? Math.random;
-  /** Waiting keys with the time they became ready, by priority; a Map keeps the order of arrival. */
-  const ready = new Map<number, Map<string, number>>();
+  /** Waiting keys by priority. */
+  const ready = new Map<number, FairLine>();
   const priorityOf = new Map<string, number>();
   const delayed = new Map<string, Delayed>();
   const running = new Set<string>();
@@ -76,26 +78,27 @@ export function createQueue(options: { metrics?: QueueMetrics; random?: () => nu
     }
     const waiting = priorityOf.get(key);
     if (waiting !== undefined && waiting >= priority) return;
-    const readyAt = (waiting === undefined ? undefined : ready.get(waiting)?.get(key)) ?? performance.now();
-    if (waiting !== undefined) ready.get(waiting)?.delete(key);
-    const line = ready.get(priority) ?? new Map<string, number>();
-    ready.set(priority, line.set(key, readyAt));
+    const waitedFrom = waiting === undefined ? undefined : ready.get(waiting)?.remove(key);
+    const line = ready.get(priority) ?? createFairLine();
+    line.add(key, waitedFrom ?? performance.now());
+    ready.set(priority, line);
     priorityOf.set(key, priority);
     options.metrics?.onDepth(priorityOf.size);
     if (takers.length > 0) takers.shift()?.(pop());
   }
 
   function pop(): QueueItem | undefined {
-    const priorities = [...ready.keys()].filter((priority) => (ready.get(priority)?.size ?? 0) > 0);
-    if (priorities.length === 0) return undefined;
-    const priority = Math.max(...priorities);
-    const [key, readyAt] = ready.get(priority)?.entries().next().value ?? ["", 0];
-    ready.get(priority)?.delete(key);
-    priorityOf.delete(key);
-    running.add(key);
-    options.metrics?.onDepth(priorityOf.size);
-    options.metrics?.onWait((performance.now() - readyAt) / 1000);
-    return { key, priority };
+    for (const priority of [...ready.keys()].sort((left, right) => right - left)) {
+      const first = ready.get(priority)?.next();
+      if (first === undefined) continue;
+      const { key, readyAt } = first;
+      priorityOf.delete(key);
+      running.add(key);
+      options.metrics?.onDepth(priorityOf.size);
+      options.metrics?.onWait((performance.now() - readyAt) / 1000);
+      return { key, priority };
+    }
+    return undefined;
   }
 
   function delay(key: string, priority: number, afterMs: number): void {

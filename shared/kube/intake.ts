@@ -1,3 +1,4 @@
+import { internWords } from "./intern.ts";
 import type { KubeObject } from "./kind.ts";
 import { objectKey } from "./object.ts";
 import type { Change, ReflectorOptions } from "./reflector.ts";
@@ -28,9 +29,11 @@ export function createIntake<T extends KubeObject>(options: IntakeOptions<T>): I
     }
   }
 
-  function trim(object: T): T {
+  function trim(object: T): T | undefined {
     if (options.keepManagedFields !== true) delete object.metadata.managedFields;
-    return options.transform?.(object) ?? object;
+    const trimmed = options.transform === undefined ? object : options.transform(object);
+    if (trimmed !== undefined) internWords(trimmed);
+    return trimmed;
   }
 
   function removeKey(key: string, lastState?: T): void {
@@ -42,7 +45,11 @@ export function createIntake<T extends KubeObject>(options: IntakeOptions<T>): I
   return {
     put(received, initial) {
       const object = trim(received);
-      const key = objectKey(object);
+      const key = objectKey(received);
+      if (object === undefined) {
+        removeKey(key);
+        return key;
+      }
       const known = store.get(key);
       if (known?.metadata.uid !== object.metadata.uid) removeKey(key);
       else if (known !== undefined && known.metadata.resourceVersion === object.metadata.resourceVersion)

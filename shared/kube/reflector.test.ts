@@ -262,3 +262,14 @@ test("a list of the past is asked for again, so that nothing is undone; one that
   await vi.waitFor(() => expect(told).toEqual(["added a 15", "updated a 21", "updated a 4"]));
   expect(store.hasSeen("11")).toBe(false);
 });
+
+test("what the transform drops is not kept, also when it was kept before", async () => {
+  const marked = { labels: { drop: "yes" } };
+  const { store, told } = await reflect(
+    { transform: (object) => (object.metadata.labels?.drop === undefined ? object : undefined) },
+    list("10", [thing("a", "1"), thing("b", "2", marked)]),
+    watchLines([{ type: "MODIFIED", object: thing("a", "11", marked) }], "stay"),
+  );
+  await vi.waitFor(() => expect(told).toEqual(["added a 1", "deleted a 1"]));
+  expect(store.size).toBe(0);
+});

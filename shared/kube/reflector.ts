@@ -27,8 +27,8 @@ export interface ReflectorOptions<T> {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
-  /** Drops what nobody reads before it is kept; must keep metadata. */
-  transform?: ((object: T) => T) | undefined;
+  /** Drops what nobody reads before it is kept; must keep the metadata. Undefined = nobody reads any of it. */
+  transform?: ((object: T) => T | undefined) | undefined;
   keepManagedFields?: boolean | undefined;
   /** Synchronous and cheap (add a key). A throw is logged and does not stop the reflector. */
   onChange(change: Change<T>): void;

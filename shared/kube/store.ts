@@ -30,25 +30,18 @@ export interface Store<T> {
 /** An empty store with the named indexes; an index is kept up to date on every change. */
 export function createStore<T extends KubeObject>(indexers: Record<string, Indexer<T>> = {}): Store<T> {
   const objects = new Map<string, T>();
-  const indexes = new Map(Object.keys(indexers).map((name) => [name, new Map<string, Set<string>>()]));
+  const indexes = new Map(Object.keys(indexers).map((name) => [name, createIndex()]));
   let seen = 0n;
 
   function unindex(key: string, object: T): void {
     for (const [name, index] of indexes) {
-      for (const value of indexers[name]?.(object) ?? []) {
-        const keys = index.get(value);
-        keys?.delete(key);
-        if (keys?.size === 0) index.delete(value);
-      }
+      for (const value of indexers[name]?.(object) ?? []) index.remove(value, key);
     }
   }
 
   function addToIndexes(key: string, object: T): void {
     for (const [name, index] of indexes) {
-      for (const value of indexers[name]?.(object) ?? []) {
-        const keys = index.get(value) ?? new Set();
-        index.set(value, keys.add(key));
-      }
+      for (const value of indexers[name]?.(object) ?? []) index.add(value, key);
     }
   }
 
@@ -67,7 +60,7 @@ export function createStore<T extends KubeObject>(indexers: Record<string, Index
     byIndex(name, value) {
       const index = indexes.get(name);
       if (index === undefined) throw new TypeError(`the store has no index "${name}"`);
-      return [...(index.get(value) ?? [])].flatMap((key) => objects.get(key) ?? []);
+      return index.keys(value).flatMap((key) => objects.get(key) ?? []);
     },
     get size() {
       return objects.size;
@@ -86,6 +79,35 @@ export function createStore<T extends KubeObject>(indexers: Record<string, Index
     remove,
     advance(resourceVersion) {
       seen = toBigInt(resourceVersion);
+    },
+  };
+}
+
+interface Index {
+  add(value: string, key: string): void;
+  remove(value: string, key: string): void;
+  keys(value: string): string[];
+}
+
+/** Most values stand for one object alone: a Set for each would be a tenth of a large cache. */
+function createIndex(): Index {
+  const entries = new Map<string, string | Set<string>>();
+  return {
+    add(value, key) {
+      const known = entries.get(value);
+      if (known === undefined || known === key) entries.set(value, key);
+      else if (typeof known === "string") entries.set(value, new Set([known, key]));
+      else known.add(key);
+    },
+    remove(value, key) {
+      const known = entries.get(value);
+      if (known instanceof Set) known.delete(key);
+      if (known === key || (known instanceof Set && known.size === 0)) entries.delete(value);
+    },
+    keys(value) {
+      const known = entries.get(value);
+      if (known === undefined) return [];
+      return typeof known === "string" ? [known] : [...known];
     },
   };
 }

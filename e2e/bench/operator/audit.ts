@@ -1,0 +1,41 @@
+import { createReadStream, statSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+/** One request as kube-apiserver wrote it down. */
+interface AuditEvent {
+  stage: string;
+  verb: string;
+  userAgent?: string;
+  objectRef?: { resource: string; subresource?: string; apiGroup?: string };
+}
+
+const WRITES = ["create", "update", "patch", "delete", "deletecollection"];
+const OPERATOR = "marina-operator";
+
+/** A place in the log, to count from. */
+export function endOf(auditLog: string): number {
+  return statSync(auditLog, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Requests of the operator, told by its user agent, by "verb resource.group/subresource"; a watch counts when it is opened. */
+export async function countRequests(auditLog: string, from: number): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for await (const line of createInterface({ input: createReadStream(auditLog, { start: from }) })) {
+    if (!line.includes(OPERATOR) || !line.endsWith("}")) continue;
+    const event: AuditEvent = JSON.parse(line);
+    const isCounted = event.stage === (event.verb === "watch" ? "ResponseStarted" : "ResponseComplete");
+    if (event.userAgent !== OPERATOR || !isCounted) continue;
+    const { resource = "", apiGroup, subresource } = event.objectRef ?? {};
+    const name = [resource, apiGroup].filter((part) => part !== undefined).join(".");
+    const key = `${event.verb} ${name}${subresource === undefined ? "" : `/${subresource}`}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** How many of them changed something; leases, by which operators agree who leads, and Events are told apart. */
+export function countWrites(counts: ReadonlyMap<string, number>): number {
+  return [...counts]
+    .filter(([key]) => WRITES.includes(key.split(" ")[0] ?? "") && !key.includes(" leases."))
+    .reduce((total, [, count]) => total + count, 0);
+}

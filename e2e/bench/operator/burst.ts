@@ -1,0 +1,137 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
+import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
+import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
+import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
+import { createTransport, loadConnection } from "../../../shared/kube/transport.ts";
+import { choosePorts } from "../../stack/ports.ts";
+import { startStack } from "../../stack/stack.ts";
+import { report } from "../report.ts";
+import { BENCH_DIR, percentile, readMemoryMB, secondsSince, until } from "./common.ts";
+import { createMemoryGroup, createOperator, readOperatorEnvironment } from "./operator-process.ts";
+
+const LOUD = 91;
+const QUIET = 9;
+const LIMIT_MB = 256;
+const READY_TIMEOUT_MS = 480_000;
+const BY = { fieldManager: "engineer" };
+
+/**
+ * A hundred clusters asked for at once, ninety-one of them by one organization: the operator with its shipped settings in
+ * a control group of 256 MB. Whoever asks for little is not served behind whoever asks for much.
+ */
+export async function benchBurst(): Promise<void> {
+  const dir = join(BENCH_DIR, "burst");
+  const stack = await startStack({ dir, fresh: true, onCrash: "report" });
+  const group = createMemoryGroup(LIMIT_MB);
+  const transport = createTransport({
+    connection: loadConnection(stack.info.kubeconfig),
+    qps: 1000,
+    burst: 1000,
+  });
+  const client = createClient(transport);
+  await stack.part("operator").kill("SIGTERM");
+  const { burst: port = 0 } = await choosePorts(dir, ["burst"]);
+  const env = readOperatorEnvironment(dir);
+  const operator = createOperator({ dir, name: "operator-in-a-group", port, env, group });
+  try {
+    await operator.part.start();
+    const { pid } = operator.part;
+    const namespaces = await createOrganizations(client);
+    const served = await followServed(client);
+    const startedAt = performance.now();
+    const wishes = [...Array(LOUD).fill(namespaces[0]), ...namespaces.slice(1)];
+    await Promise.all(
+      wishes.map((namespace, index) =>
+        client.create(
+          clusterKind,
+          { metadata: { name: `c${index}`, namespace }, spec: { version: "1.34" } },
+          BY,
+        ),
+      ),
+    );
+    const asked = secondsSince(startedAt);
+    await until("all to be taken in", () => served.order.length >= wishes.length);
+    served.stop();
+    const ranks = served.order.flatMap(({ namespace }, rank) =>
+      namespace === namespaces[0] ? [] : [rank + 1],
+    );
+    const times = (loud: boolean) =>
+      served.order
+        .filter(({ namespace }) => (namespace === namespaces[0]) === loud)
+        .map(({ at }) => (at - startedAt) / 1000);
+    await until(
+      "all to be ready",
+      async () => countReady(await client.listAll(clusterKind)) >= wishes.length,
+      {
+        timeoutMs: READY_TIMEOUT_MS,
+        everyMs: 2000,
+      },
+    );
+    report("operator burst", [
+      { name: "100 creates: all accepted", value: asked, unit: "s" },
+      { name: "the last of the nine is served as number", value: Math.max(...ranks), unit: "", limit: 40 },
+      {
+        name: "the nine: until the engine is asked, the slowest",
+        value: Math.max(...times(false)),
+        unit: "s",
+      },
+      { name: "the ninety-one: median", value: percentile(times(true), 0.5), unit: "s" },
+      { name: "the ninety-one: the slowest", value: Math.max(...times(true)), unit: "s" },
+      { name: "all ready", value: secondsSince(startedAt), unit: "s" },
+      { name: "resident memory, the most ever", value: readMemoryMB(pid).peak, unit: "MB", limit: LIMIT_MB },
+      { name: "restarts", value: operator.part.pid === pid ? 0 : 1, unit: "", limit: 0 },
+      {
+        name: "the limit is the kernel's (1) or only looked at (0)",
+        value: group === undefined ? 0 : 1,
+        unit: "",
+      },
+    ]);
+  } finally {
+    await operator.part.kill("SIGTERM");
+    await transport.close();
+    await stack.stop();
+    group?.remove();
+  }
+}
+
+async function createOrganizations(client: KubeClient): Promise<string[]> {
+  const ids = Array.from({ length: QUIET + 1 }, () => randomUUID());
+  for (const id of ids) {
+    await client.create(
+      namespaceKind,
+      { metadata: { name: `org-${id}`, labels: { [LABEL_ORG_ID]: id } } },
+      BY,
+    );
+  }
+  return ids.map((id) => `org-${id}`);
+}
+
+/** In which order clusters get their subnet: the last thing before the engine is asked. */
+async function followServed(client: KubeClient) {
+  const order: { namespace: string; at: number }[] = [];
+  const known = new Set<string>();
+  const stopping = new AbortController();
+  const { resourceVersion } = await client.list(clusterKind);
+  const take = ({ metadata, status }: Cluster) => {
+    const key = `${metadata.namespace}/${metadata.name}`;
+    if (status?.workerSubnet === undefined || known.has(key)) return;
+    known.add(key);
+    order.push({ namespace: metadata.namespace ?? "", at: performance.now() });
+  };
+  const watching = (async () => {
+    const options = { resourceVersion, timeoutSeconds: 3600, signal: stopping.signal };
+    for await (const event of client.watch(clusterKind, options)) {
+      if (event.type !== "BOOKMARK") take(event.object);
+    }
+  })();
+  watching.catch((error: Error) => {
+    if (!stopping.signal.aborted) console.error(`the watch of the benchmark ended: ${error.message}`);
+  });
+  return { order, stop: () => stopping.abort() };
+}
+
+function countReady(clusters: readonly Cluster[]): number {
+  return clusters.filter(({ status }) => status?.phase === "Ready").length;
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
+import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
+import { defineKind, type KubeObject } from "../../../shared/kube/kind.ts";
+import { createTransport, loadConnection } from "../../../shared/kube/transport.ts";
+import { secondsSince } from "./common.ts";
+
+interface MachineDeployment extends KubeObject {
+  status?: { readyReplicas?: number };
+}
+
+const machineDeploymentKind = defineKind<MachineDeployment>({
+  group: "cluster.x-k8s.io",
+  version: "v1beta2",
+  kind: "MachineDeployment",
+  plural: "machinedeployments",
+  namespaced: true,
+});
+
+const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
+const GIVE_UP_MS = 60_000;
+
+/** Plays the engine, and watches what Marina makes of it. */
+export interface Changer {
+  /**
+   * The engine says that a node of this cluster is (not) ready; resolves to the seconds from its write until the Marina
+   * Cluster says so too.
+   */
+  change(index: number, isReady: boolean): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Knows the first `count` clusters of the fleet. */
+export async function openChanger(kubeconfig: string, count: number): Promise<Changer> {
+  const transport = createTransport({
+    connection: loadConnection(kubeconfig),
+    qps: 1000,
+    userAgent: "bench-engine",
+  });
+  const client = createClient(transport);
+  const deployments = (await client.list(machineDeploymentKind, { limit: count * 2 })).items.filter(
+    (one, index, all) => all.findIndex((other) => keyOf(other) === keyOf(one)) === index,
+  );
+  const seen = await watchReadyNodes(client);
+  return {
+    async change(index, isReady) {
+      const deployment = deployments[index];
+      if (deployment === undefined) throw new Error(`there is no cluster ${index} to change`);
+      const { namespace, name } = deployment.metadata;
+      const key = keyOf(deployment);
+      const before = seen.readyNodes(key);
+      const startedAt = performance.now();
+      const status = { readyReplicas: isReady ? 1 : 0 };
+      const by = { fieldManager: "bench-engine", subresource: "status" as const };
+      const turned = seen.wait(key, (nodes) => nodes !== before);
+      await client.mergePatch(machineDeploymentKind, namespace, name, { status }, by);
+      await Promise.race([turned, sleep(GIVE_UP_MS)]);
+      return secondsSince(startedAt);
+    },
+    async close() {
+      seen.stop();
+      await transport.close();
+    },
+  };
+}
+
+function keyOf({ metadata }: MachineDeployment): string {
+  return `${metadata.namespace}/${metadata.labels?.[LABEL_ENGINE_CLUSTER]}`;
+}
+
+async function watchReadyNodes(client: KubeClient) {
+  const ready = new Map<string, number | undefined>();
+  const waiters = new Map<string, () => void>();
+  const stopping = new AbortController();
+  const take = ({ metadata, status }: Cluster) => {
+    const key = `${metadata.namespace}/${metadata.name}`;
+    ready.set(key, status?.nodes?.ready);
+    waiters.get(key)?.();
+  };
+  const first = await client.list(clusterKind, {});
+  for (const cluster of first.items) take(cluster);
+  const watching = (async () => {
+    const options = { resourceVersion: first.resourceVersion, timeoutSeconds: 3600, signal: stopping.signal };
+    for await (const event of client.watch(clusterKind, options)) {
+      if (event.type !== "BOOKMARK") take(event.object);
+    }
+  })();
+  watching.catch((error: Error) => {
+    if (!stopping.signal.aborted) console.error(`the watch of the benchmark ended: ${error.message}`);
+  });
+  return {
+    readyNodes: (key: string) => ready.get(key),
+    wait: (key: string, holds: (nodes: number | undefined) => boolean) =>
+      new Promise<void>((resolve) => {
+        waiters.set(key, () => {
+          if (!holds(ready.get(key))) return;
+          waiters.delete(key);
+          resolve();
+        });
+      }),
+    stop: () => stopping.abort(),
+  };
+}

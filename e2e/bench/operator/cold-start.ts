@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { countRequests, countWrites, endOf } from "./audit.ts";
+import { readCpuSeconds, readMemoryMB, secondsSince } from "./common.ts";
+import type { FleetCluster } from "./fleet-cluster.ts";
+import { waitUntilIdle } from "./metrics.ts";
+import type { OperatorProcess } from "./operator-process.ts";
+
+/** What a start of the operator cost until it had nothing to do for any object. */
+export interface Cost {
+  /** Until everything was listed. */
+  listedSeconds: number;
+  seconds: number;
+  cpuSeconds: number;
+  memoryMB: number;
+  writes: number;
+}
+
+/** After the last work the collector of garbage gets a moment, as it always has in a fleet at rest. */
+const REST_MS = 10_000;
+
+/** Starts the operator, which then goes on running. Prints its requests until it was idle. */
+export async function measureColdStart(fleet: FleetCluster, operator: OperatorProcess): Promise<Cost> {
+  const from = endOf(fleet.auditLog);
+  const startedAt = performance.now();
+  await operator.part.start();
+  const listedSeconds = secondsSince(startedAt);
+  const seconds = ((await waitUntilIdle(operator.metricsUrl)) - startedAt) / 1000;
+  const { pid } = operator.part;
+  const cpuSeconds = readCpuSeconds(pid);
+  await sleep(REST_MS);
+  const counts = await countRequests(fleet.auditLog, from);
+  const cost = {
+    listedSeconds,
+    seconds,
+    cpuSeconds,
+    memoryMB: readMemoryMB(pid).now,
+    writes: countWrites(counts),
+  };
+  const requests = [...counts].map(([request, count]) => `${count} ${request}`);
+  console.log(`  cold start ${JSON.stringify(cost)}; requests: ${requests.join(", ")}`);
+  return cost;
+}

@@ -1,0 +1,189 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Certificates, ensureCertificates } from "../../stack/certificates.ts";
+import { crdsStep } from "../../stack/cluster-api.ts";
+import { readEngineManifests } from "../../stack/cluster-api-manifests.ts";
+import { describeEnvironment } from "../../stack/environment.ts";
+import { createKubeApi, type KubeApi } from "../../stack/kube-api.ts";
+import {
+  AUDIT_LOG,
+  MANAGEMENT_PORTS,
+  managementClusterNodes,
+  managementServerOf,
+  writeKubeconfig,
+} from "../../stack/management-cluster.ts";
+import { PLATFORM_NAMESPACE, platformSteps } from "../../stack/marina.ts";
+import { choosePorts, type Ports } from "../../stack/ports.ts";
+import { requireOpenPort } from "../../stack/probes.ts";
+import type { Part } from "../../stack/process-part.ts";
+import { silentProgress } from "../../stack/progress.ts";
+import { createSupervisor, endLeftovers, type Node, type ProcessNode } from "../../stack/supervisor.ts";
+import { ensureTools } from "../../stack/tools.ts";
+import { BENCH_DIR, until } from "./common.ts";
+import { exitCodeOf, putLines } from "./etcd.ts";
+import { createOperator, type OperatorProcess } from "./operator-process.ts";
+
+const ENTRY = join(import.meta.dirname, "..", "..", "..", "operator", "bench", "fleet.bench.ts");
+const CLASS = { namespace: PLATFORM_NAMESPACE, name: "marina-in-memory-v1" };
+
+/** A real kube-apiserver with Cluster API's kinds and without its managers, full of settled clusters. */
+export interface FleetCluster {
+  kubeconfig: string;
+  auditLog: string;
+  /** Adds copies of the template until there are this many; returns how many objects that are now. */
+  grow(clusters: number): Promise<number>;
+  createOperator(name: "operator" | "standby", settings?: Record<string, string>): OperatorProcess;
+  stop(): Promise<void>;
+}
+
+/** Starts it without any cluster. */
+export async function startFleetCluster(templateFile: string): Promise<FleetCluster> {
+  const dir = join(BENCH_DIR, "fleet");
+  await endLeftovers(dir);
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(dir, { recursive: true });
+  const ports = await choosePorts(dir, [...MANAGEMENT_PORTS, "tenants", "operator", "standby"]);
+  const tools = await ensureTools(["etcd", "kube-apiserver"], silentProgress, undefined);
+  const certificates = await ensureCertificates(dir);
+  const kubeconfig = join(dir, "kubeconfig");
+  const server = managementServerOf(ports);
+  writeKubeconfig(kubeconfig, server, certificates);
+  const { ca, adminCert: cert, adminKey: key } = certificates;
+  const kube = createKubeApi({ server, tls: { ca, cert, key } });
+  const manifests = () => readEngineManifests(tools.engineManifestsFile);
+  const nodes: Node[] = [
+    ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: true }).filter(
+      ({ name }) => name !== "kube-controller-manager",
+    ),
+    tenantsNode(ports, certificates),
+    crdsStep("capi-core", manifests, kube),
+    ...platformSteps({
+      kube,
+      after: { kube: ["kube-apiserver"], engine: [], database: [] },
+      classFile: undefined,
+    }),
+  ];
+  const supervisor = createSupervisor({ dir, onCrash: (_, message) => console.error(message) });
+  const stop = async () => {
+    for (const part of operators) await part.kill("SIGKILL");
+    await supervisor.stop();
+    kube.close();
+  };
+  const operators: Part[] = [];
+  try {
+    await supervisor.start(nodes);
+    const apiserver = supervisor.part("kube-apiserver");
+    const present = { clusters: 0, objects: 0 };
+    return {
+      kubeconfig,
+      auditLog: join(dir, AUDIT_LOG),
+      async grow(clusters) {
+        if (clusters === present.clusters) return present.objects;
+        // Read from the disk at its start, as after any restart; while it runs it would see every put as a change.
+        await apiserver.stop();
+        present.objects += await load(templateFile, present.clusters, clusters, { dir, ports, kubeconfig });
+        present.clusters = clusters;
+        await apiserver.start();
+        await warm(kube);
+        return present.objects;
+      },
+      createOperator(name, settings = {}) {
+        const port = ports[name] ?? 0;
+        const env = { ...operatorEnvironment(kubeconfig, port), ...settings };
+        const operator = createOperator({ dir, name, port, env });
+        operators.push(operator.part);
+        return operator;
+      },
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function tenantsNode(ports: Ports, { serverCertFile, serverKeyFile }: Certificates): ProcessNode {
+  const port = ports.tenants ?? 0;
+  return {
+    name: "tenants",
+    after: [],
+    process: () => ({
+      command: process.execPath,
+      args: [join(import.meta.dirname, "tenants.ts"), String(port), serverCertFile, serverKeyFile],
+      probe: () => requireOpenPort(port),
+      deadlineMs: 20_000,
+    }),
+  };
+}
+
+function operatorEnvironment(kubeconfig: string, operatorPort: number): Record<string, string> {
+  return describeEnvironment({
+    apiPort: 0,
+    operatorPort,
+    issuer: "",
+    kubeconfig,
+    databaseUrls: { owner: "", apiserver: "" },
+    clusterClass: CLASS,
+    platformNamespace: PLATFORM_NAMESPACE,
+    withoutPlans: [],
+  }).operator;
+}
+
+/** What the operator's own benchmarks are given: the template, who plays the tenants, and its environment. */
+export async function describeFleet(
+  templateFile: string,
+  place: { dir: string; ports: Ports; kubeconfig: string },
+): Promise<{ args: string[]; env: Record<string, string> }> {
+  const { dir } = await ensureCertificates(place.dir);
+  const read = (file: string) => readFileSync(join(dir, file), "utf8");
+  const tenant = {
+    host: "127.0.0.1",
+    port: place.ports.tenants ?? 0,
+    caCertificate: read("ca.crt"),
+    caKey: read("ca.key"),
+  };
+  return { args: [templateFile, JSON.stringify(tenant)], env: operatorEnvironment(place.kubeconfig, 0) };
+}
+
+async function load(
+  templateFile: string,
+  from: number,
+  to: number,
+  place: { dir: string; ports: Ports; kubeconfig: string },
+): Promise<number> {
+  const { args, env } = await describeFleet(templateFile, place);
+  const child = spawn(process.execPath, [ENTRY, ...args, String(from), String(to)], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const objects = await putLines(`http://127.0.0.1:${place.ports.etcd}`, child.stdout);
+  if ((await exitCodeOf(child)) !== 0) throw new Error("the fleet could not be made");
+  return objects;
+}
+
+const WARM_PATHS = [
+  "/apis/cloud.marina.dev/v1/clusters",
+  "/apis/cloud.marina.dev/v1/nodepools",
+  "/apis/cluster.x-k8s.io/v1beta2/clusters",
+  "/apis/cluster.x-k8s.io/v1beta2/machinedeployments",
+  "/apis/cluster.x-k8s.io/v1beta2/machines",
+  "/api/v1/secrets",
+  "/api/v1/configmaps",
+  "/apis/rbac.authorization.k8s.io/v1/roles",
+  "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+];
+const WARM_TIMEOUT_MS = 600_000;
+
+/** An API server that has just started reads everything into its own caches first; that is none of the operator's time. */
+async function warm(kube: KubeApi): Promise<void> {
+  const isCached = async (path: string) => {
+    const answer = await kube.request("GET", `${path}?limit=1&resourceVersion=0`).catch(() => undefined);
+    return answer?.status === 200;
+  };
+  await Promise.all(
+    WARM_PATHS.map((path) =>
+      until(`${path} to be cached`, () => isCached(path), { timeoutMs: WARM_TIMEOUT_MS }),
+    ),
+  );
+}

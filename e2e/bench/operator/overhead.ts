@@ -1,0 +1,148 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
+import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
+import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
+import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
+import { defineKind, type Kind, type KubeObject } from "../../../shared/kube/kind.ts";
+import { createTransport, loadConnection } from "../../../shared/kube/transport.ts";
+import { PLATFORM_NAMESPACE } from "../../stack/marina.ts";
+import { type Stack, startStack } from "../../stack/stack.ts";
+import { median, report } from "../report.ts";
+import { BENCH_DIR, readCpuSeconds, secondsSince, until } from "./common.ts";
+
+const CLUSTERS = 50;
+const ROUNDS = 1;
+const VERSION = "1.34.2";
+const BY = { fieldManager: "engineer" };
+const WAIT = { timeoutMs: 600_000, everyMs: 1000 };
+
+interface EngineCluster extends KubeObject {
+  spec?: object;
+  status?: { conditions?: { type: string; status: string }[]; workers?: { readyReplicas?: number } };
+}
+
+const engineClusterKind = defineKind<EngineCluster>({
+  group: "cluster.x-k8s.io",
+  version: "v1beta2",
+  kind: "Cluster",
+  plural: "clusters",
+  namespaced: true,
+});
+
+interface Round {
+  seconds: number;
+  /** Processor time of all programs of the stack, and of the operator alone. */
+  cpu: { all: number; operator: number };
+}
+
+/**
+ * Clusters of two machines, Cluster API alone in turns with Marina in the same run: what Marina adds to the time until all
+ * are ready, and its operator's part of the processor time.
+ */
+export async function benchOverhead(clusters = CLUSTERS): Promise<void> {
+  const stack = await startStack({ dir: join(BENCH_DIR, "overhead"), fresh: true, onCrash: "stop" });
+  const connection = loadConnection(stack.info.kubeconfig);
+  const transport = createTransport({ connection, qps: 1000, burst: 1000 });
+  const client = createClient(transport);
+  try {
+    const alone: Round[] = [];
+    const ours: Round[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      await stack.part("operator").kill("SIGTERM");
+      alone.push(
+        await run(stack, client, (namespace, name) => createAlone(client, namespace, name), clusters),
+      );
+      await stack.part("operator").start();
+      ours.push(await run(stack, client, (namespace, name) => createOurs(client, namespace, name), clusters));
+    }
+    const seconds = (rounds: Round[]) => median(rounds.map((one) => one.seconds));
+    const share = median(ours.map(({ cpu }) => (cpu.operator / cpu.all) * 100));
+    report("operator overhead", [
+      { name: `Cluster API alone: ${clusters} clusters ready`, value: seconds(alone), unit: "s" },
+      { name: `with Marina: ${clusters} clusters ready`, value: seconds(ours), unit: "s" },
+      { name: "Marina adds", value: (seconds(ours) / seconds(alone) - 1) * 100, unit: "%", limit: 10 },
+      {
+        name: "processor of all, Cluster API alone",
+        value: median(alone.map(({ cpu }) => cpu.all)),
+        unit: "s",
+      },
+      { name: "processor of all, with Marina", value: median(ours.map(({ cpu }) => cpu.all)), unit: "s" },
+      { name: "the operator's part of it", value: share, unit: "%", limit: 10 },
+    ]);
+  } finally {
+    await transport.close();
+    await stack.stop();
+  }
+}
+
+async function run(
+  stack: Stack,
+  client: KubeClient,
+  create: (namespace: string, name: string) => Promise<void>,
+  clusters: number,
+): Promise<Round> {
+  const organization = randomUUID();
+  const namespace = `org-${organization}`;
+  const labels = { [LABEL_ORG_ID]: organization };
+  await client.create(namespaceKind, { metadata: { name: namespace, labels } }, BY);
+  const before = readCpu(stack);
+  const startedAt = performance.now();
+  const names = Array.from({ length: clusters }, (_, index) => `c${index}`);
+  await Promise.all(names.map((name) => create(namespace, name)));
+  await until("all clusters to be ready", () => isAllReady(stack, client, namespace, clusters), WAIT);
+  const seconds = secondsSince(startedAt);
+  const after = readCpu(stack);
+  await removeAll(stack, client, namespace);
+  return { seconds, cpu: { all: after.all - before.all, operator: after.operator - before.operator } };
+}
+
+/** By the same word of the engine for both; with Marina also by Marina's own. */
+async function isAllReady(stack: Stack, client: KubeClient, namespace: string, clusters: number) {
+  const engine = await client.listAll(engineClusterKind, { namespace });
+  const available = engine.filter(
+    ({ status }) =>
+      status?.workers?.readyReplicas === 1 &&
+      status.conditions?.some((one) => one.type === "Available" && one.status === "True") === true,
+  );
+  if (available.length < clusters || stack.part("operator").pid === 0) return available.length >= clusters;
+  const ours = await client.listAll(clusterKind, { namespace });
+  return (
+    ours.filter(({ status }) => status?.phase === "Ready" && status.nodes?.ready === 1).length >= clusters
+  );
+}
+
+async function removeAll(stack: Stack, client: KubeClient, namespace: string): Promise<void> {
+  const isAlone = stack.part("operator").pid === 0;
+  const kind = (isAlone ? engineClusterKind : clusterKind) as Kind<KubeObject>;
+  for (const { metadata } of await client.listAll(kind, { namespace })) {
+    await client.delete(kind, namespace, metadata.name);
+  }
+  const isGone = async () => (await client.listAll(engineClusterKind, { namespace })).length === 0;
+  await until("all clusters to be gone", isGone, WAIT);
+}
+
+async function createOurs(client: KubeClient, namespace: string, name: string): Promise<void> {
+  await client.create(clusterKind, { metadata: { name, namespace }, spec: { version: VERSION } }, BY);
+  const size = { vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 0, maxNodes: 10, desiredNodes: 1 };
+  const pool = { metadata: { name: `${name}-workers`, namespace }, spec: { clusterName: name, ...size } };
+  await client.create(nodePoolKind, pool, BY);
+}
+
+async function createAlone(client: KubeClient, namespace: string, name: string): Promise<void> {
+  const topology = {
+    classRef: { name: "marina-in-memory-v1", namespace: PLATFORM_NAMESPACE },
+    version: `v${VERSION}`,
+    controlPlane: { replicas: 1 },
+    workers: { machineDeployments: [{ class: "default", name: `${name}-workers`, replicas: 1 }] },
+  };
+  await client.create(engineClusterKind, { metadata: { name, namespace }, spec: { topology } }, BY);
+}
+
+function readCpu(stack: Stack): { all: number; operator: number } {
+  const pids = Object.values(stack.info.processes).map(({ pid }) => pid);
+  const all = pids.filter((pid) => pid > 0).reduce((sum, pid) => sum + readCpuSeconds(pid), 0);
+  const { pid } = stack.part("operator");
+  return { all, operator: pid === 0 ? 0 : readCpuSeconds(pid) };
+}

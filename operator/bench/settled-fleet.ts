@@ -1,0 +1,170 @@
+import { withAppliedHash } from "../../shared/controller/applied.ts";
+import type { Plan } from "../../shared/controller/plan.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import type { Secret } from "../../shared/kube/core-kinds.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import { composeAdminSecret } from "../access/admin-kubeconfig.ts";
+import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "../access/role.ts";
+import type { ClientCertificate } from "../access/sign.ts";
+import { ANNOTATION_APPLIED } from "../cluster/children.ts";
+import { type ClusterSettings, observeCluster } from "../cluster/observe.ts";
+import { reconcileCluster } from "../cluster/reconcile.ts";
+import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { observePool, type PoolSettings } from "../node-pool/observe.ts";
+import { reconcilePool } from "../node-pool/reconcile.ts";
+import { copyObjects, type Template } from "./copy.ts";
+import { type BenchCaches, createBenchCaches } from "./memory.ts";
+
+export type FleetSettings = ClusterSettings & PoolSettings;
+
+/** The API server that plays every tenant's. PEM. */
+export interface Tenant {
+  host: string;
+  port: number;
+  caCertificate: string;
+  caKey: string;
+}
+
+export interface FleetOptions {
+  template: Template;
+  tenant: Tenant;
+  credential: ClientCertificate;
+  settings: FleetSettings;
+  apiserver: ServiceAccountName;
+}
+
+/** A copy of the template that the operator finds nothing to do for. */
+export interface SettledCluster {
+  /** As the API server holds them, with managedFields. */
+  objects: KubeObject[];
+  cluster: string;
+  pools: string[];
+}
+
+export const PROBE_OK = { ok: true, message: "" };
+const HOUR_MS = 3600 * 1000;
+/** More rounds than the operator needs for anything; a template that moves after that is of another build. */
+const MAX_ROUNDS = 6;
+
+/**
+ * Makes settled clusters, each a copy of the template under names of its own, and keeps them in caches like the operator's.
+ * Throws when the operator would still write something for one.
+ */
+export function createFleet(options: FleetOptions): {
+  caches: BenchCaches["caches"];
+  make(index: number): SettledCluster;
+  forget(settled: SettledCluster): void;
+} {
+  const memory = createBenchCaches(options.settings.platformNamespace);
+  for (const object of options.template.shared) memory.put(object);
+
+  function make(index: number): SettledCluster {
+    const objects = new Map(
+      copyObjects(options.template, index).map((object) => [identify(object), object] as const),
+    );
+    const put = (object: KubeObject) => {
+      objects.set(identify(object), object);
+      memory.put(object);
+    };
+    const find = <T extends KubeObject>(apiGroup: string, kind: string) =>
+      [...objects.values()].filter((o) => o.kind === kind && o.apiVersion.startsWith(apiGroup)) as T[];
+    for (const object of objects.values()) put(moveToTenant(object, options.tenant));
+    const [cluster] = find<Cluster>("cloud.marina.dev", "Cluster");
+    if (cluster === undefined) throw new Error("the template holds no Cluster");
+    for (const object of makeAccess(cluster, options)) {
+      put({ ...object, metadata: { ...objects.get(identify(object))?.metadata, ...object.metadata } });
+    }
+    const key = objectKey(cluster);
+    const pools = find<NodePool>("cloud.marina.dev", "NodePool").map(objectKey);
+    settle(memory, options.settings, { key, pools }, put);
+    const { phase, message } = memory.caches.clusters.get(key)?.status ?? {};
+    if (phase !== "Ready") throw new Error(`${key} settles as ${phase}: ${message}`);
+    return { objects: [...objects.values()], cluster: key, pools };
+  }
+
+  return {
+    caches: memory.caches,
+    make,
+    forget: ({ objects }) => {
+      for (const object of objects) memory.remove(object);
+    },
+  };
+}
+
+function identify(object: KubeObject): string {
+  return `${object.apiVersion} ${object.kind} ${objectKey(object)}`;
+}
+
+/** Carries out what the operator wants for a copy until it wants nothing: other names mean other hashes and other words. */
+function settle(
+  { caches }: BenchCaches,
+  settings: FleetSettings,
+  { key, pools }: { key: string; pools: string[] },
+  put: (object: KubeObject) => void,
+): void {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const now = new Date();
+    let idle = true;
+    for (const poolKey of pools) {
+      const observed = observePool(caches, settings, poolKey, now, false);
+      if (observed === undefined) throw new Error(`there is no pool ${poolKey}`);
+      idle = follow(reconcilePool(observed, now), observed.pool, undefined, put) && idle;
+    }
+    const observed = observeCluster(caches, settings, PROBE_OK, key, now);
+    if (observed === undefined) throw new Error(`there is no cluster ${key}`);
+    const engine = observed.engine?.object;
+    idle = follow(reconcileCluster(observed, now), observed.cluster, engine, put) && idle;
+    if (idle) return;
+  }
+  throw new Error(`${key} does not settle: the template was made by another operator`);
+}
+
+/** Whether the plan was empty. */
+function follow(
+  plan: Plan<unknown>,
+  object: KubeObject,
+  engine: EngineCluster | undefined,
+  put: (object: KubeObject) => void,
+): boolean {
+  if (plan.status !== undefined) put({ ...object, status: plan.status } as KubeObject);
+  for (const step of [...plan.apply, ...plan.remove]) {
+    if (step.verb !== "apply" || step.kind !== engineClusterKind || engine === undefined) {
+      throw new Error(`the operator would still ${step.verb} a ${step.kind.kind}`);
+    }
+    const annotations = { ...engine.metadata.annotations, ...step.object.metadata.annotations };
+    put({ ...engine, metadata: { ...engine.metadata, annotations } });
+  }
+  if (plan.metadata !== undefined) throw new Error(`${objectKey(object)} lacks labels or the finalizer`);
+  return plan.status === undefined && plan.apply.length === 0;
+}
+
+/** The engine's objects name the API server that plays the tenant's, and its authority. */
+function moveToTenant(object: KubeObject, tenant: Tenant): KubeObject {
+  if (object.kind === "Cluster" && object.apiVersion.startsWith("cluster.x-k8s.io")) {
+    const engine = object as EngineCluster;
+    const { host, port } = tenant;
+    return { ...engine, spec: { ...engine.spec, controlPlaneEndpoint: { host, port } } } as KubeObject;
+  }
+  if (object.kind !== "Secret" || !object.metadata.name.endsWith("-ca")) return object;
+  const data = { "tls.crt": encode(tenant.caCertificate), "tls.key": encode(tenant.caKey) };
+  return { ...object, data } as Secret;
+}
+
+function makeAccess(cluster: Cluster, options: FleetOptions): KubeObject[] {
+  const { tenant, apiserver, credential } = options;
+  const clusterId = cluster.metadata.labels?.[LABEL_ID] ?? "";
+  const server = `https://${tenant.host}:${tenant.port}`;
+  const basis = { clusterId, credentialsGeneration: 0, server, caCertificate: tenant.caCertificate };
+  return [
+    withAppliedHash(composeSecretRole(cluster, clusterId), ANNOTATION_APPLIED),
+    withAppliedHash(composeSecretRoleBinding(cluster, clusterId, apiserver), ANNOTATION_APPLIED),
+    composeAdminSecret(cluster, basis, credential, new Date(Date.now() - HOUR_MS)),
+  ];
+}
+
+function encode(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

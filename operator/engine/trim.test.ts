@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+import { aCluster, makeCondition, makePool } from "../testing.ts";
+import { readEngineCluster } from "./cluster-state.ts";
+import type { EngineCondition, Machine, MachineDeployment } from "./kinds.ts";
+import { readMachine, readPool } from "./pool-state.ts";
+import { trimEngineCluster, trimMachine, trimMachineDeployment } from "./trim.ts";
+
+const STATUSES: EngineCondition["status"][] = ["True", "False", "Unknown"];
+const CLUSTER_TYPES = [
+  "Available",
+  "ControlPlaneAvailable",
+  "ControlPlaneInitialized",
+  "ControlPlaneMachinesReady",
+  "Deleting",
+  "InfrastructureReady",
+  "Paused",
+  "RemoteConnectionProbe",
+  "RollingOut",
+  "TopologyReconciled",
+];
+const MACHINE_TYPES = [
+  "BootstrapConfigReady",
+  "HealthCheckSucceeded",
+  "InfrastructureReady",
+  "NodeHealthy",
+  "NodeReady",
+  "OwnerRemediated",
+  "Ready",
+];
+
+function conditionsOf(types: string[], status: EngineCondition["status"]): EngineCondition[] {
+  return types.map((type) => makeCondition(type, status, { message: `why ${type}`, observedGeneration: 2 }));
+}
+
+/** Nobody reads the words of what is as it should be: they are made equal. */
+function withoutWords(state: object): object {
+  return JSON.parse(JSON.stringify(state), (_, value) => {
+    const isGood = value?.status === (value?.type === "RollingOut" ? "False" : "True");
+    return isGood && !["Deleting"].includes(value.type) ? { type: value.type, status: value.status } : value;
+  });
+}
+
+test.each(STATUSES)("of a cluster whose conditions are %s the same is read as of the whole", (status) => {
+  const { observed } = aCluster().withPools(makePool("web")).reconciled().engineDone();
+  const object = observed.engine?.object;
+  if (object === undefined) throw new Error("the fixture has no engine's cluster");
+  const whole = {
+    ...object,
+    status: {
+      ...object.status,
+      workers: { versions: [{ version: "v1.34.2" }], upgradePlan: [] },
+      conditions: conditionsOf(CLUSTER_TYPES, status),
+    },
+  };
+  const read = withoutWords(readEngineCluster(trimEngineCluster(whole)));
+  expect(read).toEqual(withoutWords(readEngineCluster(whole)));
+  expect(trimEngineCluster(whole).metadata).toEqual(object.metadata);
+  expect(trimEngineCluster(whole).spec).toEqual(object.spec);
+});
+
+test.each(STATUSES)("of a machine whose conditions are %s the same is read as of the whole", (status) => {
+  const whole: Machine = {
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Machine",
+    metadata: {
+      name: "web-1",
+      namespace: "org",
+      uid: "u",
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      labels: { "topology.cluster.x-k8s.io/deployment-name": "web" },
+    },
+    spec: { version: "v1.34.2", infrastructureRef: { apiGroup: "g", kind: "DevMachine", name: "web-1" } },
+    status: {
+      phase: "Running",
+      nodeRef: { name: "node-1" },
+      conditions: conditionsOf(MACHINE_TYPES, status),
+    },
+  };
+  const going = { ...whole, metadata: { ...whole.metadata, deletionTimestamp: "2026-01-02T00:00:00Z" } };
+  const joining: Machine = { ...whole, status: { conditions: conditionsOf(MACHINE_TYPES, status) } };
+  for (const machine of [whole, going, joining]) {
+    expect(readMachine(trimMachine(machine))).toEqual(readMachine(machine));
+  }
+  expect(trimMachine(whole).spec?.infrastructureRef).toEqual(whole.spec?.infrastructureRef);
+});
+
+test("of a machine deployment the same is read as of the whole, and whose it is", () => {
+  const labels = {
+    "cluster.x-k8s.io/cluster-name": "demo",
+    "topology.cluster.x-k8s.io/deployment-name": "web",
+  };
+  const whole: MachineDeployment = {
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "MachineDeployment",
+    metadata: { name: "web", namespace: "org", generation: 3, labels: { ...labels, other: "dropped" } },
+    spec: { clusterName: "demo", replicas: 2 },
+    status: {
+      observedGeneration: 3,
+      selector: "a=b",
+      replicas: 2,
+      readyReplicas: 1,
+      upToDateReplicas: 2,
+      versions: [{ version: "v1.34.2" }],
+      conditions: conditionsOf(["Available", "RollingOut", "ScalingUp"], "False"),
+    },
+  };
+  expect(withoutWords(readPool(trimMachineDeployment(whole)))).toEqual(withoutWords(readPool(whole)));
+  expect(trimMachineDeployment(whole).metadata.labels).toEqual(labels);
+});

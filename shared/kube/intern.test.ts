@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { internWords } from "./intern.ts";
+
+const thing = { apiVersion: "things.test/v1", kind: "Thing", metadata: { name: "a", namespace: "n" } };
+
+test("an object says what it said, also when there are more words than are remembered", () => {
+  const conditionOf = (count: number) => ({
+    type: "Ready",
+    reason: `reason ${count}`,
+    observedGeneration: count,
+  });
+  const objects = Array.from({ length: 30_000 }, (_, count) => ({
+    ...thing,
+    status: { conditions: [conditionOf(count)] },
+  }));
+  for (const object of objects) internWords(object);
+  const changed = objects.filter(({ status }, count) => status.conditions[0]?.reason !== `reason ${count}`);
+  expect(changed).toEqual([]);
+  expect(objects.at(-1)).toEqual({ ...thing, status: { conditions: [conditionOf(29_999)] } });
+});
+
+test.each([{}, { status: {} }, { status: { conditions: "none" } }])("%j has no conditions", (more) => {
+  const object = { ...structuredClone(thing), ...more };
+  internWords(object);
+  expect(object).toEqual({ ...thing, ...more });
+});
