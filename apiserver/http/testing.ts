@@ -141,6 +141,7 @@ function testConfig(
     roles: ["api"],
     logLevel: "silent",
     limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
+    systemEvents: { isEnabled: true, maxStreams: 1000, maxStreamsPerPrincipal: 1000 },
   };
 }
 

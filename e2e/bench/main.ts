@@ -1,5 +1,6 @@
 import { benchApi } from "./api.ts";
 import { benchCreate } from "./create.ts";
+import { benchEvents } from "./events.ts";
 import { benchLocal } from "./local.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchStart } from "./start.ts";
@@ -10,6 +11,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   create: benchCreate,
   local: benchLocal,
   api: benchApi,
+  events: benchEvents,
 };
 
 /** `npm run bench [name ...]`: the named benchmarks, or all of them, one after another. */

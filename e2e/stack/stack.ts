@@ -46,6 +46,8 @@ export interface StackOptions {
   kubeconfig?: string;
   /** Plans that the operator does not know: a cluster with one is refused, and no machine is made for it. */
   withoutPlans?: readonly string[];
+  /** Variables of the API server, on top of those that the stack gives it. */
+  apiserver?: Record<string, string>;
   /** What tenant clusters are made of; default DEFAULT_ENGINE. */
   engine?: Engine;
   /** When a part ends by itself: stop everything, or go on and only say so. */
@@ -176,6 +178,7 @@ async function prepare(options: StackOptions, dir: string, progress: Progress): 
     clusterClass: cluster.clusterClass,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: options.withoutPlans ?? [],
+    apiserver: options.apiserver ?? {},
   });
   writeEnvFiles(dir, environment);
   const after = { ...cluster.after, database: ["database"] };
