@@ -18,12 +18,12 @@ type Order =
  * Each message is `t=<ms> n=<number in its cluster>;`, with the moment before its transaction began.
  */
 async function main(databaseUrl: string): Promise<void> {
-  const { db, close } = connectDatabase(databaseUrl, { poolSize: 1 });
+  const database = connectDatabase(databaseUrl, { poolSize: 1 });
   const counts = new Map<string, number>();
   let stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
-  const append = (events: NewStatusEvent[]) => db.transaction((tx) => appendEvents(tx, events));
+  const append = (events: NewStatusEvent[]) => database.db.transaction((tx) => appendEvents(tx, events));
 
   async function run(clusterIds: readonly string[], perSecond: number, signal: AbortSignal): Promise<void> {
     const startedMs = performance.now();
@@ -50,18 +50,18 @@ async function main(databaseUrl: string): Promise<void> {
         const size = Math.min(left, BACKLOG_BATCH);
         await append(Array.from({ length: size }, () => eventOf(order.clusterId, BACKLOG_TEXT)));
       }
-      console.log("{}");
+      process.stdout.write("{}\n");
     } else if (order.do === "run") {
       stop = new AbortController();
       running = run(order.clusterIds, order.perSecond, stop.signal);
-      console.log("{}");
+      process.stdout.write("{}\n");
     } else {
       stop.abort();
       await running;
-      console.log(JSON.stringify(Object.fromEntries(counts)));
+      process.stdout.write(`${JSON.stringify(Object.fromEntries(counts))}\n`);
     }
   }
-  await close();
+  await database.close();
 }
 
 function eventOf(clusterId: string, message: string): NewStatusEvent {

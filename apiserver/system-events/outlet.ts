@@ -77,7 +77,10 @@ export function createOutlet(now: () => number, events: OutletEvents): Outlet {
 
   function put(bytes: Uint8Array): void {
     if (isClosed) return;
-    if (isWanted) return hand(bytes);
+    if (isWanted) {
+      hand(bytes);
+      return;
+    }
     queue.push(bytes);
     queuedBytes += bytes.byteLength;
   }

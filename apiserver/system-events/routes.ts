@@ -68,16 +68,16 @@ function addStream(router: Router, deps: Deps): void {
       // The stream is the other form of the same answer, which the type of a JSON answer cannot say.
       if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS) as never;
       const { outgoing } = c.env;
-      const stream = await open.add(principal, orgId, ({ onClosed, onCutOff }) =>
+      const stream = await open.add(principal, orgId, (ends) =>
         openEventStream(world, {
           clusterId: params.clusterID,
           lastEventId: parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id),
           expiresAtMs: principal.expiresAtMs,
           cutOff() {
-            onCutOff();
+            ends.onCutOff();
             outgoing?.destroy();
           },
-          onClosed,
+          onClosed: () => ends.onClosed(),
         }),
       );
       return c.body(stream.body, 200, STREAM_HEADERS) as never;
