@@ -52,7 +52,7 @@ interface Reader {
  * the streams stay, for then no event can be read either.
  */
 export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
-  const { now } = options;
+  const now = () => options.now();
   const streams = new Set<EventStream>();
   const readers = new Map<string, Reader>();
   const countByPrincipal = new Map<string, number>();

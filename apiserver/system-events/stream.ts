@@ -70,7 +70,7 @@ export async function openEventStream(world: StreamWorld, wish: StreamWish): Pro
       if (isLive) sayDeleted();
     },
   };
-  const outlet = createOutlet(world.now, {
+  const outlet = createOutlet(() => world.now(), {
     onTaken: () => void catchUp(),
     onClosed() {
       ended.abort();

@@ -4,6 +4,8 @@ import { createInterface } from "node:readline";
 const END_OF_CHUNK = Buffer.from("\n\n\r\n");
 const MARK = Buffer.from('"message":"t=');
 const ID_LINE = Buffer.from("\nid: ");
+/** As the stream tells its clients. */
+const RETRY_MS = 3000;
 const STAMP_DIGITS = 13;
 const NUMBER_DIGITS = 8;
 /** Between the stamp and the number: ` n=`. */
@@ -41,6 +43,7 @@ let missing = 0;
 let doubled = 0;
 let refused = 0;
 let broken = 0;
+let retried = 0;
 let isSevering = false;
 
 function open(stream: Stream): void {
@@ -53,8 +56,11 @@ function open(stream: Stream): void {
   socket.on("data", (data) => read(stream, data));
   socket.on("error", () => undefined);
   socket.on("close", () => {
+    if (stream.socket !== socket || isSevering) return;
+    if (stream.isOpen) broken += 1;
+    else retried += 1;
     stream.isOpen = false;
-    if (!isSevering) broken += 1;
+    setTimeout(() => open(stream), RETRY_MS);
   });
 }
 
@@ -125,7 +131,10 @@ function carryOut(order: Order): unknown {
       return {};
     case "sever":
       isSevering = true;
-      for (const { socket } of streams) socket?.destroy();
+      for (const stream of streams) {
+        stream.isOpen = false;
+        stream.socket?.destroy();
+      }
       for (const socket of stalled) socket.destroy();
       return {};
     case "reopen":
@@ -137,7 +146,7 @@ function carryOut(order: Order): unknown {
         ({ isOpen, clusterId, lastNumber }) => isOpen && lastNumber >= (order.counts[clusterId] ?? 0),
       ).length;
     case "figures": {
-      const figures = { latencies, missing, doubled, refused, broken };
+      const figures = { latencies, missing, doubled, refused, broken, retried };
       latencies = [];
       return figures;
     }

@@ -33,6 +33,8 @@ interface LoaderFigures {
   doubled: number;
   refused: number;
   broken: number;
+  /** Connections that failed before the answer and were made again. */
+  retried: number;
 }
 
 /**
@@ -165,6 +167,7 @@ async function measureStorm({ stack, writer, loaders, clusterIds }: Bench): Prom
     { name: "storm: events written before and during", value: total, unit: "" },
     { name: "storm: events lost", value: figures.missing, unit: "", limit: 0 },
     { name: "storm: events twice", value: figures.doubled, unit: "", limit: 0 },
+    { name: "storm: connections made again", value: figures.retried, unit: "" },
     { name: "storm: streams refused or broken", value: figures.refused + figures.broken, unit: "", limit: 0 },
   ];
 }
@@ -233,6 +236,7 @@ async function takeFigures(loaders: readonly Worker[]): Promise<LoaderFigures> {
     doubled: sumOf(all.map(({ doubled }) => doubled)),
     refused: sumOf(all.map(({ refused }) => refused)),
     broken: sumOf(all.map(({ broken }) => broken)),
+    retried: sumOf(all.map(({ retried }) => retried)),
   };
 }
 
