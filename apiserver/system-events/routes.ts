@@ -67,7 +67,7 @@ function addStream(router: Router, deps: Deps): void {
         return c.json(await readPage(deps, params.clusterID, query), 200);
       // The stream is the other form of the same answer, which the type of a JSON answer cannot say.
       if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS) as never;
-      const { outgoing } = c.env;
+      const { env } = c;
       const stream = await open.add(principal, orgId, (ends) =>
         openEventStream(world, {
           clusterId: params.clusterID,
@@ -75,7 +75,7 @@ function addStream(router: Router, deps: Deps): void {
           expiresAtMs: principal.expiresAtMs,
           cutOff() {
             ends.onCutOff();
-            outgoing?.destroy();
+            env.outgoing?.destroy();
           },
           onClosed: () => ends.onClosed(),
         }),
