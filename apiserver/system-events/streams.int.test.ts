@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createLogger } from "../../shared/log.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { createId } from "../http/id.ts";
@@ -17,6 +17,8 @@ let clusterId: string;
 let path: string;
 const lines: string[] = [];
 const opened: TestStream[] = [];
+/** What a test has changed for its own time. */
+const undone: (() => void)[] = [];
 
 beforeAll(async () => {
   issuer = await startTestIssuer();
@@ -26,7 +28,7 @@ beforeAll(async () => {
     destination: { write: (line) => void lines.push(line) },
   });
   one = await startTestApp({ issuers: [issuer.config], log });
-  other = await startTestApp({ issuers: [issuer.config], replicaOf: one });
+  other = await startTestApp({ issuers: [issuer.config], replicaOf: one, log });
   const organization = await makeOrganization(one, issuer);
   orgId = organization.id;
   owner = organization.owner;
@@ -34,8 +36,12 @@ beforeAll(async () => {
   path = pathOf(clusterId);
 });
 
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((stream) => stream.close()));
+  for (const undo of undone.splice(0)) undo();
+});
+
 afterAll(async () => {
-  await Promise.all(opened.map((stream) => stream.close()));
   await other.close();
   await one.close();
   issuer.close();
@@ -71,21 +77,21 @@ async function makeTicket(token = owner.token): Promise<string> {
   return answer.body.ticket;
 }
 
-function setConfig(api: TestApp, changes: Partial<TestApp["deps"]["config"]["systemEvents"]>): () => void {
+function setConfig(api: TestApp, changes: Partial<TestApp["deps"]["config"]["systemEvents"]>): void {
   const { config } = api.deps;
   api.deps.config = { ...config, systemEvents: { ...config.systemEvents, ...changes } };
-  return () => {
+  undone.unshift(() => {
     api.deps.config = config;
-  };
+  });
 }
 
 /** Lets the clock of a replica run ahead. */
-function wait(api: TestApp, ms: number): () => void {
+function wait(api: TestApp, ms: number): void {
   const { now } = api.deps;
   api.deps.now = () => new Date(now().getTime() + ms);
-  return () => {
+  undone.unshift(() => {
     api.deps.now = now;
-  };
+  });
 }
 
 const eventsOf = ({ messages }: TestStream) => messages.map(({ event }) => event);
@@ -109,12 +115,22 @@ describe("replicas", () => {
         .toEqual(["by one", "by other"]);
     }
   });
+
+  test("what is announced while nobody listens is read when the connection is back", async () => {
+    const stream = await open(other, owner);
+    const cut = await one.deps.sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and query ilike 'listen %'`;
+    expect(cut.length).toBeGreaterThan(0);
+    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "unheard")]));
+    await expect.poll(() => stream.messages.at(-1)?.data.status, { timeout: 10_000 }).toBe("unheard");
+    expect(stream.messages).toHaveLength(1);
+  });
 });
 
 describe("the number of streams", () => {
   test("is bounded for a principal and for the process, with 429 and Retry-After; one that ends makes room", async () => {
     const { person } = await makeMember();
-    const restore = setConfig(other, { maxStreamsPerPrincipal: 2 });
+    setConfig(other, { maxStreamsPerPrincipal: 2 });
     const [first] = [await open(other, person), await open(other, person)];
     const third = await other.request("GET", path, { token: person.token });
     expect(third).toMatchObject({ status: 429, body: { error: { code: "rate_limited" } } });
@@ -122,15 +138,13 @@ describe("the number of streams", () => {
     expect((await open(other, owner)).status).toBe(200);
     await first.close();
     expect((await open(other, person)).status).toBe(200);
-    restore();
 
-    const restoreAgain = setConfig(other, { maxStreams: 1 });
+    setConfig(other, { maxStreams: 1 });
     expect((await other.request("GET", path, { token: owner.token })).status).toBe(429);
-    restoreAgain();
   });
 
   test("counts no answer without a stream: history, HEAD and refusals", async () => {
-    const restore = setConfig(other, { maxStreamsPerPrincipal: 1 });
+    setConfig(other, { maxStreamsPerPrincipal: 1 });
     const { person } = await makeMember();
     const json = { accept: "application/json" };
     expect((await other.request("GET", path, { token: person.token, headers: json })).status).toBe(200);
@@ -139,7 +153,6 @@ describe("the number of streams", () => {
     expect(head.headers.get("content-type")).toBe("text/event-stream");
     expect((await other.request("GET", pathOf(createId()), { token: person.token })).status).toBe(404);
     expect((await open(other, person)).status).toBe(200);
-    restore();
   });
 });
 
@@ -148,18 +161,16 @@ describe("a stream ends with bye", () => {
     const { person, memberId } = await makeMember();
     const [gone, stays] = [await open(other, person), await open(other, owner)];
     expect((await removeMember(memberId)).status).toBe(204);
-    const back = wait(other, 30_000);
+    wait(other, 30_000);
     await gone.ended;
-    back();
     expect(gone.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "access_withdrawn" } }]);
     expect(eventsOf(stays)).toEqual([]);
   });
 
   test("when the credential ends", async () => {
     const stream = await open(other, owner);
-    const back = wait(other, 2 * 3_600_000);
+    wait(other, 2 * 3_600_000);
     await stream.ended;
-    back();
     expect(stream.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "token_expired" } }]);
   });
 
@@ -225,9 +236,8 @@ describe("a ticket", () => {
     const stream = await open(other, { ticket: first });
     await removeMember(memberId);
     expect((await open(other, { ticket: second })).status).toBe(404);
-    const back = wait(other, 30_000);
+    wait(other, 30_000);
     await stream.ended;
-    back();
     expect(eventsOf(stream)).toEqual(["bye"]);
   });
 
@@ -252,7 +262,7 @@ describe("a ticket", () => {
 
 describe("with the harvester switched off", () => {
   test("the feed, its history and its tickets are 503, after 401, 404, 403 and 400", async () => {
-    const restore = setConfig(other, { isEnabled: false });
+    setConfig(other, { isEnabled: false });
     const { person } = await makeMember("billing");
     const ask = (target: string, token: string | null, accept = "text/event-stream", method = "GET") =>
       other.request(method, target, {
@@ -267,6 +277,5 @@ describe("with the harvester switched off", () => {
     expect((await ask(path, person.token)).status).toBe(403);
     expect((await ask(`${path}?surprise=1`, owner.token)).status).toBe(400);
     expect((await ask(pathOf(createId()), owner.token)).status).toBe(404);
-    restore();
   });
 });
