@@ -8,7 +8,7 @@ import { findEventRange, SYSTEM_EVENTS_CHANNEL } from "./store.ts";
 
 /** How long announcements are gathered: the clusters of all of them are read in one query. */
 const GATHER_MS = 15;
-const RETRY_MS = 500;
+const RETRY_MS = 1_000;
 /** An announcement that was lost all the same costs this much. */
 const POLL_MS = 15_000;
 
