@@ -46,7 +46,7 @@ export interface Answer {
     mediaType: string;
     /** Of one event, as OpenAPI 3.2 says it in `itemSchema`. */
     schema: z.ZodType;
-    examples: Readonly<Record<string, { summary: string; value: string }>>;
+    examples: Readonly<Record<string, { summary: string; value: object }>>;
   };
   headers?: readonly AnswerHeader[];
 }

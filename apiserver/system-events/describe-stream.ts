@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Answer } from "../http/operation.ts";
 import type { SseMessage } from "./sse.ts";
-import { formatMessage } from "./sse.ts";
 
 const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const AT = "2026-11-21T09:00:30.000Z";
@@ -86,7 +85,12 @@ export function describeStream(): NonNullable<Answer["stream"]> {
       .union([first, second, ...others])
       .openapi({ description: "One event of the stream; comments (`: ping`) keep a quiet line open." }),
     examples: Object.fromEntries(
-      MESSAGES.map(({ summary, example }) => [example.event, { summary, value: formatMessage(example) }]),
+      MESSAGES.map(({ summary, example }) => [example.event, { summary, value: toText(example) }]),
     ),
   };
+}
+
+/** A message as its fields arrive: all of them are text. */
+function toText({ event, id, data }: SseMessage) {
+  return { event, ...(id === undefined ? {} : { id: String(id) }), data: JSON.stringify(data) };
 }

@@ -39,7 +39,7 @@ export interface OpenStreams {
 }
 
 /** Streams that one look at the members' table answers for. */
-interface Reader {
+interface Audience {
   principal: Principal;
   orgId: string;
   streams: Set<EventStream>;
@@ -54,7 +54,7 @@ interface Reader {
 export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
   const now = () => options.now();
   const streams = new Set<EventStream>();
-  const readers = new Map<string, Reader>();
+  const audiences = new Map<string, Audience>();
   const countByPrincipal = new Map<string, number>();
   const metrics = createMetrics(options.metrics, () => streams.size);
   let count = 0;
@@ -80,15 +80,15 @@ export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
     const key = `${principalKey(principal)} ${orgId}`;
     // Not all at once, when many have come at once.
     const checkMs = now() + ACCESS_CHECK_MS * (0.5 + Math.random() / 2);
-    const reader = readers.get(key) ?? { principal, orgId, streams: new Set(), checkMs };
-    readers.set(key, reader);
-    reader.streams.add(stream);
+    const audience = audiences.get(key) ?? { principal, orgId, streams: new Set(), checkMs };
+    audiences.set(key, audience);
+    audience.streams.add(stream);
     streams.add(stream);
     timer ??= setInterval(tick, TICK_MS).unref();
     return () => {
       streams.delete(stream);
-      reader.streams.delete(stream);
-      if (reader.streams.size === 0 && readers.get(key) === reader) readers.delete(key);
+      audience.streams.delete(stream);
+      if (audience.streams.size === 0 && audiences.get(key) === audience) audiences.delete(key);
       if (streams.size > 0) return;
       clearInterval(timer);
       timer = undefined;
@@ -102,16 +102,16 @@ export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
       else stream.tick();
     }
     const nowMs = now();
-    for (const reader of readers.values()) if (nowMs >= reader.checkMs) void check(reader);
+    for (const audience of audiences.values()) if (nowMs >= audience.checkMs) void check(audience);
   }
 
-  async function check(reader: Reader): Promise<void> {
-    reader.checkMs = now() + ACCESS_CHECK_MS;
+  async function check(audience: Audience): Promise<void> {
+    audience.checkMs = now() + ACCESS_CHECK_MS;
     try {
-      if (await options.mayRead(reader.principal, reader.orgId)) return;
-      for (const stream of reader.streams) stream.sayBye("access_withdrawn");
+      if (await options.mayRead(audience.principal, audience.orgId)) return;
+      for (const stream of audience.streams) stream.sayBye("access_withdrawn");
     } catch (error) {
-      reader.checkMs = now() + ACCESS_RETRY_MS;
+      audience.checkMs = now() + ACCESS_RETRY_MS;
       const message = describeDatabaseError(error)?.message ?? String(error);
       options.log.debug({ message }, "cannot tell whether a stream may go on; once more soon");
     }

@@ -47,17 +47,15 @@ test("so has a change of status", () => {
 });
 
 test("every kind of event is in the document, with an example of its own schema", () => {
-  const { examples, mediaType } = describeStream();
+  const { examples, mediaType, schema } = describeStream();
   expect(mediaType).toBe("text/event-stream");
   expect(Object.keys(examples)).toEqual(["system-event", "status", "gap", "deleted", "bye"]);
   for (const [event, { value }] of Object.entries(examples)) {
-    const lines = value.split("\n");
-    expect(lines[0]).toBe(`event: ${event}`);
-    const data: unknown = JSON.parse(lines.find((line) => line.startsWith("data: "))?.slice(6) ?? "");
+    const { id, data } = schema.parse(value) as { id?: string; data: string };
     const closed = { gap: gapData, deleted: deletedData, bye: byeData }[event];
-    if (closed === undefined) eventItem.parse({ event, data });
-    else closed.parse(data);
-    expect(lines[1]?.startsWith("id: ")).toBe(closed === undefined);
+    if (closed === undefined) eventItem.parse({ event, data: JSON.parse(data) });
+    else closed.parse(JSON.parse(data));
+    expect(id === undefined).toBe(closed !== undefined);
   }
 });
 
