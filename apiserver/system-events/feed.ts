@@ -77,7 +77,7 @@ export function createFeed(deps: { db: Database; sql: Sql; log: Logger }, reader
     timer = setTimeout(() => {
       timer = undefined;
       void readNews();
-    }, delayMs);
+    }, delayMs).unref();
   }
 
   async function readNews(): Promise<void> {
