@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createLogger } from "../../shared/log.ts";
 import { mintFor } from "../api-tokens/testing.ts";
+import { startBackground } from "../background.ts";
 import { createId } from "../http/id.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
 import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
@@ -277,5 +278,13 @@ describe("with the harvester switched off", () => {
     expect((await ask(path, person.token)).status).toBe(403);
     expect((await ask(`${path}?surprise=1`, owner.token)).status).toBe(400);
     expect((await ask(pathOf(createId()), owner.token)).status).toBe(404);
+  });
+
+  test("nothing is harvested", async () => {
+    setConfig(other, { isEnabled: false });
+    const signal = AbortSignal.timeout(60_000);
+    // Resolves when all loops have ended: at once where there is none.
+    await startBackground({ ...other.deps, config: { ...other.deps.config, roles: ["harvester"] } }, signal);
+    expect(signal.aborted).toBe(false);
   });
 });
