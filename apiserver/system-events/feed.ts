@@ -37,6 +37,8 @@ interface Channel {
   position: number | undefined;
   ready: Promise<void>;
   isNews: boolean;
+  /** The cluster is gone; one more read finds what was written before it went. */
+  isGone: boolean;
 }
 
 /**
@@ -86,10 +88,7 @@ export function createFeed(deps: { db: Database; sql: Sql; log: Logger }, reader
     for (const channel of news) channel.isNews = false;
     let delayMs = GATHER_MS;
     try {
-      // Asked before the events: what was written before a cluster went is still heard.
-      const ids = news.map(({ clusterId }) => clusterId);
-      const served = ids.length === 0 ? new Set() : await findServedClusterIds(deps.db, ids);
-      await Promise.all(news.map((channel) => readChannel(channel, served.has(channel.clusterId))));
+      await Promise.all([...news.map(readChannel), markGone(news)]);
     } catch (error) {
       for (const channel of news) channel.isNews = true;
       warn(deps.log, error, "cannot read events; once more soon");
@@ -99,14 +98,28 @@ export function createFeed(deps: { db: Database; sql: Sql; log: Logger }, reader
     if ([...channels.values()].some(({ isNews }) => isNews)) schedule(delayMs);
   }
 
-  async function readChannel(channel: Channel, isServed: boolean): Promise<void> {
+  async function readChannel(channel: Channel): Promise<void> {
+    const wasGone = channel.isGone;
     const { piece, isMore } = await reader.read(channel.clusterId, channel.position ?? 0);
     if (piece !== undefined) {
       channel.position = piece.lastId;
       for (const listener of channel.listeners) listener.hear(piece);
     }
     if (isMore) channel.isNews = true;
-    else if (!isServed) for (const listener of channel.listeners) listener.lose();
+    else if (wasGone) for (const listener of channel.listeners) listener.lose();
+  }
+
+  async function markGone(news: readonly Channel[]): Promise<void> {
+    if (news.length === 0) return;
+    const served = await findServedClusterIds(
+      deps.db,
+      news.map(({ clusterId }) => clusterId),
+    );
+    for (const channel of news) {
+      if (channel.isGone || served.has(channel.clusterId)) continue;
+      channel.isGone = true;
+      channel.isNews = true;
+    }
   }
 
   function openChannel(clusterId: string): Channel {
@@ -120,6 +133,7 @@ export function createFeed(deps: { db: Database; sql: Sql; log: Logger }, reader
         if (channel.isNews) schedule(GATHER_MS);
       }),
       isNews: false,
+      isGone: false,
     };
     channels.set(clusterId, channel);
     listen();
