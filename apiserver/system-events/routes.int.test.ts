@@ -48,7 +48,7 @@ async function open(clusterId: string, lastEventId?: number): Promise<TestStream
   return stream;
 }
 
-describe("the stream", () => {
+describe("the stream (section 4.20)", () => {
   test("is one that no proxy holds up, and tells what happens from now on", async () => {
     const clusterId = await createCluster();
     const stream = await open(clusterId);
@@ -111,7 +111,7 @@ async function nudge(clusterId: string, stream: TestStream): Promise<number> {
   return stream.messages.length;
 }
 
-describe("the history", () => {
+describe("the history of the stream (section 4.20)", () => {
   test("is paged, oldest first, by positions that look like ids", async () => {
     const clusterId = await createCluster();
     await append(clusterId, "one", "two", "three");
@@ -146,7 +146,7 @@ describe("the history", () => {
   });
 });
 
-describe("the harvester", () => {
+describe("the harvester (section 6.2)", () => {
   test("takes in each rise of an Event's count once, and nothing that regards somebody else's object", async () => {
     const clusterId = await createCluster();
     const cluster = await findCluster(api.deps.db, orgId, clusterId);

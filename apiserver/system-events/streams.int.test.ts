@@ -122,7 +122,7 @@ describe("a client that does not read", () => {
   });
 });
 
-describe("a stream ends with bye", () => {
+describe("a stream ends with bye (section 4.20)", () => {
   test("within 30 s after access was withdrawn", async () => {
     const { person, memberId } = await makeMember();
     const [gone, stays] = [await feed.open(other, person), await feed.open(other, owner)];
@@ -149,7 +149,7 @@ describe("a stream ends with bye", () => {
   });
 });
 
-describe("with the harvester switched off", () => {
+describe("with the harvester switched off (section 4.20)", () => {
   test("the feed, its history and its tickets are 503, after 401, 404, 403 and 400", async () => {
     feed.setConfig(other, { isEnabled: false });
     const { person } = await makeMember("billing");

@@ -35,7 +35,7 @@ async function makeTicket(token = owner.token): Promise<string> {
   return answer.body.ticket;
 }
 
-describe("a ticket", () => {
+describe("a ticket for the stream (section 4.20)", () => {
   test("opens the stream once, on any replica, within 30 s, and is in no log", async () => {
     const answer = await one.request("POST", `${path}/ticket`, { token: owner.token });
     expect(answer.status).toBe(201);
