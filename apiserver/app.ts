@@ -6,7 +6,7 @@ import { addAuditRoutes } from "./audit/routes.ts";
 import { recordStaffRequest } from "./audit/store.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
 import type { Deps } from "./deps.ts";
-import type { Authenticator } from "./http/auth.ts";
+import { type Authenticator, invalidTicket } from "./http/auth.ts";
 import { addDocumentRoutes } from "./http/docs.ts";
 import type { HttpEnv, Router } from "./http/env.ts";
 import { handleError, handleUnknownMethod, handleUnknownPath } from "./http/handle-error.ts";
@@ -24,6 +24,7 @@ import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
+import { redeemTicket } from "./system-events/tickets.ts";
 
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;
@@ -46,6 +47,11 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
     access: {
       authenticate: parts.authenticator.authenticate,
       isKnown: parts.authenticator.isKnown ?? (() => false),
+      async redeemTicket(ticket, path) {
+        const principal = await redeemTicket(deps.db, ticket, path, deps.now());
+        if (principal === undefined) throw invalidTicket();
+        return principal;
+      },
       findMembership: (principal, orgId, origin) =>
         principal.kind === "token"
           ? findTokenMembership(deps, principal, orgId)

@@ -23,7 +23,8 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
     ];
     loops.push(runPeriodically({ sql, log, signal }, jobs), startProjector(deps, signal).stopped);
   }
-  if (deps.config.roles.includes("harvester")) loops.push(startHarvester(deps, signal).stopped);
+  if (deps.config.systemEvents.isEnabled && deps.config.roles.includes("harvester"))
+    loops.push(startHarvester(deps, signal).stopped);
   await Promise.all(loops);
 }
 

@@ -19,6 +19,7 @@ describe("the configuration", () => {
       issuers: [
         { rolePath: "realm_access.roles", admin: false, trustEmail: false, types: ["JWT", "at+jwt"] },
       ],
+      systemEvents: { isEnabled: true, maxStreams: 5000, maxStreamsPerPrincipal: 100 },
     });
   });
 
@@ -34,6 +35,19 @@ describe("the configuration", () => {
     for (const name of ["PORT", "OIDC_ISSUERS", "ROLES", "LOG_LEVEL", "PUBLIC_URL", "DATABASE_URL"]) {
       expect(read).toThrow(`MARINA_${name}`);
     }
+  });
+
+  test("can switch the live feed off, and bound its streams", () => {
+    const config = readConfig({
+      ...minimal,
+      MARINA_EVENT_HARVESTER: "disabled",
+      MARINA_MAX_STREAMS: "7",
+      MARINA_MAX_STREAMS_PER_PRINCIPAL: "3",
+    });
+    expect(config.systemEvents).toEqual({ isEnabled: false, maxStreams: 7, maxStreamsPerPrincipal: 3 });
+    expect(() => readConfig({ ...minimal, MARINA_EVENT_HARVESTER: "maybe" })).toThrow(
+      "MARINA_EVENT_HARVESTER",
+    );
   });
 
   test("refuses an unknown setting of an issuer", () => {

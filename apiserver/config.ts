@@ -50,6 +50,9 @@ const environmentSchema = z.object({
     .default(PROCESS_ROLES.join(","))
     .transform((text) => text.split(",").map((role) => role.trim()))
     .pipe(z.array(z.enum(PROCESS_ROLES)).min(1)),
+  MARINA_EVENT_HARVESTER: z.enum(["enabled", "disabled"]).default("enabled"),
+  MARINA_MAX_STREAMS: z.coerce.number().int().min(1).default(5000),
+  MARINA_MAX_STREAMS_PER_PRINCIPAL: z.coerce.number().int().min(1).default(100),
   MARINA_RATE_LIMITS: jsonText(ratesSchema).default(DEFAULT_REQUEST_LIMITS.rates),
   MARINA_TRUSTED_PROXIES: proxiesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
@@ -74,6 +77,16 @@ export interface Config {
   roles: readonly ProcessRole[];
   logLevel: string;
   limits: RequestLimits;
+  /** The live feed of clusters. */
+  systemEvents: SystemEventsConfig;
+}
+
+export interface SystemEventsConfig {
+  /** Off: nothing is harvested, and the feed answers 503. To be the same on every replica. */
+  isEnabled: boolean;
+  /** Open streams of one process. */
+  maxStreams: number;
+  maxStreamsPerPrincipal: number;
 }
 
 /** Reads the configuration from environment variables. Throws ConfigError with all faults at once. */
@@ -99,6 +112,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       requestSeconds: env.MARINA_REQUEST_TIMEOUT_SECONDS,
       stalledSeconds: env.MARINA_STALLED_TIMEOUT_SECONDS,
       maxConnections: env.MARINA_MAX_CONNECTIONS,
+    },
+    systemEvents: {
+      isEnabled: env.MARINA_EVENT_HARVESTER === "enabled",
+      maxStreams: env.MARINA_MAX_STREAMS,
+      maxStreamsPerPrincipal: env.MARINA_MAX_STREAMS_PER_PRINCIPAL,
     },
   };
 }

@@ -63,4 +63,5 @@ export const SECURITY_ROWS: Readonly<Record<string, SecurityRow>> = {
   listNodes: ["oambv", "nodepools:*"],
   replaceNode: ["oam", "nodepools:write"],
   streamSystemEvents: ["oamv", "events:read"],
+  createStreamTicket: ["oamv", "events:read"],
 };

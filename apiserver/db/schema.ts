@@ -12,4 +12,4 @@ export {
   projectedNodePools,
   transitions,
 } from "../projection/table.ts";
-export { systemEvents } from "../system-events/table.ts";
+export { streamTickets, systemEvents } from "../system-events/table.ts";

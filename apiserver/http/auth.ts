@@ -160,6 +160,17 @@ function toTokenError(error: unknown): ApiError {
   return dependencyUnavailable("The identity provider", error);
 }
 
+/** 401 for a ticket that opens nothing. */
+export function invalidTicket(): ApiError {
+  return new ApiError(
+    "unauthorized",
+    "The ticket is not valid: it is unknown, used, expired or for another path.",
+    {
+      headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
+    },
+  );
+}
+
 function invalidToken(reason: string, cause?: unknown): ApiError {
   return new ApiError("unauthorized", `The bearer token is not valid: ${reason}.`, {
     headers: {

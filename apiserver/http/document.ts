@@ -43,6 +43,12 @@ export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
     description:
       "An API token of the organization. The names beside it are scopes; the token's role and its creator's role bound them.",
   });
+  app.openAPIRegistry.registerComponent("securitySchemes", "ticket", {
+    type: "apiKey",
+    in: "query",
+    name: "ticket",
+    description: "A one-use ticket, made by the operation that says so, for clients that can send no header.",
+  });
   registerParts(app.openAPIRegistry);
   const document = app.getOpenAPI31Document(
     {

@@ -25,6 +25,11 @@ export interface HttpEnv {
 export interface AccessControl {
   /** Turns an Authorization header into a principal. Throws 401 unauthorized, or 503 when it cannot tell. */
   authenticate(authorization: string | undefined): Promise<Principal>;
+  /**
+   * Uses a ticket up that was made for this path, and returns whom it stands for. Throws 401 unauthorized for one that
+   * is unknown, used, expired or for another path.
+   */
+  redeemTicket(ticket: string, path: string): Promise<Principal>;
   /** Whether this very credential was accepted a moment ago, told without any work. */
   isKnown(authorization: string): boolean;
   /**

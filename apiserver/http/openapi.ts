@@ -23,7 +23,10 @@ export function documentOperation(registry: Registry, operation: Operation): voi
     tags: [operation.tag],
     summary: operation.summary,
     description: operation.description ?? `${operation.summary}.`,
-    security: describeSecurity(operation.access),
+    security: [
+      ...describeSecurity(operation.access),
+      ...(operation.acceptsTicket === true ? [{ ticket: [] }] : []),
+    ],
     request: describeRequest(operation),
     responses: { ...describeAnswers(operation), ...describeErrors(errorsOf(operation), operation.access) },
   });
@@ -127,7 +130,7 @@ function describeAnswer({ access, method }: Operation, answer: Answer): Response
   if (method === "post") headers.push("Idempotency-Replayed");
   const content = {
     ...describeBody(answer),
-    ...(answer.stream === undefined ? {} : { [answer.stream.mediaType]: describeText(answer.stream) }),
+    ...(answer.stream === undefined ? {} : { [answer.stream.mediaType]: describeStream(answer.stream) }),
   };
   return {
     description: answer.description,
@@ -141,7 +144,10 @@ function describeBody({ body, mediaType = "application/json", description }: Ans
   return mediaType === "application/json" ? {} : { [mediaType]: describeText({ description }) };
 }
 
-function describeText({ description, example }: { description: string; example?: string }) {
-  const schema = { type: "string" as const, description };
-  return { schema, ...(example === undefined ? {} : { example }) };
+function describeText({ description }: { description: string }) {
+  return { schema: { type: "string" as const, description } };
+}
+
+function describeStream({ schema, examples }: NonNullable<Answer["stream"]>) {
+  return { schema, examples };
 }

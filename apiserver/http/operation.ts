@@ -42,7 +42,12 @@ export interface Answer {
   body?: z.ZodType;
   mediaType?: string;
   /** A second form of the answer, by Accept: its media type and a description of its text. */
-  stream?: { mediaType: string; description: string; example: string };
+  stream?: {
+    mediaType: string;
+    /** Of one event, as OpenAPI 3.2 says it in `itemSchema`. */
+    schema: z.ZodType;
+    examples: Readonly<Record<string, { summary: string; value: object }>>;
+  };
   headers?: readonly AnswerHeader[];
 }
 
@@ -62,6 +67,8 @@ export interface Operation<
   summary: string;
   description?: string;
   access: A;
+  /** A one-use ticket in the query parameter `ticket` stands in for an Authorization header. */
+  acceptsTicket?: true;
   /** Schemas of the path parameters that are not UUIDs. */
   params?: Readonly<Record<string, z.ZodType<string>>>;
   /** A strict object; without it any query parameter is refused. */

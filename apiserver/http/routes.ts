@@ -3,7 +3,7 @@ import { zValidator } from "@hono/zod-validator";
 import type { Context, MiddlewareHandler } from "hono";
 import { readJsonBody } from "./body.ts";
 import type { CallFor, OrganizationCall } from "./call.ts";
-import type { HttpEnv, Router } from "./env.ts";
+import type { AccessControl, HttpEnv, Router } from "./env.ts";
 import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
@@ -81,11 +81,13 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
     requireShortUrl(c.req.url, router.limits.maxUrlBytes);
     requireShortConditions(c);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
+    const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
+    const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
     const visitor = await admit(
-      router.limiter.limit(router.access, operation, c),
+      router.limiter.limit(control, operation, c),
       operation.access,
       {
-        authorization: c.req.header("authorization"),
+        authorization: ticket ?? c.req.header("authorization"),
         orgId: c.req.param("orgID"),
         requestId: c.var.requestId,
         sourceAddress: findSourceAddress(c),
@@ -98,6 +100,20 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
     const { status } = c.res;
     if (operation.method !== "get" && status < 400) return;
     await traceStaffRequest(router, operation, c, { principal: visitor.principal, status, asStaff: true });
+  };
+}
+
+/** The ticket of a request that has no other credential. */
+function findTicket(c: Context<HttpEnv>): string | undefined {
+  return c.req.header("authorization") === undefined ? c.req.query("ticket") : undefined;
+}
+
+/** The same access control, for which a ticket is the credential. */
+function withTicket(access: AccessControl, path: string): AccessControl {
+  return {
+    ...access,
+    authenticate: (ticket = "") => access.redeemTicket(ticket, path),
+    isKnown: () => false,
   };
 }
 

@@ -12,6 +12,8 @@ const KEEP_ALIVE_MS = 65_000;
 /** How often connections are held against their deadlines; each may overrun by this much. */
 const TIMEOUT_CHECK_MS = 1000;
 const IDLE_SWEEP_MS = 100;
+/** Thousands of streams come back at once after a restart; beyond Node's 511 their connections would be dropped. */
+const ACCEPT_BACKLOG = 4096;
 
 export interface RunningServer {
   /** `http://address:port` as it is bound. */
@@ -28,7 +30,7 @@ export async function listen(
   const server = createServer(fetch, options.limits);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(options.port, options.address, () => {
+    server.listen(options.port, options.address, ACCEPT_BACKLOG, () => {
       server.removeListener("error", reject);
       resolve();
     });

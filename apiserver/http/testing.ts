@@ -1,7 +1,7 @@
 import { readStack } from "../../e2e/stack/testing.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
-import { createLogger } from "../../shared/log.ts";
+import { createLogger, type Logger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/store.ts";
 import { createApp } from "../app.ts";
@@ -58,22 +58,31 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
+export interface TestAppChanges {
+  audience?: string;
+  issuers?: readonly IssuerConfig[];
+  /** Share this one's database, as another replica does; close it before that one. */
+  replicaOf?: TestApp;
+  log?: Logger;
+}
+
 /**
  * The API as one application in this process, on a database of its own, with the stack's Kubernetes API and tokens of
  * the stack's identity provider. Its background loops do not run.
  */
-export async function startTestApp(
-  changes: { audience?: string; issuers?: readonly IssuerConfig[] } = {},
-): Promise<TestApp> {
+export async function startTestApp(changes: TestAppChanges = {}): Promise<TestApp> {
   const stack = readStack();
-  const database = await createTestDatabase(stack.databaseUrl);
+  const database =
+    changes.replicaOf === undefined
+      ? await createTestDatabase(stack.databaseUrl)
+      : { url: changes.replicaOf.deps.config.databaseUrl, drop: async () => undefined };
   const clients = connectDatabase(database.url, { poolSize: 4 });
   const transport = createTransport({ connection: loadConnection(stack.kubeconfig) });
   const draining = new AbortController();
   const metrics = createRegistry();
   const deps: Deps = {
     config: testConfig(database.url, stack, changes),
-    log: createLogger({ name: "apiserver", level: "silent" }),
+    log: changes.log ?? createLogger({ name: "apiserver", level: "silent" }),
     now: () => new Date(),
     db: clients.db,
     sql: clients.sql,
@@ -118,7 +127,7 @@ type Stack = ReturnType<typeof readStack>;
 function testConfig(
   databaseUrl: string,
   stack: Stack,
-  { audience = "marina", issuers = [] }: { audience?: string; issuers?: readonly IssuerConfig[] },
+  { audience = "marina", issuers = [] }: TestAppChanges,
 ): Config {
   return {
     listenAddress: "127.0.0.1",
@@ -141,6 +150,7 @@ function testConfig(
     roles: ["api"],
     logLevel: "silent",
     limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
+    systemEvents: { isEnabled: true, maxStreams: 1000, maxStreamsPerPrincipal: 1000 },
   };
 }
 

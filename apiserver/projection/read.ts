@@ -1,5 +1,5 @@
-import { and, asc, eq, gt, ilike, inArray, isNull, type SQL } from "drizzle-orm";
-import type { Queryable } from "../db/client.ts";
+import { and, asc, eq, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
@@ -149,6 +149,45 @@ export async function findClusterIdsOfPools(
     .from(nodePoolRecords)
     .where(inArray(nodePoolRecords.id, [...poolIds]));
   return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
+}
+
+const isServedQuery = prepareOnce((db) =>
+  db
+    .select({ id: projectedClusters.id })
+    .from(projectedClusters)
+    .where(
+      and(
+        eq(projectedClusters.orgId, sql.placeholder("orgId")),
+        eq(projectedClusters.id, sql.placeholder("clusterId")),
+        isNull(projectedClusters.deletedAt),
+      ),
+    )
+    .prepare("is_cluster_served"),
+);
+
+/** Whether the organization has this cluster now. */
+export async function isClusterServed(db: Database, orgId: string, clusterId: string): Promise<boolean> {
+  return (await isServedQuery(db).execute({ orgId, clusterId })).length > 0;
+}
+
+const servedAmongQuery = prepareOnce((db) =>
+  db
+    .select({ id: projectedClusters.id })
+    .from(projectedClusters)
+    .where(
+      and(
+        sql`${projectedClusters.id} in (select value::uuid
+          from json_array_elements_text(${sql.placeholder("ids")}::text::json))`,
+        isNull(projectedClusters.deletedAt),
+      ),
+    )
+    .prepare("served_clusters_among"),
+);
+
+/** Which of these clusters have not been removed. */
+export async function findServedClusterIds(db: Database, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await servedAmongQuery(db).execute({ ids: JSON.stringify(ids) });
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** Whether the organization ever had this cluster, also when it has been removed. */

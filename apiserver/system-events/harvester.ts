@@ -10,10 +10,12 @@ import type { PeriodicJob } from "../jobs/periodic.ts";
 import { findClusterIds, findClusterIdsOfPools } from "../projection/store.ts";
 import { type HarvestedEvent, harvestEvent } from "./harvest-event.ts";
 import { appendEvents, findHarvested, type NewSystemEvent, purgeEvents } from "./store.ts";
+import { purgeTickets } from "./tickets.ts";
 
 const BATCH_SIZE = 200;
 const RETENTION_DAYS = 7;
 const PURGE_EVERY_MS = 60 * 60_000;
+const PURGE_TICKETS_EVERY_MS = 60_000;
 /** An Event may be seen before the object that it regards is projected; after this long it never will be. */
 const PATIENCE_MS = 5 * 60_000;
 const RETRY_MS = 1_000;
@@ -29,7 +31,7 @@ export function startHarvester(deps: Deps, signal: AbortSignal): { stopped: Prom
   return { stopped };
 }
 
-/** The job that removes events past their retention of seven days. */
+/** The jobs that remove events past their retention of seven days, and tickets that nobody used. */
 export function systemEventJobs(deps: Deps): PeriodicJob[] {
   return [
     {
@@ -38,6 +40,11 @@ export function systemEventJobs(deps: Deps): PeriodicJob[] {
       run: async () => {
         await purgeEvents(deps.db, RETENTION_DAYS);
       },
+    },
+    {
+      name: "purge-stream-tickets",
+      everyMs: PURGE_TICKETS_EVERY_MS,
+      run: () => purgeTickets(deps.db),
     },
   ];
 }

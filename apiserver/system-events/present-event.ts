@@ -6,7 +6,9 @@ import type { EventRow, StatusPayload, SystemEventPayload } from "./store.ts";
 export type PresentedEvent = z.output<typeof eventItem>;
 
 /** The wire form of one event. */
-export function presentEvent(row: EventRow): PresentedEvent {
+export function presentEvent(
+  row: Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "kind" | "payload">,
+): PresentedEvent {
   const place = { id: row.id, cluster_id: row.clusterId, node_pool_id: row.nodePoolId };
   // The kind of a row says which payload it has: both are written by appendEvents alone.
   if (row.kind === "status")

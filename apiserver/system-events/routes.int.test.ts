@@ -6,11 +6,12 @@ import { createId } from "../http/id.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
 import { findCluster, projectSights } from "../projection/store.ts";
 import { startHarvester } from "./harvester.ts";
-import { appendEvents, findEventRange, listEventsAfter, type NewStatusEvent, purgeEvents } from "./store.ts";
+import { appendEvents, findEventRange, listEventsAfter, purgeEvents } from "./store.ts";
+import { aStatus, openStream, type TestStream } from "./testing.ts";
 
 let api: TestApp;
 let orgId: string;
-const opened: Stream[] = [];
+const opened: TestStream[] = [];
 
 beforeAll(async () => {
   api = await startTestApp();
@@ -31,71 +32,23 @@ async function createCluster(): Promise<string> {
 
 const pathOf = (clusterId: string) => `/api/v1/organizations/${orgId}/clusters/${clusterId}/system-events`;
 
-function aStatus(clusterId: string, status: string): NewStatusEvent {
-  const payload = { status, previousStatus: null, message: null, at: new Date().toISOString() };
-  return { kind: "status", clusterId, nodePoolId: null, payload };
-}
-
 function append(clusterId: string, ...statuses: string[]) {
   const events = statuses.map((status) => aStatus(clusterId, status));
   return api.deps.db.transaction((tx) => appendEvents(tx, events));
 }
 
-interface Stream {
-  headers: Headers;
-  /** The messages so far, comments left out. */
-  messages: { event: string; id: number | undefined; data: Record<string, unknown> }[];
-  ended: Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Opens a stream and reads it as long as it lasts. */
-async function open(clusterId: string, lastEventId?: number): Promise<Stream> {
-  const { tokens } = readStack();
-  const response = await api.app.request(pathOf(clusterId), {
-    headers: {
-      authorization: `Bearer ${tokens.alice}`,
-      ...(lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) }),
-    },
+/** Opens a stream of alice's and reads it as long as it lasts. */
+async function open(clusterId: string, lastEventId?: number): Promise<TestStream> {
+  const stream = await openStream(api, pathOf(clusterId), {
+    authorization: `Bearer ${readStack().tokens.alice}`,
+    ...(lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) }),
   });
-  expect(response.status).toBe(200);
-  const reader = response.body?.getReader();
-  if (reader === undefined) throw new Error("no body");
-  const messages: Stream["messages"] = [];
-  const stream = {
-    headers: response.headers,
-    messages,
-    ended: readAll(reader, messages),
-    close: () => reader.cancel(),
-  };
+  expect(stream.status).toBe(200);
   opened.push(stream);
   return stream;
 }
 
-async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, messages: Stream["messages"]) {
-  const decoder = new TextDecoder();
-  let text = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    text += decoder.decode(value, { stream: true });
-    const parts = text.split("\n\n");
-    text = parts.pop() ?? "";
-    for (const part of parts) {
-      const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(part)?.[1];
-      const event = field("event");
-      if (event === undefined) continue;
-      const id = field("id");
-      messages.push({
-        event,
-        id: id === undefined ? undefined : Number(id),
-        data: JSON.parse(field("data") ?? "null"),
-      });
-    }
-  }
-}
-
-describe("the stream", () => {
+describe("the stream (section 4.20)", () => {
   test("is one that no proxy holds up, and tells what happens from now on", async () => {
     const clusterId = await createCluster();
     const stream = await open(clusterId);
@@ -153,12 +106,12 @@ describe("the stream", () => {
   });
 });
 
-async function nudge(clusterId: string, stream: Stream): Promise<number> {
+async function nudge(clusterId: string, stream: TestStream): Promise<number> {
   await append(clusterId, "nudge");
   return stream.messages.length;
 }
 
-describe("the history", () => {
+describe("the history of the stream (section 4.20)", () => {
   test("is paged, oldest first, by positions that look like ids", async () => {
     const clusterId = await createCluster();
     await append(clusterId, "one", "two", "three");
@@ -193,7 +146,7 @@ describe("the history", () => {
   });
 });
 
-describe("the harvester", () => {
+describe("the harvester (section 6.2)", () => {
   test("takes in each rise of an Event's count once, and nothing that regards somebody else's object", async () => {
     const clusterId = await createCluster();
     const cluster = await findCluster(api.deps.db, orgId, clusterId);

@@ -1,66 +1,159 @@
-import { describeDatabaseError } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
-import type { OrganizationCall } from "../http/call.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { addRoute } from "../http/routes.ts";
-import { findCluster } from "../projection/store.ts";
-import { createFeed, type Feed } from "./feed.ts";
+import { isClusterServed } from "../projection/store.ts";
+import { describeStream } from "./describe-stream.ts";
+import { createFeed } from "./feed.ts";
+import { createOpenStreams, type OpenStreams } from "./open-streams.ts";
 import { cursorToPosition, positionToCursor } from "./position.ts";
 import { presentEvent } from "./present-event.ts";
-import { toResponseBody } from "./response-body.ts";
-import { eventPage, eventQuery } from "./schema.ts";
+import { createReader } from "./reader.ts";
+import { byeData, deletedData, eventPage, eventQuery, gapData, ticketRecord } from "./schema.ts";
+import { shareRuns } from "./share-runs.ts";
 import { parseLastEventId } from "./sse.ts";
-import { type EventRow, findEventRange, listEventsAfter } from "./store.ts";
-import { streamEvents } from "./stream.ts";
+import { findEventRange, listEventsAfter } from "./store.ts";
+import { openEventStream, type StreamWorld } from "./stream.ts";
+import { createTicket } from "./tickets.ts";
 
-const STREAM_EXAMPLE = 'id: 4711\nevent: status\ndata: {"id":4711,"status":"running"}\n\n';
+const tag = "System events";
+const STREAM = "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events";
+const STREAM_HEADERS = {
+  "Content-Type": "text/event-stream",
+  "Cache-Control": "no-cache, no-transform",
+  "X-Accel-Buffering": "no",
+};
 
-/** The live feed of a cluster, and its history. */
+/** The live feed of a cluster, its history, and tickets for browsers. */
 export function addSystemEventRoutes(router: Router, deps: Deps): void {
-  const feed = createFeed(deps);
+  // Named in the description of the stream only.
+  router.app.openAPIRegistry.register("GapEvent", gapData);
+  router.app.openAPIRegistry.register("DeletedEvent", deletedData);
+  router.app.openAPIRegistry.register("ByeEvent", byeData);
+  addStream(router, deps);
+  addTicket(router, deps);
+}
+
+function addStream(router: Router, deps: Deps): void {
+  const world = createWorld(deps);
+  const open = openStreamsOf(router, deps);
   addRoute(
     router,
     {
       method: "get",
-      path: "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events",
+      path: STREAM,
       operationId: "streamSystemEvents",
-      tag: "System events",
+      tag,
       summary: "Stream what happens to a cluster",
       description:
         "An open stream of Server-Sent Events: `system-event` and `status`, `gap` when events after Last-Event-ID " +
-        "are no longer kept, `deleted` and `bye` at its end. With `Accept: application/json`, a page of the history.",
+        "are no longer kept, `deleted` and `bye` at its end. With `Accept: application/json`, a page of the history " +
+        "of seven days. Browsers, which send no header of their own, open the stream with a ticket.",
       access: "system_events:read",
+      acceptsTicket: true,
       query: eventQuery,
       answers: {
         200: {
           description: "The stream, or a page of the history.",
           body: eventPage,
-          stream: {
-            mediaType: "text/event-stream",
-            description:
-              "Server-Sent Events; `data` is the JSON of one event, and comments keep the line open.",
-            example: STREAM_EXAMPLE,
-          },
+          stream: describeStream(),
         },
       },
       errors: ["event_harvester_disabled"],
     },
-    async (c, call) => {
-      const cluster = await findCluster(deps.db, call.orgId, call.params.clusterID);
-      if (cluster === undefined) throw notFound("cluster");
-      if (wantsJson(c.req.header("accept"))) return c.json(await readPage(deps, cluster.id, call.query), 200);
-      const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? call.query.last_event_id);
-      const cutOff = () => c.env.outgoing?.destroy();
-      const response = openStream({ router, deps, feed }, call, {
-        clusterId: cluster.id,
-        lastEventId,
-        cutOff,
-      });
+    async (c, { orgId, params, query, origin: { principal } }) => {
+      await requireFeed(deps, orgId, params.clusterID);
+      if (wantsJson(c.req.header("accept")))
+        return c.json(await readPage(deps, params.clusterID, query), 200);
       // The stream is the other form of the same answer, which the type of a JSON answer cannot say.
-      return response as never;
+      if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS) as never;
+      const { env } = c;
+      const stream = await open.add(principal, orgId, (ends) =>
+        openEventStream(world, {
+          clusterId: params.clusterID,
+          lastEventId: parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id),
+          expiresAtMs: principal.expiresAtMs,
+          cutOff() {
+            ends.onCutOff();
+            env.outgoing?.destroy();
+          },
+          onClosed: () => ends.onClosed(),
+        }),
+      );
+      return c.body(stream.body, 200, STREAM_HEADERS) as never;
     },
   );
+}
+
+function addTicket(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${STREAM}/ticket`,
+      operationId: "createStreamTicket",
+      tag,
+      summary: "Make a ticket to open the stream with",
+      description:
+        "For browsers, whose EventSource sends no Authorization header: a ticket opens this cluster's stream once, " +
+        "within 30 s, on any replica, with the rights of whoever made it. The stream ends when the credential that " +
+        "made the ticket does. To come back, make another ticket and send `last_event_id`.",
+      access: "system_events:read",
+      answers: {
+        201: {
+          description: "The ticket, shown this once.",
+          body: ticketRecord,
+          headers: ["Location"],
+        },
+      },
+      errors: ["event_harvester_disabled"],
+    },
+    async (c, { orgId, params, origin: { principal }, once }) => {
+      await requireFeed(deps, orgId, params.clusterID);
+      return once({ secret: true }, async () => {
+        const path = STREAM.replace("{orgID}", orgId).replace("{clusterID}", params.clusterID);
+        const { text, expiresAt } = await createTicket(deps.db, principal, path);
+        return c.json({ ticket: text, expires_at: expiresAt.toISOString() }, 201, {
+          Location: path,
+          "Cache-Control": "no-store",
+        });
+      });
+    },
+  );
+}
+
+/** Throws 404 without the cluster, then 503 when the feed is switched off. */
+async function requireFeed(deps: Deps, orgId: string, clusterId: string): Promise<void> {
+  if (!(await isClusterServed(deps.db, orgId, clusterId))) throw notFound("cluster");
+  if (deps.config.systemEvents.isEnabled) return;
+  throw new ApiError(
+    "event_harvester_disabled",
+    "The live feed of clusters is switched off on this service.",
+  );
+}
+
+function createWorld(deps: Deps): StreamWorld {
+  const reader = createReader(deps.db);
+  return {
+    reader,
+    feed: createFeed(deps, reader),
+    readRange: shareRuns(() => findEventRange(deps.db)),
+    now: () => deps.now().getTime(),
+  };
+}
+
+function openStreamsOf(router: Router, deps: Deps): OpenStreams {
+  return createOpenStreams({
+    limits: () => deps.config.systemEvents,
+    async mayRead(principal, orgId) {
+      const membership = await router.access.findMembership(principal, orgId);
+      return membership?.rights.has("system_events:read") === true;
+    },
+    now: () => deps.now().getTime(),
+    metrics: deps.metrics,
+    log: deps.log,
+    draining: () => deps.draining,
+  });
 }
 
 interface PageRequest {
@@ -81,57 +174,6 @@ async function readPage(deps: Deps, clusterId: string, { cursor, limit }: PageRe
     items: shown.map(presentEvent),
     next_cursor: rows.length > limit && last !== undefined ? positionToCursor(last.id) : null,
   };
-}
-
-interface World {
-  router: Router;
-  deps: Deps;
-  feed: Feed;
-}
-
-interface Wish {
-  clusterId: string;
-  lastEventId: number | undefined;
-  /** Closes the client's connection. */
-  cutOff: () => void;
-}
-
-function openStream(
-  { router, deps, feed }: World,
-  { orgId, origin: { principal } }: Pick<OrganizationCall<unknown, unknown, unknown>, "orgId" | "origin">,
-  { clusterId, lastEventId, cutOff }: Wish,
-): Response {
-  const source = {
-    feed,
-    clusterId,
-    lastEventId,
-    expiresAtMs: principal.expiresAtMs,
-    now: () => deps.now().getTime(),
-    readRange: () => findEventRange(deps.db),
-    readAfter: (position: number, limit: number): Promise<EventRow[]> =>
-      listEventsAfter(deps.db, clusterId, position, limit),
-    isClusterGone: async () => (await findCluster(deps.db, orgId, clusterId)) === undefined,
-    mayRead: async () => {
-      const membership = await router.access.findMembership(principal, orgId);
-      return membership?.rights.has("system_events:read") === true;
-    },
-    closing: deps.draining,
-  };
-  const body = toResponseBody((signal) => streamEvents(source, signal), {
-    onFailure: (error) =>
-      deps.log.warn(
-        { clusterId, message: describeDatabaseError(error)?.message ?? String(error) },
-        "a stream broke",
-      ),
-    cutOff,
-  });
-  return new Response(body, {
-    headers: {
-      "Content-Type": "text/event-stream",
-      "Cache-Control": "no-cache, no-transform",
-      "X-Accel-Buffering": "no",
-    },
-  });
 }
 
 /** The stream is the default; JSON has to be asked for and no stream beside it. */

@@ -3,6 +3,12 @@ import { countField, idField, textField, timestampField } from "../http/fields.t
 import { pageQuery, pageSchema } from "../http/page.ts";
 import { CURSOR_PATTERN } from "./position.ts";
 
+/** 256 random bits in base64url. */
+const ticketText = z
+  .string()
+  .max(43)
+  .regex(/^[A-Za-z0-9_-]{43}$/);
+
 const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const AT = "2026-11-21T09:00:30.000Z";
@@ -46,6 +52,23 @@ export const statusData = z
   })
   .openapi("StatusEvent");
 
+export const gapData = z
+  .object({
+    oldest_id: countField(MAX_POSITION, "The oldest event that is kept; 0 when there is none.", 4000),
+    newest_id: countField(MAX_POSITION, "The newest one.", 4711),
+  })
+  .openapi("GapEvent");
+
+export const deletedData = z.object({ cluster_id: idField("The cluster.") }).openapi("DeletedEvent");
+
+export const byeData = z
+  .object({
+    reason: z
+      .enum(["token_expired", "access_withdrawn", "shutting_down"])
+      .openapi({ description: "Why the stream ends here." }),
+  })
+  .openapi("ByeEvent");
+
 export const eventItem = z
   .union([
     z.object({
@@ -74,7 +97,7 @@ export const eventItem = z
 
 export const eventPage = pageSchema(eventItem, "SystemEventPage");
 
-/** `last_event_id` is for clients that cannot send the header of that name. */
+/** `last_event_id` and `ticket` are for clients that cannot send headers of their own. */
 export const eventQuery = pageQuery.extend({
   cursor: z.guid().max(36).regex(CURSOR_PATTERN).optional().openapi({
     description: "The next_cursor of the page before; no other UUID is a position of this list.",
@@ -86,6 +109,18 @@ export const eventQuery = pageQuery.extend({
     .optional()
     .openapi({
       example: "4710",
-      description: "Replay what came after this event.",
+      description: "Replay what came after this event. A header Last-Event-ID comes first.",
     }),
+  ticket: ticketText.optional().openapi({
+    description: "A one-use ticket in place of an Authorization header, which comes first.",
+  }),
 });
+
+export const ticketRecord = z
+  .object({
+    ticket: ticketText.openapi({ description: "Opens the stream once, as the query parameter `ticket`." }),
+    expires_at: timestampField("Until when the stream has to be opened; the stream itself may last longer."),
+  })
+  .openapi("StreamTicket", {
+    example: { ticket: "mKf9oBR2yq1gkz0pX3vQ7cWb5tJ8sLdE6hNaYuR4iTo", expires_at: AT },
+  });

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { describeStream } from "./describe-stream.ts";
 import { cursorToPosition, positionToCursor } from "./position.ts";
+import { presentEvent } from "./present-event.ts";
+import { byeData, deletedData, eventItem, gapData } from "./schema.ts";
 import { formatMessage, parseLastEventId } from "./sse.ts";
+import type { StatusPayload, SystemEventPayload } from "./store.ts";
 
 test("an event is three lines and an empty one; its data stays on one line", () => {
   expect(formatMessage({ event: "status", id: 7, data: { message: "two\nlines" } })).toBe(
@@ -10,6 +14,49 @@ test("an event is three lines and an empty one; its data stays on one line", () 
 
 test("an event that is no position to resume from carries no id", () => {
   expect(formatMessage({ event: "bye", data: {} })).toBe("event: bye\ndata: {}\n\n");
+});
+
+const at = "2026-11-21T09:00:00.000Z";
+const place = { id: 7, clusterId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11", nodePoolId: null };
+const shownPlace = { id: 7, cluster_id: place.clusterId, node_pool_id: null };
+
+test("a system event has the fields of the interface and no other (section 6.2)", () => {
+  const payload: SystemEventPayload = {
+    type: "Warning",
+    reason: "MachineMarkedUnhealthy",
+    message: "no answer",
+    source: "hypervisor",
+    object: { kind: "Machine", name: "first-1" },
+    count: 2,
+    firstSeenAt: at,
+    lastSeenAt: at,
+  };
+  const { firstSeenAt, lastSeenAt, ...same } = payload;
+  expect(presentEvent({ ...place, kind: "system-event", payload })).toEqual({
+    event: "system-event",
+    data: { ...shownPlace, ...same, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt },
+  });
+});
+
+test("so has a change of status", () => {
+  const payload: StatusPayload = { status: "running", previousStatus: "provisioning", message: null, at };
+  expect(presentEvent({ ...place, kind: "status", payload })).toEqual({
+    event: "status",
+    data: { ...shownPlace, status: "running", previous_status: "provisioning", message: null, at },
+  });
+});
+
+test("every kind of event is in the document, with an example of its own schema", () => {
+  const { examples, mediaType, schema } = describeStream();
+  expect(mediaType).toBe("text/event-stream");
+  expect(Object.keys(examples)).toEqual(["system-event", "status", "gap", "deleted", "bye"]);
+  for (const [event, { value }] of Object.entries(examples)) {
+    const { id, data } = schema.parse(value) as { id?: string; data: string };
+    const closed = { gap: gapData, deleted: deletedData, bye: byeData }[event];
+    if (closed === undefined) eventItem.parse({ event, data: JSON.parse(data) });
+    else closed.parse(JSON.parse(data));
+    expect(id === undefined).toBe(closed !== undefined);
+  }
 });
 
 test.each<[string | undefined, number | undefined]>([

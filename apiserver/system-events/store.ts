@@ -43,12 +43,19 @@ export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): 
     .values([...events])
     .onConflictDoNothing()
     .returning({ clusterId: systemEvents.clusterId });
-  for (const clusterId of new Set(written.map((row) => row.clusterId))) await announce(tx, clusterId);
+  await announceAll(tx, [...new Set(written.map((row) => row.clusterId))]);
 }
 
 /** Wakes the readers of a cluster's stream when the transaction commits, to look whether the cluster is still there. */
 export async function announce(tx: Queryable, clusterId: string): Promise<void> {
-  await tx.execute(sql`select pg_notify(${SYSTEM_EVENTS_CHANNEL}, ${clusterId})`);
+  await announceAll(tx, [clusterId]);
+}
+
+/** In one statement, for other writers wait until this transaction ends. */
+async function announceAll(tx: Queryable, clusterIds: readonly string[]): Promise<void> {
+  if (clusterIds.length === 0) return;
+  await tx.execute(sql`select pg_notify(${SYSTEM_EVENTS_CHANNEL}, value)
+    from json_array_elements_text(${JSON.stringify(clusterIds)}::text::json)`);
 }
 
 /** Events of one cluster after a position, in their order. */

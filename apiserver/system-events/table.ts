@@ -56,3 +56,22 @@ export const systemEvents = pgTable(
     uniqueIndex("system_events_source_key").on(table.eventUid, table.eventCount),
   ],
 );
+
+/** Whom a ticket stands for: a principal without what only its own credential can prove. */
+export type StreamTicketHolder =
+  | { kind: "user"; userId: string; issuer: string; expiresAtMs: number }
+  | { kind: "token"; userId: string; tokenId: string; orgId: string; expiresAtMs: number };
+
+/** One-use tickets for clients that can send no header; a row is one that may still be used. */
+export const streamTickets = pgTable(
+  "stream_tickets",
+  {
+    /** SHA-256 in hexadecimal. */
+    hash: text().primaryKey(),
+    /** The path that it opens, in lower case. */
+    path: text().notNull(),
+    holder: jsonb().$type<StreamTicketHolder>().notNull(),
+    expiresAt: timestamp("expires_at", { withTimezone: true }).notNull(),
+  },
+  (table) => [index("stream_tickets_expiry_idx").on(table.expiresAt)],
+);

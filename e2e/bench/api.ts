@@ -9,6 +9,7 @@ import { Pool } from "undici";
 import { type Stack, startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { USERS } from "../stack/users.ts";
+import { readCpuMicroseconds } from "./proc.ts";
 import { type Figure, median, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-api");
@@ -17,8 +18,6 @@ const MEMBERS = 20;
 const CONNECTIONS = 16;
 const ROUNDS = 3;
 const REQUESTS = 2000;
-/** The kernel counts CPU time in ticks of 10 ms. */
-const TICK_MICROSECONDS = 10_000;
 
 /** One kind of request, as it is sent to the floor and to the API. */
 interface Case {
@@ -213,11 +212,4 @@ async function readPort(child: ChildProcess): Promise<number> {
   if (child.stdout === null) throw new Error("the floor has no output");
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   return Number(line);
-}
-
-/** User and system time of a process with all its threads: fields 14 and 15 of proc(5) stat. */
-function readCpuMicroseconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MICROSECONDS;
 }

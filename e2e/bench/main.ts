@@ -1,5 +1,6 @@
 import { benchApi } from "./api.ts";
 import { benchCreate } from "./create.ts";
+import { benchEvents } from "./events.ts";
 import { benchLocal } from "./local.ts";
 import { benchOperator } from "./operator/main.ts";
 import { benchProcesses } from "./processes.ts";
@@ -12,6 +13,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   local: benchLocal,
   api: benchApi,
   operator: benchOperator,
+  events: benchEvents,
 };
 
 /**

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StackInfo } from "../stack/stack-info.ts";
+import { readResidentMegabytes } from "./proc.ts";
 import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench");
@@ -66,9 +67,4 @@ async function stop(child: ChildProcess): Promise<number> {
   child.kill("SIGINT");
   await once(child, "exit");
   return (performance.now() - startedAt) / 1000;
-}
-
-function readResidentMegabytes(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }

@@ -24,6 +24,8 @@ export interface EnvironmentInput {
   platformNamespace: string;
   /** Plans that the operator is not told of. */
   withoutPlans: readonly string[];
+  /** On top of what follows from the rest. */
+  apiserver: Record<string, string>;
 }
 
 /** All tests and benchmarks of a stack send as the same three users, much faster than people do. */
@@ -62,6 +64,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_DATABASE_URL: input.databaseUrls.apiserver,
       MARINA_OIDC_ISSUERS: JSON.stringify(issuers),
       MARINA_RATE_LIMITS: JSON.stringify(GENEROUS_RATES),
+      ...input.apiserver,
     },
     operator: {
       ...shared,

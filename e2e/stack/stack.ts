@@ -46,6 +46,8 @@ export interface StackOptions {
   kubeconfig?: string;
   /** Plans that the operator does not know: a cluster with one is refused, and no machine is made for it. */
   withoutPlans?: readonly string[];
+  /** Variables of the API server, on top of those that the stack gives it. */
+  apiserver?: Record<string, string>;
   /** What tenant clusters are made of; default DEFAULT_ENGINE. */
   engine?: Engine;
   /** Have the embedded kube-apiserver write down every request, see AUDIT_LOG. */
@@ -178,6 +180,7 @@ async function prepare(options: StackOptions, dir: string, progress: Progress): 
     clusterClass: cluster.clusterClass,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: options.withoutPlans ?? [],
+    apiserver: options.apiserver ?? {},
   });
   writeEnvFiles(dir, environment);
   const after = { ...cluster.after, database: ["database"] };

@@ -1,0 +1,96 @@
+import { z } from "@hono/zod-openapi";
+import type { Answer } from "../http/operation.ts";
+import type { SseMessage } from "./sse.ts";
+
+const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
+const AT = "2026-11-21T09:00:30.000Z";
+const PLACE = { id: 4711, cluster_id: CLUSTER_ID, node_pool_id: null };
+/** A message of 1,024 characters, each escaped as \uXXXX, and all else. */
+const MAX_DATA_LENGTH = 16_384;
+
+/** Every kind of message: what its `data` holds, whether it is a position to resume from, and one to look at. */
+const MESSAGES: readonly { schema: string; summary: string; isPosition: boolean; example: SseMessage }[] = [
+  {
+    schema: "SystemEvent",
+    summary: "Something happened to the cluster.",
+    isPosition: true,
+    example: {
+      event: "system-event",
+      id: 4711,
+      data: {
+        ...PLACE,
+        type: "Normal",
+        reason: "NodeReady",
+        message: "The node is ready.",
+        source: "machine",
+        object: { kind: "Machine", name: "first-workers-x2b5q" },
+        count: 1,
+        first_seen_at: AT,
+        last_seen_at: AT,
+      },
+    },
+  },
+  {
+    schema: "StatusEvent",
+    summary: "The status of the cluster or of a pool has changed.",
+    isPosition: true,
+    example: {
+      event: "status",
+      id: 4711,
+      data: { ...PLACE, status: "running", previous_status: "provisioning", message: null, at: AT },
+    },
+  },
+  {
+    schema: "GapEvent",
+    summary: "Not everything after Last-Event-ID is kept: read the record anew.",
+    isPosition: false,
+    example: { event: "gap", data: { oldest_id: 4000, newest_id: 4711 } },
+  },
+  {
+    schema: "DeletedEvent",
+    summary: "The cluster is gone; the stream ends for good.",
+    isPosition: false,
+    example: { event: "deleted", data: { cluster_id: CLUSTER_ID } },
+  },
+  {
+    schema: "ByeEvent",
+    summary: "The stream ends here; come again with Last-Event-ID.",
+    isPosition: false,
+    example: { event: "bye", data: { reason: "token_expired" } },
+  },
+];
+
+/**
+ * The stream as the document shows it. The schema is that of one event, in the words of OpenAPI 3.2 for
+ * text/event-stream: `data` is a string, and `contentSchema` is what the JSON in it holds.
+ */
+export function describeStream(): NonNullable<Answer["stream"]> {
+  const [first, second, ...others] = MESSAGES.map(({ schema, summary, isPosition, example }) => {
+    const data = z
+      .string()
+      .max(MAX_DATA_LENGTH)
+      .openapi({
+        description: summary,
+        contentMediaType: "application/json",
+        contentSchema: { $ref: `#/components/schemas/${schema}` },
+      } as object);
+    const event = z.literal(example.event).openapi({ description: "The name of the event." });
+    const id = z.string().max(16).openapi({ description: "What to send as Last-Event-ID." });
+    return z.object(isPosition ? { event, id, data } : { event, data });
+  });
+  if (first === undefined || second === undefined) throw new Error("a union of fewer than two");
+  return {
+    mediaType: "text/event-stream",
+    schema: z
+      .union([first, second, ...others])
+      .openapi({ description: "One event of the stream; comments (`: ping`) keep a quiet line open." }),
+    examples: Object.fromEntries(
+      MESSAGES.map(({ summary, example }) => [example.event, { summary, value: toText(example) }]),
+    ),
+  };
+}
+
+/** A message as its fields arrive: all of them are text. */
+function toText({ event, id, data }: SseMessage) {
+  return { event, ...(id === undefined ? {} : { id: String(id) }), data: JSON.stringify(data) };
+}

@@ -1,0 +1,178 @@
+import { connect } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { startBackground } from "../background.ts";
+import { createId } from "../http/id.ts";
+import { listen } from "../http/server.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { addPerson, type Person } from "../testing.ts";
+import { appendEvents } from "./store.ts";
+import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
+
+let feed: FeedTest;
+/** Two replicas of one service. */
+let one: TestApp;
+let other: TestApp;
+let owner: Person;
+let orgId: string;
+let clusterId: string;
+let path: string;
+
+beforeAll(async () => {
+  feed = await startFeedTest();
+  ({ one, other, owner, orgId, clusterId, path } = feed);
+});
+afterEach(() => feed.restore());
+afterAll(() => feed.close());
+
+async function makeMember(role: "viewer" | "billing" = "viewer") {
+  const person = await feed.issuer.createPerson();
+  return { person, memberId: await addPerson(one.deps, orgId, person, role) };
+}
+
+const removeMember = (memberId: string) =>
+  one.request("DELETE", `/api/v1/organizations/${orgId}/members/${memberId}`, { token: owner.token });
+
+describe("replicas", () => {
+  test("each serves the events that any of them has seen", async () => {
+    const streams = [await feed.open(one, owner), await feed.open(other, owner)];
+    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "by one")]));
+    await other.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "by other")]));
+    for (const { messages } of streams) {
+      await expect
+        .poll(() => messages.map(({ data }) => data.status), { timeout: 10_000 })
+        .toEqual(["by one", "by other"]);
+    }
+  });
+
+  test("what is announced while nobody listens is read when the connection is back", async () => {
+    const stream = await feed.open(other, owner);
+    const cut = await one.deps.sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and query ilike 'listen %'`;
+    expect(cut.length).toBeGreaterThan(0);
+    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "unheard")]));
+    await expect.poll(() => stream.messages.at(-1)?.data.status, { timeout: 10_000 }).toBe("unheard");
+    expect(stream.messages).toHaveLength(1);
+  });
+});
+
+describe("the number of streams", () => {
+  test("is bounded for a principal and for the process, with 429 and Retry-After; one that ends makes room", async () => {
+    const { person } = await makeMember();
+    feed.setConfig(other, { maxStreamsPerPrincipal: 2 });
+    const [first] = [await feed.open(other, person), await feed.open(other, person)];
+    const third = await other.request("GET", path, { token: person.token });
+    expect(third).toMatchObject({ status: 429, body: { error: { code: "rate_limited" } } });
+    expect(Number(third.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await feed.open(other, owner)).status).toBe(200);
+    await first.close();
+    expect((await feed.open(other, person)).status).toBe(200);
+
+    feed.setConfig(other, { maxStreams: 1 });
+    expect((await other.request("GET", path, { token: owner.token })).status).toBe(429);
+  });
+
+  test("counts no answer without a stream: history, HEAD and refusals", async () => {
+    feed.setConfig(other, { maxStreamsPerPrincipal: 1 });
+    const { person } = await makeMember();
+    const json = { accept: "application/json" };
+    expect((await other.request("GET", path, { token: person.token, headers: json })).status).toBe(200);
+    const head = await other.request("HEAD", path, { token: person.token });
+    expect(head.status).toBe(200);
+    expect(head.headers.get("content-type")).toBe("text/event-stream");
+    expect((await other.request("GET", feed.pathOf(createId()), { token: person.token })).status).toBe(404);
+    expect((await feed.open(other, person)).status).toBe(200);
+  });
+});
+
+describe("a client that does not read", () => {
+  test("is cut off after 30 s, with one that reads beside it going on", async () => {
+    const deep = await feed.createCluster("deep");
+    // More than the sockets between both can hold.
+    await one.deps.sql`insert into system_events (cluster_id, kind, payload)
+      select ${deep}, 'status', jsonb_build_object('status', 'running', 'message', repeat('x', 1000), 'at', now())
+        from generate_series(1, 10000)`;
+    const server = await listen(other.app.fetch, {
+      address: "127.0.0.1",
+      port: 0,
+      limits: other.deps.config.limits,
+    });
+    const reading = await feed.open(other, owner, deep);
+    const socket = connect(Number(new URL(server.address).port), "127.0.0.1").pause();
+    const head = [
+      `GET ${feed.pathOf(deep)} HTTP/1.1`,
+      "Host: localhost",
+      `Authorization: Bearer ${owner.token}`,
+    ];
+    socket.write([...head, "Last-Event-ID: 0", "", ""].join("\r\n"));
+    const figure = async (name: string) =>
+      new RegExp(`^marina_apiserver_event_streams${name} (\\d+)$`, "m").exec(
+        await other.deps.metrics.metrics(),
+      )?.[1];
+    await expect.poll(() => figure(""), { timeout: 10_000 }).toBe("2");
+    const isCutOff = async () => {
+      feed.wait(other, 31_000);
+      return figure("_cut_off_total");
+    };
+    await expect.poll(isCutOff, { timeout: 20_000, interval: 500 }).toBe("1");
+    expect(await figure("")).toBe("1");
+    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(deep, "still here")]));
+    await expect.poll(() => reading.messages.at(-1)?.data.status, { timeout: 10_000 }).toBe("still here");
+    socket.destroy();
+    await server.drain(1000);
+  });
+});
+
+describe("a stream ends with bye (section 4.20)", () => {
+  test("within 30 s after access was withdrawn", async () => {
+    const { person, memberId } = await makeMember();
+    const [gone, stays] = [await feed.open(other, person), await feed.open(other, owner)];
+    expect((await removeMember(memberId)).status).toBe(204);
+    feed.wait(other, 30_000);
+    await gone.ended;
+    expect(gone.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "access_withdrawn" } }]);
+    expect(eventsOf(stays)).toEqual([]);
+  });
+
+  test("when the credential ends", async () => {
+    const stream = await feed.open(other, owner);
+    feed.wait(other, 2 * 3_600_000);
+    await stream.ended;
+    expect(stream.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "token_expired" } }]);
+  });
+
+  test("when the program ends", async () => {
+    const replica = await startTestApp({ issuers: [feed.issuer.config], replicaOf: one });
+    const stream = await feed.open(replica, owner);
+    await replica.close();
+    await stream.ended;
+    expect(stream.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "shutting_down" } }]);
+  });
+});
+
+describe("with the harvester switched off (section 4.20)", () => {
+  test("the feed, its history and its tickets are 503, after 401, 404, 403 and 400", async () => {
+    feed.setConfig(other, { isEnabled: false });
+    const { person } = await makeMember("billing");
+    const ask = (target: string, token: string | null, accept = "text/event-stream", method = "GET") =>
+      other.request(method, target, {
+        ...(token === null ? { as: null } : { token }),
+        headers: { accept },
+      });
+    const off = { status: 503, body: { error: { code: "event_harvester_disabled" } } };
+    expect(await ask(path, owner.token)).toMatchObject(off);
+    expect(await ask(path, owner.token, "application/json")).toMatchObject(off);
+    expect(await ask(`${path}/ticket`, owner.token, "*/*", "POST")).toMatchObject(off);
+    expect((await ask(path, null)).status).toBe(401);
+    expect((await ask(path, person.token)).status).toBe(403);
+    expect((await ask(`${path}?surprise=1`, owner.token)).status).toBe(400);
+    expect((await ask(feed.pathOf(createId()), owner.token)).status).toBe(404);
+  });
+
+  test("nothing is harvested", async () => {
+    feed.setConfig(other, { isEnabled: false });
+    const signal = AbortSignal.timeout(60_000);
+    // Resolves when all loops have ended: at once where there is none.
+    await startBackground({ ...other.deps, config: { ...other.deps.config, roles: ["harvester"] } }, signal);
+    expect(signal.aborted).toBe(false);
+  });
+});

@@ -1,0 +1,113 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { mintFor } from "../api-tokens/testing.ts";
+import type { TestApp } from "../http/testing.ts";
+import { addPerson, type Person } from "../testing.ts";
+import { appendEvents } from "./store.ts";
+import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
+
+let feed: FeedTest;
+/** Two replicas of one service. */
+let one: TestApp;
+let other: TestApp;
+let owner: Person;
+let orgId: string;
+let clusterId: string;
+let path: string;
+
+beforeAll(async () => {
+  feed = await startFeedTest();
+  ({ one, other, owner, orgId, clusterId, path } = feed);
+});
+afterEach(() => feed.restore());
+afterAll(() => feed.close());
+
+async function makeMember(role: "viewer" | "billing" = "viewer") {
+  const person = await feed.issuer.createPerson();
+  return { person, memberId: await addPerson(one.deps, orgId, person, role) };
+}
+
+const removeMember = (memberId: string) =>
+  one.request("DELETE", `/api/v1/organizations/${orgId}/members/${memberId}`, { token: owner.token });
+
+async function makeTicket(token = owner.token): Promise<string> {
+  const answer = await one.request("POST", `${path}/ticket`, { token });
+  expect(answer.status).toBe(201);
+  return answer.body.ticket;
+}
+
+describe("a ticket for the stream (section 4.20)", () => {
+  test("opens the stream once, on any replica, within 30 s, and is in no log", async () => {
+    const answer = await one.request("POST", `${path}/ticket`, { token: owner.token });
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(answer.headers.get("location")).toBe(path);
+    const { ticket, expires_at: expiresAt } = answer.body;
+    expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(31_000);
+    const stream = await feed.open(other, { ticket });
+    expect(stream.status).toBe(200);
+    await other.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "seen")]));
+    await expect.poll(() => stream.messages.at(-1)?.data.status, { timeout: 10_000 }).toBe("seen");
+    for (const api of [one, other]) {
+      const again = await api.request("GET", `${path}?ticket=${ticket}`, { as: null });
+      expect(again).toMatchObject({ status: 401, body: { error: { code: "unauthorized" } } });
+    }
+    const written = feed.lines.join("");
+    expect(written).toContain(`${path}/ticket`);
+    expect(written).not.toContain(ticket);
+  });
+
+  test.each(["", "worthless", "A".repeat(43)])("that nobody made (%j) is 401", async (ticket) => {
+    const answer = await one.request("GET", `${path}?ticket=${ticket}`, { as: null });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get("www-authenticate")).toContain("Bearer");
+  });
+
+  test("opens no other cluster's stream and no other operation", async () => {
+    const ticket = await makeTicket();
+    const foreign = feed.pathOf(await feed.createCluster("other"));
+    for (const target of [
+      foreign,
+      `/api/v1/organizations/${orgId}/clusters/${clusterId}`,
+      `${path}/ticket`,
+    ]) {
+      const method = target.endsWith("ticket") ? "POST" : "GET";
+      expect((await one.request(method, `${target}?ticket=${ticket}`, { as: null })).status).toBe(401);
+    }
+    expect((await feed.open(one, { ticket })).status).toBe(200);
+  });
+
+  test("is of no use after 30 s", async () => {
+    const ticket = await makeTicket();
+    await one.deps.sql`update stream_tickets set expires_at = expires_at - interval '30 seconds'`;
+    expect((await feed.open(one, { ticket })).status).toBe(401);
+  });
+
+  test("gives what its maker may do when it is used, and not longer", async () => {
+    const { person, memberId } = await makeMember();
+    const [first, second] = [await makeTicket(person.token), await makeTicket(person.token)];
+    const stream = await feed.open(other, { ticket: first });
+    await removeMember(memberId);
+    expect((await feed.open(other, { ticket: second })).status).toBe(404);
+    feed.wait(other, 30_000);
+    await stream.ended;
+    expect(eventsOf(stream)).toEqual(["bye"]);
+  });
+
+  test("of an API token ends with the token", async () => {
+    const { id, text } = await mintFor(one.deps, owner, orgId, { role: "viewer", scopes: ["events:read"] });
+    const [first, second] = [await makeTicket(text), await makeTicket(text)];
+    expect((await feed.open(one, { ticket: first })).status).toBe(200);
+    const removal = await one.request("DELETE", `/api/v1/organizations/${orgId}/api-tokens/${id}`, {
+      token: owner.token,
+    });
+    expect(removal.status).toBe(204);
+    expect((await feed.open(one, { ticket: second })).status).toBe(404);
+  });
+
+  test("is made for those alone who may read the stream", async () => {
+    const { person } = await makeMember("billing");
+    expect((await one.request("POST", `${path}/ticket`, { token: person.token })).status).toBe(403);
+    const { token } = await feed.issuer.createPerson();
+    expect((await one.request("POST", `${path}/ticket`, { token })).status).toBe(404);
+  });
+});
