@@ -5,7 +5,7 @@ import { createLogger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/store.ts";
 import { createApp } from "../app.ts";
-import type { Config, IssuerConfig } from "../config.ts";
+import { type Config, DEFAULT_QUOTAS, type IssuerConfig } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
 import type { Deps } from "../deps.ts";
@@ -141,6 +141,7 @@ function testConfig(
     roles: ["api"],
     logLevel: "silent",
     limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
+    quotas: DEFAULT_QUOTAS,
   };
 }
 
