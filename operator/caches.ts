@@ -62,7 +62,9 @@ import {
   INDEX_LOCK_OWNER,
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
+  INDEX_OVER_QUOTA,
 } from "./indexes.ts";
+import { indexOverQuota } from "./quota/observe.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
 
 interface Cached {
@@ -172,6 +174,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   const ours = { labelSelector: LABEL_CLUSTER_ID };
   const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
   const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
+  const byQuota = { [INDEX_OVER_QUOTA]: indexOverQuota };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
   const authorities = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimAuthority };
   const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
@@ -181,8 +184,12 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   };
   const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
   return {
-    clusters: declare("clusters", clusterKind, byIdentity),
-    nodePools: declare("nodePools", nodePoolKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
+    clusters: declare("clusters", clusterKind, { ...byIdentity, ...byQuota }),
+    nodePools: declare("nodePools", nodePoolKind, {
+      ...byIdentity,
+      ...byQuota,
+      [INDEX_CLUSTER]: indexByCluster,
+    }),
     accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
     engineClusters: declare("engineClusters", engineClusterKind),

@@ -10,3 +10,5 @@ export const INDEX_CLUSTER_AND_POOL = "clusterAndPool";
 export const INDEX_INFRASTRUCTURE = "infrastructure";
 /** Subnet locks by the public id of their cluster. */
 export const INDEX_LOCK_OWNER = "lockOwner";
+/** Clusters and pools that the quotas of their organization hold back, by namespace. */
+export const INDEX_OVER_QUOTA = "overQuota";

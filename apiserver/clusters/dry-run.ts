@@ -23,7 +23,6 @@ import { assessQuota, type Effects, reserveQuota } from "../quotas/store.ts";
 import { claimsOfCreate } from "./claims.ts";
 import { nameTaken, projectLive, readLive } from "./live.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
-import { willFollow } from "./plan-upgrade.ts";
 import { CLUSTER_WIRE_NAMES } from "./schema.ts";
 import { type ClusterChange, decideChange } from "./update.ts";
 
@@ -101,12 +100,14 @@ export async function rehearseDelete(deps: Deps, cluster: ProjectedCluster): Pro
   return { cluster: deleting, effects: { quota, ...nodes } };
 }
 
-/** The nodes that make way for the version wanted: those of every pool that can follow now. */
+/** The nodes that make way for the version wanted: those of every pool that stays. */
 async function effectsOfVersion(deps: Deps, { orgId, id, object }: ProjectedCluster) {
   const isUpgrade = object.status?.version !== undefined;
   const pools = isUpgrade ? await listAllNodePools(deps.db, orgId, id) : [];
   return sumEffects(
-    pools.filter(willFollow).map(({ object: pool }) => effectsOfUpgrade(pool, object.spec.version)),
+    pools
+      .filter(({ status }) => status !== "deleting")
+      .map(({ object: pool }) => effectsOfUpgrade(pool, object.spec.version)),
   );
 }
 

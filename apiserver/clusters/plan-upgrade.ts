@@ -56,11 +56,6 @@ export function countWorkers(pools: readonly ProjectedNodePool[]): WorkerRollout
   };
 }
 
-/** Whether a pool takes a new version of its cluster now. */
-export function willFollow(pool: ProjectedNodePool): boolean {
-  return findObstacle(pool) === undefined;
-}
-
 function isOlder({ object }: ProjectedNodePool, running: string): boolean {
   const version = object.status?.version;
   return version !== undefined && compareKubernetesVersions(version, running) < 0;

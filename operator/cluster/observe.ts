@@ -1,3 +1,4 @@
+import type { Fault } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
@@ -10,6 +11,7 @@ import { type EngineMachine, type EnginePoolState, readMachine, readPool } from 
 import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL, INDEX_LOCK_OWNER } from "../indexes.ts";
 import type { PoolDefaults } from "../node-pool/children.ts";
+import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
 import type { ProbeResult } from "./probe.ts";
@@ -40,6 +42,8 @@ export interface ObservedClusterPool {
   leaving: boolean;
   /** An older pool with the same id: this one is a copy, and gets no machines. */
   olderTwin: string | undefined;
+  /** The quotas hold it back: it stays as the engine has it, or out of it. */
+  overQuota: boolean;
   machines: readonly EngineMachine[];
 }
 
@@ -58,6 +62,8 @@ export interface ObservedCluster {
   organization: Organization;
   /** An older cluster with the same id. */
   olderTwin: string | undefined;
+  /** Why the organization's quotas allow no such cluster; undefined = they do. */
+  overQuota: Fault | undefined;
   /** The id that the cluster gets when it has none. */
   candidateId: string;
   pools: readonly ObservedClusterPool[];
@@ -88,14 +94,16 @@ export function observeCluster(
   const cluster = caches.clusters.get(key);
   if (cluster === undefined) return undefined;
   const engineCluster = caches.engineClusters.get(key);
+  const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
+  const overQuota = findClusterOverQuota(caches, cluster, pools);
   return {
     cluster,
     organization: findOrganization(caches.namespaces, cluster.metadata.namespace),
     olderTwin: findOlderTwin(caches.clusters, cluster.metadata),
+    overQuota: overQuota.cluster,
     candidateId: newId(now),
-    pools: caches.nodePools
-      .byIndex(INDEX_CLUSTER, key)
-      .map((pool) => observePool(caches, key, pool))
+    pools: pools
+      .map((pool) => observePool(caches, key, pool, overQuota.pools.has(pool.metadata.name)))
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
     engine: engineCluster && { object: engineCluster, state: readEngineCluster(engineCluster) },
     classes: readClasses(caches),
@@ -108,7 +116,12 @@ export function observeCluster(
   };
 }
 
-function observePool(caches: Caches, clusterKey: string, pool: NodePool): ObservedClusterPool {
+function observePool(
+  caches: Caches,
+  clusterKey: string,
+  pool: NodePool,
+  overQuota: boolean,
+): ObservedClusterPool {
   const poolKey = `${clusterKey}/${pool.metadata.name}`;
   const [deployment] = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
   return {
@@ -116,6 +129,7 @@ function observePool(caches: Caches, clusterKey: string, pool: NodePool): Observ
     engine: deployment && readPool(deployment),
     leaving: deployment?.metadata.deletionTimestamp !== undefined,
     olderTwin: findOlderTwin(caches.nodePools, pool.metadata),
+    overQuota,
     machines: caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, poolKey).map(readMachine),
   };
 }

@@ -197,6 +197,7 @@ export function observeBlue(
     cluster: aCluster(),
     organization: ORGANIZATION,
     olderTwin: undefined,
+    overQuota: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
     engine: { object, state: readEngineCluster(object) },
@@ -226,6 +227,7 @@ export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedC
     engine: aPoolState(),
     leaving: false,
     olderTwin: undefined,
+    overQuota: false,
     machines: [aMachine("one"), aMachine("two")],
     ...rest,
   };

@@ -61,7 +61,9 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
       left === 0 ? "The pool is going away." : `The pool is going away; machines left: ${left}.`,
     );
   }
-  if (fault !== undefined) return no(fault.reason, fault.message);
+  // What already runs goes on when the quotas refuse that it grows.
+  const goesOn = fault === observed.overQuota && observed.engine !== undefined;
+  if (fault !== undefined && !goesOn) return no(fault.reason, fault.message);
   if (cluster === undefined) {
     return no(
       "WaitingForCluster",

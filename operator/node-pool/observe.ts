@@ -1,4 +1,4 @@
-import { findCondition } from "../../shared/controller/conditions.ts";
+import { type Fault, findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
@@ -8,6 +8,7 @@ import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts"
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
+import { findPoolOverQuota } from "../quota/observe.ts";
 
 /** All that is known about one pool when it is reconciled: plain data, no client. */
 export interface ObservedPool {
@@ -15,6 +16,8 @@ export interface ObservedPool {
   organization: Organization;
   /** An older pool with the same id. */
   olderTwin: string | undefined;
+  /** Why the organization's quotas do not let it become what its owner asks for; undefined = they do. */
+  overQuota: Fault | undefined;
   /** The id that the pool gets when it has none. */
   candidateId: string;
   cluster: ObservedOwner | undefined;
@@ -80,6 +83,7 @@ export function observePool(
     pool,
     organization: findOrganization(caches.namespaces, namespace),
     olderTwin: findOlderTwin(caches.nodePools, pool.metadata),
+    overQuota: findPoolOverQuota(caches, pool),
     candidateId: newId(now),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
     engine: deployment && readPool(deployment),

@@ -38,7 +38,10 @@ export function composePoolStatus(
     pool,
     observed.engine,
     observed.machines,
-    observed.nodeDegradedAfterSeconds,
+    {
+      nodeDegradedAfterSeconds: observed.nodeDegradedAfterSeconds,
+      heldBack: observed.overQuota !== undefined,
+    },
     now,
   );
   const generation = pool.metadata.generation ?? 0;
