@@ -372,7 +372,7 @@ const refusals: [string, Refusal][] = [
     },
   ],
   [
-    "what the Kubernetes API alone refuses",
+    "a cluster's name that GitOps applies",
     {
       method: "PUT",
       path: () => cluster,
