@@ -53,7 +53,7 @@ export function decideChildren(observed: ObservedCluster, id: string): Decision 
   const pinned = findPinnedClass(observed, plan);
   const choice = chooseClassAndVersion(observed, plan, pinned);
   if (choice === undefined) {
-    const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; the platform's operator has to install it.`;
+    const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; ask the platform's operator to install it.`;
     return refuse("ClassNotFound", message);
   }
   if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };

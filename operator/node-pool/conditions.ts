@@ -88,7 +88,7 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
   if (progress.state === "absent" && !cluster.controlPlaneInitialized) {
     return no(
       "WaitingForControlPlane",
-      "The control plane of the cluster is not up yet; nodes join after it.",
+      "The control plane of the cluster is not up yet; nodes join by themselves after it. If this lasts, look at what the cluster waits for.",
     );
   }
   if (progress.state === "absent" && cluster.upgrading) {
@@ -152,8 +152,10 @@ function decideUpToDate(observed: ObservedPool, progress: PoolProgress): Decided
 /** The machine that has been on its way for longest, what it waits for, and the next step. */
 function describeLate({ pool }: ObservedPool, { joining }: PoolProgress): string {
   const [late] = joining;
-  if (late === undefined) return "";
-  const object = `Machine ${pool.metadata.namespace}/${late.name}`;
+  const { namespace, name } = pool.metadata;
+  if (late === undefined)
+    return ` If this lasts, ask the platform's operator to look at the NodePool ${namespace}/${name}.`;
+  const object = `Machine ${namespace}/${late.name}`;
   return ` ${object} has not joined: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
 }
 
