@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../shared/config.ts";
-import { readConfig } from "./config.ts";
+import { DEFAULT_QUOTAS, readConfig } from "./config.ts";
 
 const minimal = {
   MARINA_PUBLIC_URL: "https://api.example.com/",
@@ -34,6 +34,13 @@ describe("the configuration", () => {
     for (const name of ["PORT", "OIDC_ISSUERS", "ROLES", "LOG_LEVEL", "PUBLIC_URL", "DATABASE_URL"]) {
       expect(read).toThrow(`MARINA_${name}`);
     }
+  });
+
+  test("takes some quotas and keeps the default of the others", () => {
+    const { quotas } = readConfig({ ...minimal, MARINA_QUOTAS: '{"nodes": 5}' });
+    expect(quotas).toEqual({ ...DEFAULT_QUOTAS, nodes: 5 });
+    expect(() => readConfig({ ...minimal, MARINA_QUOTAS: '{"pods": 5}' })).toThrow("MARINA_QUOTAS");
+    expect(() => readConfig({ ...minimal, MARINA_QUOTAS: '{"nodes": -1}' })).toThrow("MARINA_QUOTAS");
   });
 
   test("refuses an unknown setting of an issuer", () => {

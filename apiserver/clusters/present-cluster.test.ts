@@ -85,7 +85,7 @@ describe("the cluster record", () => {
     expect(record).toMatchObject({
       name: "First",
       status: "running",
-      status_message: "set spec.version to 1.35.1",
+      status_message: "set k8s_version to 1.35.1",
       plan: "growth",
       current_version: "1.34.2",
       apiserver_url: "https://first.example",
