@@ -137,16 +137,23 @@ describe.concurrent("effects and quotas", () => {
       return record.status === "ready" && record.current_nodes === 4;
     });
     await waitForRunning(`${path}/${refused.id}`, 0);
+
+    await setQuotas({ clusters: 3 });
+    await apply(aCluster(namespace, "third", "FIRST"));
+    await waitFor("the third cluster to be refused for its name", async () => {
+      const { body } = await alice.request("GET", `${path}?status=failed&name=first`);
+      return body.items[0]?.status_message?.includes(`is taken by the older object ${namespace}/first`);
+    });
     for (const id of [first.id, refused.id]) await alice.request("DELETE", `${path}/${id}`);
   });
 });
 
-function aCluster(namespace: string, name: string) {
+function aCluster(namespace: string, name: string, displayName = name) {
   return {
     apiVersion: "cloud.marina.dev/v1",
     kind: "Cluster",
     metadata: { namespace, name },
-    spec: { version: "1.34.2", publicEndpoint: true },
+    spec: { displayName, version: "1.34.2", publicEndpoint: true },
   };
 }
 

@@ -57,14 +57,16 @@ import { indexById, indexByOrganization } from "./identity.ts";
 import {
   INDEX_CLUSTER,
   INDEX_CLUSTER_AND_POOL,
+  INDEX_HELD_BACK,
   INDEX_ID,
   INDEX_INFRASTRUCTURE,
   INDEX_LOCK_OWNER,
+  INDEX_NAME,
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
-  INDEX_OVER_QUOTA,
 } from "./indexes.ts";
-import { indexOverQuota } from "./quota/observe.ts";
+import { indexByName } from "./namesake.ts";
+import { indexHeldBack } from "./quota/observe.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
 
 interface Cached {
@@ -174,7 +176,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   const ours = { labelSelector: LABEL_CLUSTER_ID };
   const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
   const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
-  const byQuota = { [INDEX_OVER_QUOTA]: indexOverQuota };
+  const byRules = { [INDEX_HELD_BACK]: indexHeldBack, [INDEX_NAME]: indexByName };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
   const authorities = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimAuthority };
   const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
@@ -184,10 +186,10 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   };
   const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
   return {
-    clusters: declare("clusters", clusterKind, { ...byIdentity, ...byQuota }),
+    clusters: declare("clusters", clusterKind, { ...byIdentity, ...byRules }),
     nodePools: declare("nodePools", nodePoolKind, {
       ...byIdentity,
-      ...byQuota,
+      ...byRules,
       [INDEX_CLUSTER]: indexByCluster,
     }),
     accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { Cluster } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS, MAX_STATUS_MESSAGE_LENGTH } from "../shared/crd/conditions.ts";
+import { createStore } from "../shared/kube/store.ts";
+import { INDEX_NAME } from "./indexes.ts";
+import { findNamesake, indexByName } from "./namesake.ts";
 import { aPool, type PoolFixture, UPGRADING } from "./node-pool/testing.ts";
 import { aCluster, type ClusterFixture, makeCondition, makePool } from "./testing.ts";
 
@@ -44,7 +48,8 @@ const clusters: [string, ClusterFixture][] = [
   ["ClassNotFound", aCluster().with({ classes: new Map() })],
   ["NoFreeSubnet", aCluster().with({ settings: { ...aCluster().observed.settings, ...noSubnets() } })],
   ["NameTaken", taken()],
-  ["QuotaExceeded", aCluster().with({ overQuota })],
+  ["DuplicateName", aCluster().with({ heldBack: findNamesake(namesakes(), aCluster().observed.cluster) })],
+  ["QuotaExceeded", aCluster().with({ heldBack: overQuota })],
 ];
 
 const pools: [string, PoolFixture][] = [
@@ -59,7 +64,7 @@ const pools: [string, PoolFixture][] = [
   ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
   ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],
   ["DuplicateID", aPool().with({ olderTwin: "other/web" })],
-  ["QuotaExceeded", aPool().with({ overQuota })],
+  ["QuotaExceeded", aPool().with({ heldBack: overQuota })],
 ];
 
 const kinds: [string, string, () => { message: string | undefined; reasons: string[] }][] = [
@@ -114,6 +119,15 @@ function withoutVariables() {
   const [[name, capabilities] = ["", undefined]] = aCluster().observed.classes;
   if (capabilities === undefined) throw new Error("no class");
   return new Map([[name, { ...capabilities, variables: new Set<string>() }]]);
+}
+
+/** An older cluster of the same name. */
+function namesakes() {
+  const { cluster } = aCluster({ displayName: "DEMO" }).observed;
+  const older = { name: "older", uid: "uid-older", creationTimestamp: "2020-01-01T00:00:00Z" };
+  const store = createStore<Cluster>({ [INDEX_NAME]: indexByName });
+  store.set({ ...cluster, metadata: { ...cluster.metadata, ...older } });
+  return store;
 }
 
 function noSubnets() {

@@ -148,7 +148,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     cluster,
     organization: { kind: "known", id: ORG },
     olderTwin: undefined,
-    overQuota: undefined,
+    heldBack: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
     engine: undefined,
@@ -190,7 +190,7 @@ export class ClusterFixture {
         engine: undefined,
         leaving: false,
         olderTwin: undefined,
-        overQuota: false,
+        heldBack: false,
         machines: [],
       })),
     });
@@ -278,7 +278,7 @@ export class ClusterFixture {
         engine: enginePoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
         leaving: false,
         olderTwin: undefined,
-        overQuota: false,
+        heldBack: false,
         machines: [],
       })),
     });

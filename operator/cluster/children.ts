@@ -48,8 +48,8 @@ export function decideChildren(observed: ObservedCluster, id: string): Decision 
     const message = `The namespace holds a Cluster API cluster ${cluster.metadata.name} that is not this platform's; create the cluster under another name.`;
     return refuse("NameTaken", message);
   }
-  if (observed.engine === undefined && observed.overQuota !== undefined)
-    return { ok: false, fault: observed.overQuota, target: undefined };
+  if (observed.engine === undefined && observed.heldBack !== undefined)
+    return { ok: false, fault: observed.heldBack, target: undefined };
   const pinned = findPinnedClass(observed, plan);
   const choice = chooseClassAndVersion(observed, plan, pinned);
   if (choice === undefined) {
@@ -102,12 +102,12 @@ function isWanted({ pool, leaving, olderTwin }: ObservedClusterPool): boolean {
   );
 }
 
-/** Every pool as it is wanted; one that the quotas hold back as the engine has it, or not at all. */
+/** Every pool as it is wanted; one that is held back as the engine has it, or not at all. */
 function composeDesiredPools({ pools, engine, settings }: ObservedCluster): DesiredPool[] {
   const grants = readGrantedPools(engine?.object);
-  return pools.filter(isWanted).flatMap(({ pool, overQuota }) => {
+  return pools.filter(isWanted).flatMap(({ pool, heldBack }) => {
     const wanted = composeDesiredPool(pool, settings.poolDefaults);
-    if (!overQuota) return [wanted];
+    if (!heldBack) return [wanted];
     const granted = grants.get(pool.metadata.name);
     if (granted === undefined) return [];
     return [{ ...wanted, size: granted.size, machine: granted.machine ?? wanted.machine }];

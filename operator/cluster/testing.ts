@@ -197,7 +197,7 @@ export function observeBlue(
     cluster: aCluster(),
     organization: ORGANIZATION,
     olderTwin: undefined,
-    overQuota: undefined,
+    heldBack: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
     engine: { object, state: readEngineCluster(object) },
@@ -227,7 +227,7 @@ export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedC
     engine: aPoolState(),
     leaving: false,
     olderTwin: undefined,
-    overQuota: false,
+    heldBack: false,
     machines: [aMachine("one"), aMachine("two")],
     ...rest,
   };

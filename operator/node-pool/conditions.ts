@@ -61,8 +61,8 @@ function decideReady(observed: ObservedPool, progress: PoolProgress, fault: Faul
       left === 0 ? "The pool is going away." : `The pool is going away; machines left: ${left}.`,
     );
   }
-  // What already runs goes on when the quotas refuse that it grows.
-  const goesOn = fault === observed.overQuota && observed.engine !== undefined;
+  // What already runs goes on when it is not allowed to grow.
+  const goesOn = fault === observed.heldBack && observed.engine !== undefined;
   if (fault !== undefined && !goesOn) return no(fault.reason, fault.message);
   if (cluster === undefined) {
     return no(

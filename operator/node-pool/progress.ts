@@ -23,7 +23,7 @@ export interface PoolProgress {
 /**
  * Measures a pool. Counters that the engine does not report keep their last value: they vanish for a second now and
  * then. A pool scales while the counts differ and nothing rolls out; the engine's own words for it end too early.
- * `heldBack`: the quotas do not let it become what its owner asks for, so that it stays as the engine has it.
+ * `heldBack`: a rule does not let it become what its owner asks for, so that it stays as the engine has it.
  */
 export function measurePool(
   pool: NodePool,

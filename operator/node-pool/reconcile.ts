@@ -19,7 +19,7 @@ export function reconcilePool(observed: ObservedPool, now: Date): Plan<NodePoolS
   const deleting = metadata.deletionTimestamp !== undefined;
   if (deleting && isGone(observed)) return release(hasFinalizer(metadata));
   const stranger = findIdentityFault(metadata.namespace ?? "", organization, observed.olderTwin);
-  const fault = stranger ?? (deleting ? undefined : observed.overQuota);
+  const fault = stranger ?? (deleting ? undefined : observed.heldBack);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
   const changed = !isDeepStrictEqual(status, pool.status);
   const served = !deleting && stranger === undefined;

@@ -40,7 +40,7 @@ export function composePoolStatus(
     observed.machines,
     {
       nodeDegradedAfterSeconds: observed.nodeDegradedAfterSeconds,
-      heldBack: observed.overQuota !== undefined,
+      heldBack: observed.heldBack !== undefined,
     },
     now,
   );

@@ -23,7 +23,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     pool: makePool("web", spec),
     organization: { kind: "known", id: ORG },
     olderTwin: undefined,
-    overQuota: undefined,
+    heldBack: undefined,
     candidateId: POOL_ID,
     cluster,
     engine: undefined,

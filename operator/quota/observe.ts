@@ -31,6 +31,7 @@ export interface QuotaCaches {
 }
 
 const REASON = "QuotaExceeded";
+const HELD_BACK = new Set([REASON, "DuplicateName"]);
 
 /**
  * What the organization's quotas hold back of one cluster and its pools: by the name of the pool, and for the cluster
@@ -56,13 +57,13 @@ export function findPoolOverQuota(caches: QuotaCaches, pool: NodePool): Fault | 
   return toFault(judgeNamespace(caches, pool.metadata.namespace).get(poolKey(pool.metadata)));
 }
 
-/** An index of what the quotas hold back, by namespace: to be looked at again as soon as something is freed. */
-export function indexOverQuota({
+/** An index of what quotas or a taken name hold back, by namespace: to be looked at again when something is freed. */
+export function indexHeldBack({
   metadata,
   status,
 }: KubeObject & Pick<Cluster | NodePool, "status">): string[] {
   const stalled = status?.conditions?.find(({ type }) => type === "Stalled");
-  return stalled?.status === "True" && stalled.reason === REASON ? [metadata.namespace ?? ""] : [];
+  return stalled?.status === "True" && HELD_BACK.has(stalled.reason) ? [metadata.namespace ?? ""] : [];
 }
 
 const NOTHING: ReadonlyMap<string, Shortfall[]> = new Map();

@@ -47,6 +47,7 @@ export const CONDITION_REASONS = {
   /** Only people can help. */
   stalled: [
     "DuplicateID",
+    "DuplicateName",
     "DuplicateOrganization",
     "UnknownOrganization",
     "UnknownPlan",
