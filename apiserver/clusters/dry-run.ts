@@ -1,5 +1,4 @@
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { rehearse } from "../db/rehearse.ts";
@@ -12,6 +11,7 @@ import {
   effectsOfDelete,
   effectsOfUpgrade,
   patchOnce,
+  rehearseOnce,
   retryOvertaken,
   sumEffects,
   toNodePoolObject,
@@ -32,8 +32,6 @@ export interface RehearsedCluster {
   effects: Effects;
 }
 
-const DRY_RUN = { fieldManager: MANAGER_APISERVER, dryRun: true };
-
 /**
  * All that `createCluster` checks, in its order, and nothing of what it does. The Namespace is there from the
  * organization's birth on; should it be missing, this makes it as every look at it does.
@@ -49,8 +47,8 @@ export async function rehearseCreate(deps: Deps, wish: NewCluster): Promise<Rehe
   });
   try {
     for (const pool of wish.nodePools)
-      await deps.kube.create(nodePoolKind, toNodePoolObject(wish, pool), DRY_RUN);
-    const object = await deps.kube.create(clusterKind, toClusterObject(wish), DRY_RUN);
+      await rehearseOnce(deps.kube, nodePoolKind, toNodePoolObject(wish, pool));
+    const object = await rehearseOnce(deps.kube, clusterKind, toClusterObject(wish));
     const nodes = sumEffects(wish.nodePools.map(({ spec }) => effectsOfCreate(spec)));
     return { cluster: projectLive(object, wish.orgId), effects: { quota, ...nodes } };
   } catch (error) {

@@ -1,4 +1,3 @@
-import { MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { rehearse } from "../db/rehearse.ts";
 import type { Deps } from "../deps.ts";
@@ -6,7 +5,7 @@ import type { Origin } from "../http/principal.ts";
 import { type ProjectedCluster, type ProjectedNodePool, reserveName } from "../projection/store.ts";
 import { assessQuota, type Effects, type QuotaClaim, reserveQuota } from "../quotas/store.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate } from "./effects.ts";
-import { patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
+import { patchOnce, rehearseOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 import { project, readLive } from "./live.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
@@ -30,9 +29,8 @@ export async function rehearseCreate(
   const name = pool.spec.displayName ?? pool.objectName;
   const quota = await claim(deps, cluster, claimOfCreate(pool.id, pool.spec), { name, poolId: pool.id });
   const wanted = toNodePoolObject(placeOf(cluster, origin), pool);
-  const options = { fieldManager: MANAGER_APISERVER, dryRun: true };
   try {
-    const object = await deps.kube.create(nodePoolKind, wanted, options);
+    const object = await rehearseOnce(deps.kube, nodePoolKind, wanted);
     return { pool: project(object, cluster), effects: { quota, ...effectsOfCreate(pool.spec) } };
   } catch (error) {
     throw toRefusal(error, WIRE_NAMES);

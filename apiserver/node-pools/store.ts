@@ -22,7 +22,14 @@ import { WIRE_NAMES } from "./wire-names.ts";
 
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects } from "./effects.ts";
 export { requireUnmanaged } from "./field-owner.ts";
-export { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
+export {
+  createOnce,
+  isCertainlyNotWritten,
+  patchOnce,
+  rehearseOnce,
+  retryOvertaken,
+  toRefusal,
+} from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
 export { claimOfCreate, claimOfDelete } from "./reserve-quota.ts";

@@ -1,12 +1,11 @@
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { MANAGER_OPERATOR_STATUS } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import { createId } from "../http/id.ts";
 import { startTestApp, type TestApp, type TestRequest } from "../http/testing.ts";
-import { findCluster, findNodePool, projectSights, toProjectedCluster } from "../projection/store.ts";
+import { findCluster, findNodePool, projectSights } from "../projection/store.ts";
 import { readUse } from "./store.ts";
 
 let api: TestApp;
@@ -211,34 +210,6 @@ describe("a dry run", () => {
       expect(effects).toMatchObject({ nodes_added, nodes_replaced, nodes_removed });
     },
   );
-
-  test("of an upgrade counts the nodes of the pools that follow, and does nothing", async () => {
-    await pretendRunning();
-    const path = `${cluster}/upgrade`;
-    const before = await readTraces();
-    const body = { target_version: "1.35" };
-    const dry = await api.request("POST", `${path}?dry_run=true`, { body });
-    expect(dry.status, JSON.stringify(dry.body)).toBe(200);
-    expect(await readTraces()).toEqual(before);
-    expect(dry.body).toMatchObject({
-      cluster: { k8s_version: "1.35.1" },
-      workers_total: 1,
-      workers_patched: 1,
-      effects: { nodes_replaced: 2, nodes_added: 0, nodes_removed: 0 },
-    });
-    await pretendRunning();
-    const put = await api.request("PUT", `${cluster}?dry_run=true`, { body: { k8s_version: "1.35" } });
-    expect(put.body).toMatchObject({ k8s_version: "1.35.1", effects: { nodes_replaced: 2 } });
-    expect(await readTraces()).toEqual(before);
-    await pretendRunning();
-    const real = await api.request("POST", path, { body });
-    expect(real.status).toBe(202);
-    expect(real.body).toMatchObject({
-      cluster: { k8s_version: "1.35.1" },
-      workers_total: 1,
-      workers_patched: 1,
-    });
-  });
 });
 
 const WIRE: [keyof QuotaAmounts, string][] = [
@@ -248,32 +219,6 @@ const WIRE: [keyof QuotaAmounts, string][] = [
   ["vcpus", "vcpus"],
   ["memoryGB", "memory_gb"],
 ];
-
-/** The engine never makes this cluster; a running one is what the status says, and the pools' projection. */
-async function pretendRunning(): Promise<void> {
-  const { kube, db } = api.deps;
-  const [object] = await kube.listAll(clusterKind, { namespace: `org-${orgId}` });
-  const status = { phase: "Ready", version: "1.34.2" };
-  const options = { fieldManager: MANAGER_OPERATOR_STATUS, subresource: "status" as const };
-  const live = await kube.mergePatch(
-    clusterKind,
-    `org-${orgId}`,
-    object?.metadata.name ?? "",
-    { status },
-    options,
-  );
-  const running = toProjectedCluster(live, orgId);
-  const served = await findNodePool(db, orgId, ids.cluster, ids.pool);
-  if (running === undefined || served === undefined) throw new Error("not served");
-  const nodes = { ...served.object.status, nodes: 2, version: "1.34.2" };
-  const withNodes = { ...served, object: { ...served.object, status: nodes } };
-  await db.transaction((tx) =>
-    projectSights(tx, [
-      { object: running },
-      { object: { ...withNodes, resourceVersion: served.resourceVersion + 1n } },
-    ]),
-  );
-}
 
 interface Refusal {
   method: string;
