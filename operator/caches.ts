@@ -7,6 +7,7 @@ import {
   VERSION_CATALOGUE_KEY,
 } from "../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
+import type { QuotaAmounts } from "../shared/crd/quota.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import {
   type ConfigMap,
@@ -27,6 +28,7 @@ import {
   serviceAccountKind,
 } from "../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../shared/kube/kind.ts";
+import { objectKey } from "../shared/kube/object.ts";
 import {
   type Change,
   createReflector,
@@ -66,6 +68,7 @@ import {
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
 import { indexByName } from "./namesake.ts";
+import { createQuotaLedger } from "./quota/ledger.ts";
 import { indexHeldBack } from "./quota/observe.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
 
@@ -96,6 +99,8 @@ interface Cached {
 export type Caches = Stores & {
   /** The versions on offer; the last valid ones while the ConfigMap is broken. */
   readCatalogue(): VersionCatalogue;
+  /** What all of a namespace would count against the quotas if everything in it were given. */
+  countMost(namespace: string): QuotaAmounts;
 };
 
 type Listener<T> = (change: Change<T>) => void;
@@ -141,12 +146,21 @@ export function createCaches(options: CacheOptions): CacheSet {
 
   const stores = declareStores(declare, options.platformNamespace);
   const written = listWritten(stores);
+  const listen: CacheSet["listen"] = (name, listener) => {
+    listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
+  };
+  const ledger = createQuotaLedger(stores);
+  listen("clusters", ({ object }) => ledger.update(objectKey(object)));
+  listen("engineClusters", ({ object }) => ledger.update(objectKey(object)));
+  listen("nodePools", ({ object }) => ledger.update(indexByCluster(object)[0] ?? ""));
   return {
-    caches: { ...stores, readCatalogue: createCatalogueReader(stores.catalogues, log) },
-    cacheOfWrites: (kind) => written.get(kind),
-    listen(name, listener) {
-      listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
+    caches: {
+      ...stores,
+      readCatalogue: createCatalogueReader(stores.catalogues, log),
+      countMost: ledger.countMost,
     },
+    cacheOfWrites: (kind) => written.get(kind),
+    listen,
     start(signal) {
       for (const reflector of reflectors) reflector.start(signal);
     },

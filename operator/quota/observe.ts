@@ -3,32 +3,27 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_QUOTAS } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import {
-  CLUSTER_AMOUNTS,
   describeShortfalls,
   growthOf,
   isGrowth,
-  NO_AMOUNTS,
   parseLimits,
-  poolAmounts,
+  QUOTA_NAMES,
   type QuotaAmounts,
   type Shortfall,
 } from "../../shared/crd/quota.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
-import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
-import { type GrantedPool, readGrantedPools } from "../engine/granted-pool.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
 import { judgeWishes, type QuotaWish } from "./judge.ts";
+import { poolKey, type QuotaCaches, wishesOfPools, wishOfCluster } from "./wishes.ts";
 
-/** The caches in which an organization's use is found. */
-export interface QuotaCaches {
+type JudgedCaches = QuotaCaches & {
   namespaces: Store<Namespace>;
-  clusters: Store<Cluster>;
-  nodePools: Store<NodePool>;
-  engineClusters: Store<EngineCluster>;
-}
+  /** What all of a namespace would count if everything in it were given. */
+  countMost(namespace: string): QuotaAmounts;
+};
 
 const REASON = "QuotaExceeded";
 const HELD_BACK = new Set([REASON, "DuplicateName"]);
@@ -38,7 +33,7 @@ const HELD_BACK = new Set([REASON, "DuplicateName"]);
  * itself. Nothing while none of them grows, so that a fleet at rest costs nothing.
  */
 export function findClusterOverQuota(
-  caches: QuotaCaches,
+  caches: JudgedCaches,
   cluster: Cluster,
   pools: readonly NodePool[],
 ): { cluster: Fault | undefined; pools: ReadonlyMap<string, Fault> } {
@@ -52,7 +47,7 @@ export function findClusterOverQuota(
 }
 
 /** Why the organization's quotas hold back one pool; undefined = they do not. */
-export function findPoolOverQuota(caches: QuotaCaches, pool: NodePool): Fault | undefined {
+export function findPoolOverQuota(caches: JudgedCaches, pool: NodePool): Fault | undefined {
   if (!wishesOfPools(caches, [pool]).some(grows)) return undefined;
   return toFault(judgeNamespace(caches, pool.metadata.namespace).get(poolKey(pool.metadata)));
 }
@@ -68,9 +63,11 @@ export function indexHeldBack({
 
 const NOTHING: ReadonlyMap<string, Shortfall[]> = new Map();
 
-function judgeNamespace(caches: QuotaCaches, namespace = ""): ReadonlyMap<string, Shortfall[]> {
+function judgeNamespace(caches: JudgedCaches, namespace = ""): ReadonlyMap<string, Shortfall[]> {
   const limits = parseLimits(caches.namespaces.get(namespace)?.metadata.annotations?.[ANNOTATION_QUOTAS]);
   if (limits === undefined) return NOTHING;
+  const most = caches.countMost(namespace);
+  if (QUOTA_NAMES.every((name) => most[name] <= limits[name])) return NOTHING;
   const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, namespace);
   const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, namespace);
   return judgeWishes(
@@ -80,49 +77,10 @@ function judgeNamespace(caches: QuotaCaches, namespace = ""): ReadonlyMap<string
   );
 }
 
-function wishOfCluster({ engineClusters }: QuotaCaches, cluster: Cluster): QuotaWish {
-  const key = objectKey(cluster);
-  const had = engineClusters.get(key) === undefined ? NO_AMOUNTS : CLUSTER_AMOUNTS;
-  return { key, age: ageOf(cluster.metadata), had, wanted: isLeaving(cluster) ? had : CLUSTER_AMOUNTS };
-}
-
-function wishesOfPools({ engineClusters }: QuotaCaches, pools: readonly NodePool[]): QuotaWish[] {
-  const grantedByCluster = new Map<string, ReadonlyMap<string, GrantedPool>>();
-  return pools.map((pool) => {
-    const { metadata, spec } = pool;
-    const within = `${metadata.namespace}/${spec.clusterName}`;
-    const known = grantedByCluster.get(within) ?? readGrantedPools(engineClusters.get(within));
-    grantedByCluster.set(within, known);
-    const had = amountsOf(known.get(metadata.name), spec);
-    const wanted = isLeaving(pool) ? had : poolAmounts(spec);
-    return { key: poolKey(metadata), age: ageOf(metadata), had, wanted, within };
-  });
-}
-
-function amountsOf(granted: GrantedPool | undefined, spec: NodePool["spec"]): QuotaAmounts {
-  if (granted === undefined) return NO_AMOUNTS;
-  const nodes = granted.size.kind === "fixed" ? granted.size.nodes : granted.size.maxNodes;
-  const { vcpus, memoryGB } = granted.machine ?? spec;
-  return { clusters: 0, nodePools: 1, nodes, vcpus: nodes * vcpus, memoryGB: nodes * memoryGB };
-}
-
 function grows({ had, wanted }: QuotaWish): boolean {
   return isGrowth(growthOf(had, wanted));
 }
 
 function toFault(shortfalls: readonly Shortfall[] | undefined): Fault | undefined {
   return shortfalls && { reason: REASON, message: describeShortfalls(shortfalls) };
-}
-
-function isLeaving({ metadata }: KubeObject): boolean {
-  return metadata.deletionTimestamp !== undefined;
-}
-
-/** A pool and a cluster may have one name. */
-function poolKey({ namespace, name }: ObjectMeta): string {
-  return `pool ${namespace}/${name}`;
-}
-
-function ageOf({ creationTimestamp, uid }: ObjectMeta): string {
-  return `${creationTimestamp} ${uid}`;
 }
