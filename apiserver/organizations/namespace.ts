@@ -6,8 +6,8 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
-import { readQuotas } from "./read-quotas.ts";
-import { organizations } from "./table.ts";
+import { readQuotas, toQuotas } from "./read-quotas.ts";
+import { organizationQuotas, organizations } from "./table.ts";
 
 const BATCH = 100;
 const MISSING_EVERY_MS = 15_000;
@@ -114,11 +114,12 @@ async function ensureAll(deps: Deps): Promise<void> {
   const present = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID });
   const limitsByName = new Map(present.map((namespace) => [namespace.metadata.name, limitsOn(namespace)]));
   const rows = await deps.db
-    .select({ id: organizations.id })
+    .select({ id: organizations.id, quotas: organizationQuotas })
     .from(organizations)
+    .leftJoin(organizationQuotas, eq(organizationQuotas.orgId, organizations.id))
     .where(isNull(organizations.deletedAt));
-  for (const { id } of rows) {
-    const limits = await readPublished(deps, id);
+  for (const { id, quotas } of rows) {
+    const limits = formatLimits(toQuotas(id, quotas, deps.config.quotas).effective);
     if (limitsByName.get(organizationNamespace(id)) !== limits) await ensureNamespace(deps, id);
   }
 }
