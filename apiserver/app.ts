@@ -22,6 +22,7 @@ import { addMemberRoutes } from "./members/routes.ts";
 import { findOrAcceptMembership } from "./members/store.ts";
 import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
+import { addAdminOrganizationRoutes } from "./organizations/admin-routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
 import { redeemTicket } from "./system-events/tickets.ts";
@@ -67,6 +68,7 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   addDocumentRoutes(router);
   addMeRoute(router, deps);
   addOrganizationRoutes(router, deps);
+  addAdminOrganizationRoutes(router, deps);
   addMemberRoutes(router, deps);
   addApiTokenRoutes(router, deps);
   addAuditRoutes(router, deps);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../shared/config.ts";
-import { readConfig } from "./config.ts";
+import { DEFAULT_QUOTAS, readConfig } from "./config.ts";
 
 const minimal = {
   MARINA_PUBLIC_URL: "https://api.example.com/",
@@ -48,6 +48,13 @@ describe("the configuration", () => {
     expect(() => readConfig({ ...minimal, MARINA_EVENT_HARVESTER: "maybe" })).toThrow(
       "MARINA_EVENT_HARVESTER",
     );
+  });
+
+  test("takes some quotas and keeps the default of the others", () => {
+    const { quotas } = readConfig({ ...minimal, MARINA_QUOTAS: '{"nodes": 5}' });
+    expect(quotas).toEqual({ ...DEFAULT_QUOTAS, nodes: 5 });
+    expect(() => readConfig({ ...minimal, MARINA_QUOTAS: '{"pods": 5}' })).toThrow("MARINA_QUOTAS");
+    expect(() => readConfig({ ...minimal, MARINA_QUOTAS: '{"nodes": -1}' })).toThrow("MARINA_QUOTAS");
   });
 
   test("refuses an unknown setting of an issuer", () => {

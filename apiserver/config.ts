@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { ConfigError, parseEnvironment } from "../shared/config.ts";
+import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/quota.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
 
 const issuerSchema = z.strictObject({
@@ -31,6 +32,19 @@ const ratesSchema = z
   .partialRecord(z.enum(RATE_CLASSES), rateSchema)
   .transform((given): RateLimits => ({ ...DEFAULT_REQUEST_LIMITS.rates, ...given }));
 
+/** What an organization may have unless the platform's staff set it otherwise. */
+export const DEFAULT_QUOTAS: QuotaAmounts = {
+  clusters: 100,
+  nodePools: 500,
+  nodes: 1000,
+  vcpus: 4000,
+  memoryGB: 16_000,
+};
+/** Quotas that are not named keep their default. */
+const quotasSchema = z
+  .partialRecord(z.enum(QUOTA_NAMES), quotaLimitSchema)
+  .transform((given): QuotaAmounts => ({ ...DEFAULT_QUOTAS, ...given }));
+
 const proxiesSchema = z
   .string()
   .default("")
@@ -54,6 +68,7 @@ const environmentSchema = z.object({
   MARINA_MAX_STREAMS: z.coerce.number().int().min(1).default(5000),
   MARINA_MAX_STREAMS_PER_PRINCIPAL: z.coerce.number().int().min(1).default(100),
   MARINA_RATE_LIMITS: jsonText(ratesSchema).default(DEFAULT_REQUEST_LIMITS.rates),
+  MARINA_QUOTAS: jsonText(quotasSchema).default(DEFAULT_QUOTAS),
   MARINA_TRUSTED_PROXIES: proxiesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
   MARINA_MAX_HEADER_BYTES: z.coerce.number().int().min(4096).default(DEFAULT_REQUEST_LIMITS.maxHeaderBytes),
@@ -77,6 +92,8 @@ export interface Config {
   roles: readonly ProcessRole[];
   logLevel: string;
   limits: RequestLimits;
+  /** The quotas of an organization that has none of its own. */
+  quotas: QuotaAmounts;
   /** The live feed of clusters. */
   systemEvents: SystemEventsConfig;
 }
@@ -102,6 +119,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     platformNamespace: env.MARINA_PLATFORM_NAMESPACE,
     roles: env.MARINA_ROLES,
     logLevel: env.MARINA_LOG_LEVEL,
+    quotas: env.MARINA_QUOTAS,
     limits: {
       rates: env.MARINA_RATE_LIMITS,
       trustedProxies: env.MARINA_TRUSTED_PROXIES,

@@ -41,6 +41,12 @@ export const SECURITY_ROWS: Readonly<Record<string, SecurityRow>> = {
   listAuditLog: ["oa", "audit:read"],
   listAdminAuditLog: "staff",
 
+  listAdminOrganizations: "staff",
+  getAdminOrganization: "staff",
+  getOrganizationQuotas: "staff",
+  setOrganizationQuotas: "staff",
+  listAdminClusters: "staff",
+
   createCluster: ["oam", "clusters:write"],
   listClusters: ["oambv", "clusters:*"],
   getCluster: ["oambv", "clusters:*"],

@@ -7,6 +7,7 @@ import {
   VERSION_CATALOGUE_KEY,
 } from "../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
+import type { QuotaAmounts } from "../shared/crd/quota.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import {
   type ConfigMap,
@@ -27,6 +28,7 @@ import {
   serviceAccountKind,
 } from "../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../shared/kube/kind.ts";
+import { objectKey } from "../shared/kube/object.ts";
 import {
   type Change,
   createReflector,
@@ -58,12 +60,17 @@ import { indexById, indexByOrganization } from "./identity.ts";
 import {
   INDEX_CLUSTER,
   INDEX_CLUSTER_AND_POOL,
+  INDEX_HELD_BACK,
   INDEX_ID,
   INDEX_INFRASTRUCTURE,
   INDEX_LOCK_OWNER,
+  INDEX_NAME,
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
+import { indexByName } from "./namesake.ts";
+import { createQuotaLedger } from "./quota/ledger.ts";
+import { indexHeldBack } from "./quota/observe.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
 
 interface Cached {
@@ -93,6 +100,8 @@ interface Cached {
 export type Caches = Stores & {
   /** The versions on offer; the last valid ones while the ConfigMap is broken. */
   readCatalogue(): VersionCatalogue;
+  /** What all of a namespace would count against the quotas if everything in it were given. */
+  countMost(namespace: string): QuotaAmounts;
 };
 
 type Listener<T> = (change: Change<T>) => void;
@@ -138,12 +147,21 @@ export function createCaches(options: CacheOptions): CacheSet {
 
   const stores = declareStores(declare, options.platformNamespace);
   const written = listWritten(stores);
+  const listen: CacheSet["listen"] = (name, listener) => {
+    listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
+  };
+  const ledger = createQuotaLedger(stores);
+  listen("clusters", ({ object }) => ledger.update(objectKey(object)));
+  listen("engineClusters", ({ object }) => ledger.update(objectKey(object)));
+  listen("nodePools", ({ object }) => ledger.update(indexByCluster(object)[0] ?? ""));
   return {
-    caches: { ...stores, readCatalogue: createCatalogueReader(stores.catalogues, log) },
-    cacheOfWrites: (kind) => written.get(kind),
-    listen(name, listener) {
-      listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
+    caches: {
+      ...stores,
+      readCatalogue: createCatalogueReader(stores.catalogues, log),
+      countMost: ledger.countMost,
     },
+    cacheOfWrites: (kind) => written.get(kind),
+    listen,
     start(signal) {
       for (const reflector of reflectors) reflector.start(signal);
     },
@@ -174,6 +192,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
   const byMachine = { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure };
   const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
+  const byRules = { [INDEX_HELD_BACK]: indexHeldBack, [INDEX_NAME]: indexByName };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
   const authorities = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimAuthority };
   const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
@@ -183,8 +202,12 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   };
   const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
   return {
-    clusters: declare("clusters", clusterKind, byIdentity),
-    nodePools: declare("nodePools", nodePoolKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
+    clusters: declare("clusters", clusterKind, { ...byIdentity, ...byRules }),
+    nodePools: declare("nodePools", nodePoolKind, {
+      ...byIdentity,
+      ...byRules,
+      [INDEX_CLUSTER]: indexByCluster,
+    }),
     accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
     engineClusters: declare("engineClusters", engineClusterKind, {}, { transform: trimEngineCluster }),

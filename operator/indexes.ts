@@ -10,3 +10,7 @@ export const INDEX_CLUSTER_AND_POOL = "clusterAndPool";
 export const INDEX_INFRASTRUCTURE = "infrastructure";
 /** Subnet locks by the public id of their cluster. */
 export const INDEX_LOCK_OWNER = "lockOwner";
+/** Clusters by "namespace name", pools by "namespace/cluster name": the names that people gave. */
+export const INDEX_NAME = "name";
+/** Clusters and pools that a rule over several objects holds back, by namespace. */
+export const INDEX_HELD_BACK = "heldBack";

@@ -148,6 +148,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     cluster,
     organization: { kind: "known", id: ORG },
     olderTwin: undefined,
+    heldBack: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
     engine: undefined,
@@ -189,6 +190,7 @@ export class ClusterFixture {
         engine: undefined,
         leaving: false,
         olderTwin: undefined,
+        heldBack: false,
         machines: [],
       })),
     });
@@ -276,6 +278,7 @@ export class ClusterFixture {
         engine: enginePoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
         leaving: false,
         olderTwin: undefined,
+        heldBack: false,
         machines: [],
       })),
     });

@@ -22,17 +22,19 @@ import {
   reserveName,
   toProjectedNodePool,
 } from "../projection/store.ts";
+import { releaseQuota, reserveQuota } from "../quotas/store.ts";
 import { presentAudit } from "./audit-fields.ts";
+import { claimsOfCreate } from "./claims.ts";
 import { closeIntent, openIntent } from "./intents.ts";
 import { nameTaken, projectLive } from "./live.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
 import { CLUSTER_WIRE_NAMES } from "./schema.ts";
 
 /**
- * Creates a cluster exactly once. Intent and name are committed before anything of it is written; then the pools are written and the
+ * Creates a cluster exactly once. Intent, quota and name are committed before anything of it is written; then the pools are written and the
  * Cluster last, whose existence is the commit; then projection, audit row and the end of the intent go in one
  * transaction. Safe to repeat with the same ids, also after a crash at any point. Throws 409 already_exists or
- * operation_in_progress for a name, 422 for what the Kubernetes API refuses, 503 when the write is not confirmed.
+ * operation_in_progress for a name, 422 quota_exceeded or for what the Kubernetes API refuses, 503 when the write is not confirmed.
  */
 export async function createCluster(
   deps: Deps,
@@ -86,6 +88,7 @@ export async function settleCreate(
       tx,
       [projected, ...pools].map((object) => ({ object })),
     );
+    await releaseQuota(tx, wish.clusterId);
   });
   return projected;
 }
@@ -107,6 +110,7 @@ export async function abandonCreate(
   await deps.db.transaction(async (tx) => {
     if (!(await closeIntent(tx, wish.clusterId, "abandoned"))) return;
     await releaseName(tx, wish.orgId, nameOf(wish), wish.clusterId);
+    await releaseQuota(tx, wish.clusterId);
   });
 }
 
@@ -116,6 +120,8 @@ async function begin(deps: Deps, origin: Origin, wanted: NewCluster) {
     const intent = await openIntent(tx, wanted, origin);
     if (intent.state === "done") return intent;
     const name = nameOf(intent.wish);
+    const scope = { orgId: wanted.orgId, defaults: deps.config.quotas };
+    await reserveQuota(tx, scope, wanted.clusterId, claimsOfCreate(intent.wish));
     if (await reserveName(tx, wanted.orgId, name, wanted.clusterId)) return intent;
     throw await nameTaken(deps, wanted.orgId, name);
   });

@@ -70,7 +70,7 @@ describe("the cluster record", () => {
           apiServerURL: "https://first.example",
           workerSubnet: "10.64.3.0/24",
           firstReadyAt: "2026-11-21T09:05:00Z",
-          message: "all is well",
+          message: "set spec.version to 1.35.1",
           nodePools: { total: 2, ready: 1 },
           nodes: { total: 4, ready: 3 },
           conditions: [
@@ -90,7 +90,7 @@ describe("the cluster record", () => {
     expect(record).toMatchObject({
       name: "First",
       status: "running",
-      status_message: "all is well",
+      status_message: "set k8s_version to 1.35.1",
       plan: "growth",
       current_version: "1.34.2",
       apiserver_url: "https://first.example",

@@ -7,7 +7,8 @@ export type ClusterRecord = z.output<typeof clusterRecord>;
 
 /**
  * The cluster record of the interface. Null: plan, status_message and first_ready_at while there is none. Absent:
- * current_version, apiserver_url and worker_subnet until the operator reported one.
+ * current_version, apiserver_url and worker_subnet until the operator reported one. The operator speaks of the fields
+ * of the custom resource; here they have their wire names.
  */
 export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCatalogue): ClusterRecord {
   const { metadata, spec, status } = cluster.object;
@@ -16,7 +17,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     org_id: cluster.orgId,
     name: cluster.displayName,
     status: cluster.status,
-    status_message: status?.message ?? null,
+    status_message: status?.message?.replaceAll("spec.version", "k8s_version") ?? null,
     conditions: presentConditions(status?.conditions),
     plan: spec.plan ?? null,
     k8s_version: wantedVersionOf(cluster.object),

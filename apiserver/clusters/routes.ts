@@ -1,3 +1,4 @@
+import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
 import { validationFailed } from "../http/errors.ts";
@@ -7,28 +8,37 @@ import { toPage } from "../http/page.ts";
 import { addRoute } from "../http/routes.ts";
 import { organizationNamespace } from "../organizations/store.ts";
 import { createObjectName, listClusters } from "../projection/store.ts";
+import { dryRunQuery } from "../quotas/store.ts";
+import { addAdminClusterRoutes } from "./admin-routes.ts";
 import { addCatalogueRoutes } from "./catalogue-routes.ts";
 import { createCluster } from "./create.ts";
 import { addCredentialsRoutes } from "./credentials-routes.ts";
+import { type RehearsedCluster, rehearseChange, rehearseCreate, rehearseDelete } from "./dry-run.ts";
 import { RETRY_AFTER, requireCluster } from "./live.ts";
 import { mergeUpdate } from "./merge-update.ts";
 import { checkCreate, planCreate } from "./plan-create.ts";
 import { locationOf, presentCluster } from "./present-cluster.ts";
 import {
+  clusterDryRun,
   clusterListQuery,
   clusterPage,
   clusterRecord,
   createClusterBody,
   updateClusterBody,
+  updatedCluster,
 } from "./schema.ts";
 import { deleteCluster, readAdminKubeconfig } from "./store.ts";
-import { changeCluster } from "./update.ts";
+import { type ClusterChange, changeCluster } from "./update.ts";
 import { addUpgradeRoutes } from "./upgrade-routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./version-catalogue.ts";
 
 const tag = "Clusters";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters";
 const RECORD = `${COLLECTION}/{clusterID}`;
+const DRY_RUN = {
+  description: "A dry run: the record as it would be, and the effects of the request.",
+  body: clusterDryRun,
+};
 
 /** Operations on clusters. */
 export function addClusterRoutes(router: Router, deps: Deps): void {
@@ -41,6 +51,7 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addKubeconfig(router, deps);
   addCredentialsRoutes(router, deps, catalogue);
   addCatalogueRoutes(router, deps, catalogue);
+  addAdminClusterRoutes(router, deps, catalogue);
 }
 
 function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
@@ -55,17 +66,19 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       description:
         "The cluster and its node pools are accepted whole or not at all; they come up afterwards.",
       access: "clusters:create",
+      query: dryRunQuery,
       body: createClusterBody,
       answers: {
+        200: DRY_RUN,
         202: {
           description: "Accepted: the record, with status provisioning.",
           body: clusterRecord,
           headers: ["Location", "Retry-After", "ETag"],
         },
       },
-      errors: ["already_exists", "operation_in_progress", "conflict"],
+      errors: ["already_exists", "operation_in_progress", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, requirePermission, once }) => {
+    async (c, { orgId, origin, query, readBody, requirePermission, once }) => {
       const body = await readBody();
       if (body.node_pools !== undefined) requirePermission("nodepools:create");
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
@@ -85,6 +98,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
             objectName: createObjectName(name, "pool"),
           })),
         });
+        if (query.dry_run) return c.json(presentRehearsed(await rehearseCreate(deps, wish), versions), 200);
         const cluster = await createCluster(deps, origin, wish, attempt.resumed);
         return c.json(presentCluster(cluster, versions), 202, {
           Location: locationOf(cluster),
@@ -154,9 +168,14 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       description:
         "What is omitted stays. What GET returns may be sent back as it is. Another k8s_version starts an upgrade.",
       access: ["clusters:update", "clusters:upgrade"],
+      query: dryRunQuery,
       body: updateClusterBody,
       answers: {
-        200: { description: "The cluster as it is now wanted.", body: clusterRecord, headers: ["ETag"] },
+        200: {
+          description: "The cluster as it is now wanted; of a dry run, as it would be, and the effects.",
+          body: updatedCluster,
+          headers: ["ETag"],
+        },
       },
       errors: [
         "already_exists",
@@ -167,11 +186,11 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         "precondition_failed",
       ],
     },
-    async (c, { orgId, origin, params, readBody, requirePermission }) => {
+    async (c, { orgId, origin, params, query, readBody, requirePermission }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
-      const updated = await changeCluster(deps, origin, cluster, {
+      const change: ClusterChange = {
         action: "cluster.update",
         ifMatch: c.req.header("if-match"),
         decide: (current) => mergeUpdate(current, body, versions),
@@ -179,7 +198,10 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
           if (patch.displayName !== undefined) requirePermission("clusters:update");
           if (patch.version !== undefined) requirePermission("clusters:upgrade");
         },
-      });
+      };
+      if (query.dry_run)
+        return c.json(presentRehearsed(await rehearseChange(deps, origin, cluster, change), versions), 200);
+      const updated = await changeCluster(deps, origin, cluster, change);
       return c.json(presentCluster(updated, versions), 200, { ETag: objectTag(updated.object.metadata) });
     },
   );
@@ -197,7 +219,9 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
       description:
         "Works in every state. The record answers with status deleting until everything is removed.",
       access: "clusters:delete",
+      query: dryRunQuery,
       answers: {
+        200: DRY_RUN,
         202: {
           description: "Accepted: the record, with status deleting.",
           body: clusterRecord,
@@ -205,8 +229,12 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
         },
       },
     },
-    async (c, { orgId, origin, params }) => {
+    async (c, { orgId, origin, params, query }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
+      if (query.dry_run) {
+        const rehearsed = await rehearseDelete(deps, cluster);
+        return c.json(presentRehearsed(rehearsed, await catalogue.readKnown()), 200);
+      }
       const deleting = await deleteCluster(deps, origin, cluster);
       return c.json(presentCluster(deleting, await catalogue.readKnown()), 202, {
         Location: locationOf(deleting),
@@ -214,6 +242,10 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
       });
     },
   );
+}
+
+function presentRehearsed({ cluster, effects }: RehearsedCluster, versions: VersionCatalogue) {
+  return { ...presentCluster(cluster, versions), effects };
 }
 
 function addKubeconfig(router: Router, deps: Deps): void {

@@ -5,6 +5,7 @@ import { countField, idField, textField, timestampField } from "../http/fields.t
 import { pageQuery, pageSchema } from "../http/page.ts";
 import { createNodePoolBody } from "../node-pools/store.ts";
 import { CLUSTER_STATUSES } from "../projection/store.ts";
+import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/store.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 
 /** The packages that are sold now; a retired one can still stand on a cluster. */
@@ -96,6 +97,16 @@ export const clusterRecord = z
     updated_at: timestampField("When its settings changed last."),
   })
   .openapi("Cluster", { example: exampleCluster });
+
+/** The answer to a dry run: the record as it would be, and what else the request would do. */
+export const clusterDryRun = z
+  .object({ ...clusterRecord.shape, effects: effectsRecord })
+  .openapi("ClusterDryRun", { example: { ...exampleCluster, effects: EXAMPLE_EFFECTS } });
+
+/** The answer to a PUT; the effects stand only in the answer to a dry run. */
+export const updatedCluster = z
+  .object({ ...clusterRecord.shape, effects: effectsRecord.optional() })
+  .openapi("UpdatedCluster", { example: exampleCluster });
 
 export const clusterPage = pageSchema(clusterRecord, "ClusterPage");
 
@@ -190,6 +201,13 @@ export const upgradeAccepted = z
   })
   .openapi("UpgradeAccepted", {
     example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2 },
+  });
+
+/** The answer to a dry run of an upgrade. */
+export const upgradeDryRun = z
+  .object({ ...upgradeAccepted.shape, effects: effectsRecord })
+  .openapi("UpgradeDryRun", {
+    example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2, effects: EXAMPLE_EFFECTS },
   });
 
 /** The wire names of a Cluster's settings, by their path inside `spec`. */

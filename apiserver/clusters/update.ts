@@ -35,21 +35,31 @@ export async function changeCluster(
   change: ClusterChange,
 ): Promise<ProjectedCluster> {
   return retryOvertaken("The cluster", async () => {
-    const live = await readLive(deps, cluster);
-    requireMatch(change.ifMatch, objectTag(live.metadata));
-    const current = projectLive(live, cluster.orgId);
-    const patch = requirePatch(current, change.decide(current));
-    change.requirePermissions(patch);
-    const changed = Object.keys(patch) as (keyof ClusterPatch)[];
-    if (changed.length === 0) return current;
-    requireNotDeleting(current);
-    requireUnmanaged(live.metadata.managedFields, changed, CLUSTER_WIRE_NAMES);
-
+    const { live, current, patch } = await decideChange(deps, cluster, change);
+    if (Object.keys(patch).length === 0) return current;
     const written = await patchReserved(deps, origin, current, live, patch);
     return written === undefined
       ? undefined
       : commit(deps, origin, change.action, { live, written, cluster });
   });
+}
+
+/** What a change has to write of the cluster as it is in this very moment. Throws what `changeCluster` does of it. */
+export async function decideChange(
+  deps: Deps,
+  cluster: ProjectedCluster,
+  change: ClusterChange,
+): Promise<{ live: Cluster; current: ProjectedCluster; patch: ClusterPatch }> {
+  const live = await readLive(deps, cluster);
+  requireMatch(change.ifMatch, objectTag(live.metadata));
+  const current = projectLive(live, cluster.orgId);
+  const patch = requirePatch(current, change.decide(current));
+  change.requirePermissions(patch);
+  const changed = Object.keys(patch) as (keyof ClusterPatch)[];
+  if (changed.length === 0) return { live, current, patch };
+  requireNotDeleting(current);
+  requireUnmanaged(live.metadata.managedFields, changed, CLUSTER_WIRE_NAMES);
+  return { live, current, patch };
 }
 
 function requirePatch(current: ProjectedCluster, merge: ClusterMerge): ClusterPatch {

@@ -87,7 +87,22 @@ describe("upgrading a cluster (section 4.21)", () => {
         expect(refused.body.error.message.startsWith(fault)).toBe(true);
       }
 
+      const dry = await api.request("POST", `${path}/upgrade?dry_run=true`, {
+        body: { target_version: "1.35" },
+      });
+      const dryPut = await api.request("PUT", `${path}?dry_run=true`, { body: { k8s_version: "1.35" } });
+      expect((await readObject())?.spec.version).toBe("1.34.2");
+
       const accepted = await upgrade("1.35");
+      expect([dry.status, dryPut.status]).toEqual([200, 200]);
+      const stable = { updated_at: "", conditions: [], status_message: "" };
+      const { effects, cluster, ...workers } = dry.body;
+      expect({ ...workers, cluster: { ...cluster, ...stable } }).toEqual({
+        ...accepted.body,
+        cluster: { ...accepted.body.cluster, ...stable },
+      });
+      expect(dryPut.body).toMatchObject({ k8s_version: "1.35.1", effects });
+      expect(effects).toMatchObject({ nodes_replaced: 0, nodes_added: 0, nodes_removed: 0 });
       expect(accepted.status).toBe(202);
       expect(accepted.headers.get("location")).toBe(path);
       expect(accepted.body).toMatchObject({

@@ -3,7 +3,7 @@ export { auditLog } from "../audit/table.ts";
 export { clusterIntents } from "../clusters/table.ts";
 export { idempotencyKeys } from "../http/idempotency-table.ts";
 export { members, users } from "../members/table.ts";
-export { organizations } from "../organizations/table.ts";
+export { organizationQuotas, organizations } from "../organizations/table.ts";
 export {
   clusterRecords,
   nameReservations,
@@ -12,4 +12,5 @@ export {
   projectedNodePools,
   transitions,
 } from "../projection/table.ts";
+export { quotaReservations } from "../quotas/table.ts";
 export { streamTickets, systemEvents } from "../system-events/table.ts";

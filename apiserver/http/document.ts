@@ -16,6 +16,7 @@ const TAGS = [
   { name: "Network policies", description: "Who may reach the public endpoint of a cluster, and how often." },
   { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
   { name: "System events", description: "What happens to a cluster, live and as history." },
+  { name: "Platform administration", description: "All organizations, for the platform's staff." },
   { name: "Service", description: "Health and figures of the service itself." },
 ];
 

@@ -33,6 +33,8 @@ export interface KeyedRequest {
   scope: string;
   key: string | undefined;
   bodyText: string;
+  /** Nothing is made: the key is looked at, and not taken. */
+  isDryRun?: boolean;
 }
 
 const KEPT_HEADERS = ["content-type", "location", "etag", "retry-after"];
@@ -54,6 +56,8 @@ export async function runOnce<T extends Response>(
     return run({ id: createId(), objectName, resumed: false, settle: async (_, answer) => answer });
   }
   const claim = toClaim(request, request.key, objectName);
+  if (request.isDryRun === true)
+    return run({ id: claim.id, objectName, resumed: false, settle: async (_, answer) => answer });
   const result = await store.claim(claim);
   // A replay is the kept form of an answer that was a T when it was made.
   if (result.outcome === "replay") return replay(c, result.answer) as T;

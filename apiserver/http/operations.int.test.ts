@@ -27,6 +27,7 @@ const VALID_BODIES: Record<string, Record<string, unknown>> = {
   upgradeCluster: { target_version: "1.35" },
   setNetworkPolicy: { authorized_cidrs: [] },
   updateNodePool: { drain_timeout_seconds: 60 },
+  setOrganizationQuotas: { clusters: 20 },
 };
 
 let api: TestApp;
@@ -82,7 +83,9 @@ function withoutRequestId({ status, body }: TestAnswer): unknown {
 const named = (list: DocumentedOperation[]) =>
   list.map((operation) => [operation.operationId, operation] as const);
 const secured = operations.filter((operation) => operation.secured);
-const inOrganization = operations.filter(({ path }) => path.includes("{orgID}"));
+const isStaffPath = (path: string) => path.startsWith("/api/v1/admin/");
+const inOrganization = operations.filter(({ path }) => path.includes("{orgID}") && !isStaffPath(path));
+const ofStaff = operations.filter(({ path }) => isStaffPath(path) && path.includes("{orgID}"));
 const withChildren = operations.filter(({ path }) => /\{(?!orgID)/.test(path));
 const withBody = operations.filter(({ body }) => body !== undefined);
 
@@ -124,6 +127,23 @@ describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { met
   });
 });
 
+describe.each(named(ofStaff))("%s is for the platform's staff", (_id, { method, path }) => {
+  test("anybody else is 403, before the path is looked at", async () => {
+    const answer = await api.request(method, fill(path, { orgID: "nope" }), { as: "alice" });
+    expect(answer).toMatchObject(errorAnswer(403, "forbidden"));
+  });
+
+  test("a malformed organization id is 400, a missing one 404 before the body is looked at", async () => {
+    const request = { as: "staff" as const, ...unfitBody(method) };
+    expect(await api.request(method, fill(path, { orgID: "nope" }), request)).toMatchObject(
+      errorAnswer(400, "bad_request"),
+    );
+    expect(await api.request(method, fill(path, { orgID: MISSING }), request)).toMatchObject(
+      errorAnswer(404, "not_found"),
+    );
+  });
+});
+
 describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
   test("a malformed id is 400", async () => {
     const last = /.*\{(.+?ID)\}/.exec(path)?.[1] ?? "";
@@ -141,7 +161,7 @@ describe.each(named(withChildren))("%s looks at its path", (_id, { method, path 
 
 describe.each(named(operations))("%s knows its query and its methods", (_id, { method, path }) => {
   test("an unknown query parameter is 400", async () => {
-    const as = path.startsWith("/api/v1/admin/") ? "staff" : "alice";
+    const as = isStaffPath(path) ? "staff" : "alice";
     expect(await api.request(method, `${fill(path)}?surprise=1`, { as })).toMatchObject(
       errorAnswer(400, "bad_request"),
     );
@@ -157,6 +177,7 @@ describe.each(named(operations))("%s knows its query and its methods", (_id, { m
 describe.each(named(withBody))("%s looks at its body", (id, operation) => {
   const send = (rawBody: string | undefined, contentType: string | undefined = "application/json") =>
     api.request(operation.method, fill(operation.path), {
+      as: isStaffPath(operation.path) ? "staff" : "alice",
       ...(rawBody === undefined ? {} : { rawBody }),
       headers: contentType === "" ? {} : { "content-type": contentType },
     });

@@ -155,6 +155,11 @@ function requireShortConditions(c: Context<HttpEnv>): void {
   }
 }
 
+/** The one query parameter that this layer knows: what is only tried leaves no record of its key. */
+function isDryRun(query: unknown): boolean {
+  return typeof query === "object" && query !== null && "dry_run" in query && query.dry_run === true;
+}
+
 function paramsSchema(operation: Operation): z.ZodType {
   const names = [...operation.path.matchAll(/\{(.+?)\}/g)].map((match) => match[1] ?? "");
   return z.strictObject(
@@ -193,6 +198,7 @@ function createCall(
         scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
         key: c.req.header("idempotency-key"),
         bodyText,
+        isDryRun: isDryRun(shared.query),
       },
       options,
       run,

@@ -5,7 +5,7 @@ import { createLogger, type Logger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/store.ts";
 import { createApp } from "../app.ts";
-import type { Config, IssuerConfig } from "../config.ts";
+import { type Config, DEFAULT_QUOTAS, type IssuerConfig } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
 import type { Deps } from "../deps.ts";
@@ -151,6 +151,7 @@ function testConfig(
     logLevel: "silent",
     limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
     systemEvents: { isEnabled: true, maxStreams: 1000, maxStreamsPerPrincipal: 1000 },
+    quotas: DEFAULT_QUOTAS,
   };
 }
 

@@ -33,6 +33,21 @@ export async function createOnce<T extends KubeObject>(
   }
 }
 
+/**
+ * The object as a create would make it: every check of the Kubernetes API, and no effect. It has no version, for it is
+ * stored nowhere; 0 stands for that. Rejects with the KubeError of the create.
+ */
+export async function rehearseOnce<T extends KubeObject>(
+  kube: KubeClient,
+  kind: Kind<T>,
+  object: T,
+): Promise<T> {
+  const options = { fieldManager: MANAGER_APISERVER, dryRun: true };
+  // As in createOnce.
+  const made = await kube.create<T>(kind, object as never, options);
+  return { ...made, metadata: { ...made.metadata, resourceVersion: made.metadata.resourceVersion ?? "0" } };
+}
+
 /** One change of an object: the merge patch of its spec, and what goes with it. */
 export interface SpecPatch {
   spec: Readonly<Record<string, unknown>>;

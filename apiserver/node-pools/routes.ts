@@ -5,16 +5,20 @@ import { isNotModified, objectTag } from "../http/etag.ts";
 import { pageQuery, toPage } from "../http/page.ts";
 import { addRoute } from "../http/routes.ts";
 import { createObjectName, listNodePools, type ProjectedNodePool } from "../projection/store.ts";
+import { dryRunQuery } from "../quotas/store.ts";
+import { type RehearsedPool, rehearseCreate, rehearseDelete, rehearseUpdate } from "./dry-run.ts";
 import { requireCluster, requireNodePool } from "./live.ts";
 import { addNodeRoutes } from "./node-routes.ts";
 import { checkPoolRules } from "./pool-rules.ts";
 import { presentNodePool } from "./present-node-pool.ts";
 import {
   createNodePoolBody,
+  nodePoolDryRun,
   nodePoolPage,
   nodePoolRecord,
   toNodePoolChange,
   toNodePoolSpec,
+  updatedNodePool,
   updateNodePoolBody,
 } from "./schema.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "./store.ts";
@@ -23,6 +27,10 @@ const tag = "Node pools";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/nodepools";
 const RECORD = `${COLLECTION}/{poolID}`;
 const RETRY_AFTER = { "Retry-After": "10" };
+const DRY_RUN = {
+  description: "A dry run: the record as it would be, and the effects of the request.",
+  body: nodePoolDryRun,
+};
 
 /** Operations on the node pools of a cluster. */
 export function addNodePoolRoutes(router: Router, deps: Deps): void {
@@ -43,17 +51,19 @@ function addCreate(router: Router, deps: Deps): void {
       tag,
       summary: "Create a node pool",
       access: "nodepools:create",
+      query: dryRunQuery,
       body: createNodePoolBody,
       answers: {
+        200: DRY_RUN,
         202: {
           description: "Accepted: the record, with status provisioning.",
           body: nodePoolRecord,
           headers: ["Location", "Retry-After", "ETag"],
         },
       },
-      errors: ["already_exists", "operation_in_progress", "conflict"],
+      errors: ["already_exists", "operation_in_progress", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, params, readBody, once }) => {
+    async (c, { orgId, origin, params, query, readBody, once }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
@@ -64,7 +74,10 @@ function addCreate(router: Router, deps: Deps): void {
         if (cluster.status === "deleting")
           throw new ApiError("conflict", "The cluster is being deleted; it takes no new node pools.");
         const name = objectName ?? createObjectName(body.name, "pool");
-        const pool = await createNodePool(deps, origin, cluster, { id, objectName: name, spec });
+        const wanted = { id, objectName: name, spec };
+        if (query.dry_run)
+          return c.json(presentRehearsed(await rehearseCreate(deps, origin, cluster, wanted)), 200);
+        const pool = await createNodePool(deps, origin, cluster, wanted);
         return c.json(presentNodePool(pool), 202, {
           Location: locationOf(pool),
           ETag: objectTag(pool.object.metadata),
@@ -129,9 +142,14 @@ function addUpdate(router: Router, deps: Deps): void {
       summary: "Update a node pool",
       description: "What is omitted stays. What GET returns may be sent back as it is.",
       access: "nodepools:update",
+      query: dryRunQuery,
       body: updateNodePoolBody,
       answers: {
-        200: { description: "The node pool as it is now wanted.", body: nodePoolRecord, headers: ["ETag"] },
+        200: {
+          description: "The node pool as it is now wanted; of a dry run, as it would be, and the effects.",
+          body: updatedNodePool,
+          headers: ["ETag"],
+        },
       },
       errors: [
         "already_exists",
@@ -139,12 +157,17 @@ function addUpdate(router: Router, deps: Deps): void {
         "conflict",
         "managed_elsewhere",
         "precondition_failed",
+        "quota_exceeded",
       ],
     },
-    async (c, { orgId, origin, params, readBody }) => {
+    async (c, { orgId, origin, params, query, readBody }) => {
       const { cluster, pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
       const change = toNodePoolChange(await readBody());
       const ifMatch = c.req.header("if-match");
+      if (query.dry_run) {
+        const rehearsed = await rehearseUpdate(deps, origin, cluster, pool, change, ifMatch);
+        return c.json(presentRehearsed(rehearsed), 200);
+      }
       const updated = await updateNodePool(deps, origin, cluster, pool, change, ifMatch);
       return c.json(presentNodePool(updated), 200, { ETag: objectTag(updated.object.metadata) });
     },
@@ -162,7 +185,9 @@ function addDelete(router: Router, deps: Deps): void {
       summary: "Delete a node pool",
       description: "The record answers with status deleting until its nodes are removed.",
       access: "nodepools:delete",
+      query: dryRunQuery,
       answers: {
+        200: DRY_RUN,
         202: {
           description: "Accepted: the record, with status deleting.",
           body: nodePoolRecord,
@@ -170,12 +195,17 @@ function addDelete(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, params }) => {
+    async (c, { orgId, origin, params, query }) => {
       const { cluster, pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
+      if (query.dry_run) return c.json(presentRehearsed(await rehearseDelete(deps, cluster, pool)), 200);
       const deleting = await deleteNodePool(deps, origin, cluster, pool);
       return c.json(presentNodePool(deleting), 202, { Location: locationOf(deleting), ...RETRY_AFTER });
     },
   );
+}
+
+function presentRehearsed({ pool, effects }: RehearsedPool) {
+  return { ...presentNodePool(pool), effects };
 }
 
 function locationOf({ orgId, clusterId, id }: ProjectedNodePool): string {

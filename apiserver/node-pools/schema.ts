@@ -5,6 +5,7 @@ import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-poo
 import { countField, idField, textField, timestampField } from "../http/fields.ts";
 import { pageSchema } from "../http/page.ts";
 import { NODE_POOL_STATUSES } from "../projection/store.ts";
+import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/store.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const spec = nodePoolSpecSchema.shape;
@@ -28,6 +29,24 @@ const platformDefaulted = {
   scale_down_delay_seconds: spec.scaleDownDelaySeconds,
   scale_down_utilization_percent: spec.scaleDownUtilizationPercent,
 };
+
+const exampleNodePool = {
+  id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+  cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+  name: "general",
+  vcpus: 2,
+  memory_gb: 4,
+  disk_gb: 20,
+  min_nodes: 3,
+  max_nodes: 3,
+  desired_nodes: 3,
+  current_nodes: 3,
+  first_ready_at: "2026-11-21T09:01:00.000Z",
+  status: "ready",
+  status_message: null,
+  created_at: "2026-11-21T09:00:00.000Z",
+  updated_at: "2026-11-21T09:00:00.000Z",
+} as const;
 
 export const nodePoolRecord = z
   .object({
@@ -53,27 +72,19 @@ export const nodePoolRecord = z
     created_at: timestampField("When it was created."),
     updated_at: timestampField("When its settings changed last."),
   })
-  .openapi("NodePool", {
-    example: {
-      id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
-      cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-      name: "general",
-      vcpus: 2,
-      memory_gb: 4,
-      disk_gb: 20,
-      min_nodes: 3,
-      max_nodes: 3,
-      desired_nodes: 3,
-      current_nodes: 3,
-      first_ready_at: "2026-11-21T09:01:00.000Z",
-      status: "ready",
-      status_message: null,
-      created_at: "2026-11-21T09:00:00.000Z",
-      updated_at: "2026-11-21T09:00:00.000Z",
-    },
-  });
+  .openapi("NodePool", { example: exampleNodePool });
 
 export const nodePoolPage = pageSchema(nodePoolRecord, "NodePoolPage");
+
+/** The answer to a dry run: the record as it would be, and what else the request would do. */
+export const nodePoolDryRun = z
+  .object({ ...nodePoolRecord.shape, effects: effectsRecord })
+  .openapi("NodePoolDryRun", { example: { ...exampleNodePool, effects: EXAMPLE_EFFECTS } });
+
+/** The answer to a PUT; the effects stand only in the answer to a dry run. */
+export const updatedNodePool = z
+  .object({ ...nodePoolRecord.shape, effects: effectsRecord.optional() })
+  .openapi("UpdatedNodePool", { example: exampleNodePool });
 
 /** A pool to create. min_nodes and max_nodes default to desired_nodes. */
 export const createNodePoolBody = z

@@ -1,4 +1,5 @@
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
@@ -15,19 +16,29 @@ import { requireUnmanaged } from "./field-owner.ts";
 import { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 import { commit, project, readLive } from "./live.ts";
 import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
-import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
+import { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
+import { claimOfCreate, claimOfUpdate, withReservedQuota } from "./reserve-quota.ts";
 import { WIRE_NAMES } from "./wire-names.ts";
 
+export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects } from "./effects.ts";
 export { requireUnmanaged } from "./field-owner.ts";
-export { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
+export {
+  createOnce,
+  isCertainlyNotWritten,
+  patchOnce,
+  rehearseOnce,
+  retryOvertaken,
+  toRefusal,
+} from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
+export { claimOfCreate, claimOfDelete } from "./reserve-quota.ts";
 export { type CreateNodePoolBody, createNodePoolBody, toNodePoolSpec } from "./schema.ts";
 
 /**
- * Creates a pool in a cluster: takes its name, writes the NodePool, and commits audit row and projection before it
- * returns. Safe to repeat with the same ids. Throws 409 already_exists for a taken name, 422 for what the
- * Kubernetes API refuses, 503 when the write is not confirmed.
+ * Creates a pool in a cluster: takes its quota and its name, writes the NodePool, and commits audit row and projection
+ * before it returns. Safe to repeat with the same ids. Throws 422 quota_exceeded, 409 already_exists for a taken name,
+ * 422 for what the Kubernetes API refuses, 503 when the write is not confirmed.
  */
 export async function createNodePool(
   deps: Deps,
@@ -35,16 +46,27 @@ export async function createNodePool(
   cluster: ProjectedCluster,
   pool: NewNodePool,
 ): Promise<ProjectedNodePool> {
+  return withReservedQuota(deps, cluster.orgId, claimOfCreate(pool.id, pool.spec), () =>
+    createNamed(deps, origin, cluster, pool),
+  );
+}
+
+/** Where an object of a request belongs. */
+export function placeOf(cluster: ProjectedCluster, { requestId }: Origin): ObjectPlace {
+  return { orgId: cluster.orgId, namespace: cluster.namespace, clusterId: cluster.id, requestId };
+}
+
+async function createNamed(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  pool: NewNodePool,
+): Promise<ProjectedNodePool> {
   const name = pool.spec.displayName ?? pool.objectName;
   if (!(await reserveName(deps.db, cluster.id, name, pool.id))) throw await nameTaken(deps, cluster.id, name);
-  const place = {
-    orgId: cluster.orgId,
-    namespace: cluster.namespace,
-    clusterId: cluster.id,
-    requestId: origin.requestId,
-  };
   try {
-    const object = await createOnce(deps.kube, nodePoolKind, toNodePoolObject(place, pool));
+    const wanted = toNodePoolObject(placeOf(cluster, origin), pool);
+    const object = await createOnce(deps.kube, nodePoolKind, wanted);
     return await commit(deps, origin, cluster, object, {
       action: "node_pool.create",
       after: presentAudit(object.spec),
@@ -58,7 +80,7 @@ export async function createNodePool(
 /**
  * Changes a pool: merges with a live read and patches just the fields that change, on the version that was read; a
  * conflict is read and merged again, at most five times. A change to what is there already writes nothing. Throws 404,
- * 412 for If-Match, 422 for the merged result, 409 already_exists, managed_elsewhere or conflict.
+ * 412 for If-Match, 422 for the merged result and for quota_exceeded, 409 already_exists, managed_elsewhere or conflict.
  */
 export async function updateNodePool(
   deps: Deps,
@@ -69,22 +91,34 @@ export async function updateNodePool(
   ifMatch: string | undefined,
 ): Promise<ProjectedNodePool> {
   return retryOvertaken("The node pool", async () => {
-    const live = await readLive(deps, pool);
-    requireMatch(ifMatch, objectTag(live.metadata));
-    const merge = mergeUpdate(toCurrent(pool, live), change);
-    if (!merge.ok) throw validationFailed(merge.details);
-    if (live.metadata.deletionTimestamp !== undefined) throw beingDeleted();
-    if (merge.changed.length === 0) return project(live, cluster);
-    requireUnmanaged(live.metadata.managedFields, merge.changed, WIRE_NAMES);
-
-    const written = await patchReserved(deps, origin, pool, live, merge.patch);
-    if (written === undefined) return undefined;
-    return commit(deps, origin, cluster, written, {
-      action: "node_pool.update",
-      before: presentAudit(live.spec, merge.changed),
-      after: presentAudit(written.spec, merge.changed),
+    const { live, changed, patch, merged } = await decideUpdate(deps, pool, change, ifMatch);
+    if (changed.length === 0) return project(live, cluster);
+    return withReservedQuota(deps, cluster.orgId, claimOfUpdate(pool.id, live, merged), async () => {
+      const written = await patchReserved(deps, origin, pool, live, patch);
+      if (written === undefined) return undefined;
+      return commit(deps, origin, cluster, written, {
+        action: "node_pool.update",
+        before: presentAudit(live.spec, changed),
+        after: presentAudit(written.spec, changed),
+      });
     });
   });
+}
+
+/** What an update has to write of the pool as it is in this very moment. Throws what `updateNodePool` does of it. */
+export async function decideUpdate(
+  deps: Deps,
+  pool: ProjectedNodePool,
+  change: NodePoolChange,
+  ifMatch: string | undefined,
+) {
+  const live = await readLive(deps, pool);
+  requireMatch(ifMatch, objectTag(live.metadata));
+  const merge = mergeUpdate(toCurrent(pool, live), change);
+  if (!merge.ok) throw validationFailed(merge.details);
+  if (live.metadata.deletionTimestamp !== undefined) throw beingDeleted();
+  requireUnmanaged(live.metadata.managedFields, merge.changed, WIRE_NAMES);
+  return { live, ...merge };
 }
 
 /** Asks for a pool's deletion; its record says deleting from now on. Throws 404 when it is gone already. */
@@ -110,9 +144,12 @@ export async function deleteNodePool(
   );
 }
 
-/** The same object, marked as the Kubernetes API marks one that is being deleted. */
-export function asDeleting<T extends { metadata: object }>(object: T, now: Date): T {
-  return { ...object, metadata: { ...object.metadata, deletionTimestamp: now.toISOString() } };
+/** The same object, marked as the Kubernetes API marks one that is being deleted: that is a new generation. */
+export function asDeleting<T extends KubeObject>(object: T, now: Date): T {
+  const { deletionTimestamp = now.toISOString(), generation = 1, finalizers = [] } = object.metadata;
+  const isHeld = object.metadata.deletionTimestamp === undefined && finalizers.length > 0;
+  const marks = { deletionTimestamp, generation: generation + (isHeld ? 1 : 0) };
+  return { ...object, metadata: { ...object.metadata, ...marks } };
 }
 
 function toCurrent(pool: ProjectedNodePool, live: NodePool) {
@@ -150,7 +187,8 @@ async function patchReserved(
   }
 }
 
-async function nameTaken(deps: Deps, clusterId: string, name: string): Promise<ApiError> {
+/** 409 for a name that another pool has, or that a request under way has taken. */
+export async function nameTaken(deps: Deps, clusterId: string, name: string): Promise<ApiError> {
   if (await isNameInFlight(deps.db, clusterId, name))
     return new ApiError("operation_in_progress", `A node pool named ${name} is being written right now.`, {
       retryAfterSeconds: 10,

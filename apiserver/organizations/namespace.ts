@@ -1,11 +1,13 @@
 import { and, eq, isNull } from "drizzle-orm";
-import { LABEL_ORG_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
-import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { ANNOTATION_QUOTAS, LABEL_ORG_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { formatLimits } from "../../shared/crd/quota.ts";
+import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
-import { organizations } from "./table.ts";
+import { readQuotas, toQuotas } from "./read-quotas.ts";
+import { organizationQuotas, organizations } from "./table.ts";
 
 const BATCH = 100;
 const MISSING_EVERY_MS = 15_000;
@@ -17,24 +19,52 @@ export function organizationNamespace(orgId: string): string {
 }
 
 /**
- * Makes sure that the organization's Namespace is there, and returns its name: call it before the first write into
- * it. Throws 409 conflict while an earlier Namespace of that name is still being deleted, or a KubeError.
+ * Makes sure that the organization's Namespace is there and carries its limits, and returns its name: call it before
+ * the first write into it. Throws 409 conflict while an earlier Namespace of that name is still being deleted, or a
+ * KubeError.
  */
 export async function ensureNamespace(
-  deps: Pick<Deps, "kube" | "db">,
+  deps: NamespaceDeps,
   orgId: string,
   options: { timeoutMs?: number } = {},
 ): Promise<string> {
   const name = organizationNamespace(orgId);
+  const limits = await readPublished(deps, orgId);
   const namespace = await deps.kube.get(namespaceKind, undefined, name, options);
   if (namespace?.metadata.deletionTimestamp !== undefined) {
     throw new ApiError("conflict", "The organization's namespace is being deleted; try again.", {
       retryAfterSeconds: 5,
     });
   }
-  if (namespace === undefined) await createNamespace(deps, orgId, options);
+  if (namespace === undefined) await createNamespace(deps, orgId, limits, options);
+  else if (limitsOn(namespace) !== limits) await publishLimits(deps, name, limits, options);
   await markReady(deps, orgId);
   return name;
+}
+
+type NamespaceDeps = Pick<Deps, "kube" | "db" | "config">;
+
+/** What the Namespace shall say of the organization's limits. */
+async function readPublished({ db, config }: NamespaceDeps, orgId: string): Promise<string> {
+  const { effective } = await readQuotas(db, config.quotas, orgId);
+  return formatLimits(effective);
+}
+
+function limitsOn({ metadata }: Namespace): string | undefined {
+  return metadata.annotations?.[ANNOTATION_QUOTAS];
+}
+
+async function publishLimits(
+  { kube }: NamespaceDeps,
+  name: string,
+  limits: string,
+  options: { timeoutMs?: number },
+): Promise<void> {
+  const patch = { metadata: { annotations: { [ANNOTATION_QUOTAS]: limits } } };
+  await kube.mergePatch(namespaceKind, undefined, name, patch, {
+    fieldManager: MANAGER_APISERVER,
+    ...options,
+  });
 }
 
 /** The jobs that make missing Namespaces: soon for new organizations, and now and then for all of them. */
@@ -48,9 +78,14 @@ export function namespaceJobs(deps: Deps): PeriodicJob[] {
 async function createNamespace(
   deps: Pick<Deps, "kube">,
   orgId: string,
+  limits: string,
   options: { timeoutMs?: number },
 ): Promise<void> {
-  const metadata = { name: organizationNamespace(orgId), labels: { [LABEL_ORG_ID]: orgId } };
+  const metadata = {
+    name: organizationNamespace(orgId),
+    labels: { [LABEL_ORG_ID]: orgId },
+    annotations: { [ANNOTATION_QUOTAS]: limits },
+  };
   try {
     await deps.kube.create(namespaceKind, { metadata }, { fieldManager: MANAGER_APISERVER, ...options });
   } catch (error) {
@@ -77,12 +112,14 @@ async function ensureMissing(deps: Deps): Promise<void> {
 
 async function ensureAll(deps: Deps): Promise<void> {
   const present = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID });
-  const names = new Set(present.map((namespace) => namespace.metadata.name));
+  const limitsByName = new Map(present.map((namespace) => [namespace.metadata.name, limitsOn(namespace)]));
   const rows = await deps.db
-    .select({ id: organizations.id })
+    .select({ id: organizations.id, quotas: organizationQuotas })
     .from(organizations)
+    .leftJoin(organizationQuotas, eq(organizationQuotas.orgId, organizations.id))
     .where(isNull(organizations.deletedAt));
-  for (const row of rows) {
-    if (!names.has(organizationNamespace(row.id))) await ensureNamespace(deps, row.id);
+  for (const { id, quotas } of rows) {
+    const limits = formatLimits(toQuotas(id, quotas, deps.config.quotas).effective);
+    if (limitsByName.get(organizationNamespace(id)) !== limits) await ensureNamespace(deps, id);
   }
 }

@@ -11,6 +11,7 @@ import { presentAudit } from "./schema.ts";
 import { type OrganizationRow, organizations } from "./table.ts";
 
 export { ensureNamespace, namespaceJobs, organizationNamespace } from "./namespace.ts";
+export { readQuotas } from "./read-quotas.ts";
 export { type OrganizationRow, organizations } from "./table.ts";
 
 export interface NewOrganization {

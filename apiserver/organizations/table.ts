@@ -31,3 +31,22 @@ export const organizations = pgTable(
 );
 
 export type OrganizationRow = typeof organizations.$inferSelect;
+
+/** What the platform's staff set for one organization; null and a missing row: the default of the configuration. */
+export const organizationQuotas = pgTable("organization_quotas", {
+  orgId: uuid("org_id")
+    .primaryKey()
+    .references(() => organizations.id),
+  clusters: integer(),
+  nodePools: integer("node_pools"),
+  nodes: integer(),
+  vcpus: integer(),
+  memoryGB: integer("memory_gb"),
+  /** Rises with every change; the record's entity tag. */
+  version: integer().notNull().default(1),
+  updatedAt: timestamp("updated_at", { withTimezone: true, mode: "date", precision: 3 })
+    .notNull()
+    .defaultNow(),
+});
+
+export type OrganizationQuotasRow = typeof organizationQuotas.$inferSelect;

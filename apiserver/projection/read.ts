@@ -24,13 +24,15 @@ export interface ClusterFilter extends PageRequest {
   name?: string | undefined;
 }
 
-/** One page of the organization's clusters and one more, in the order of their ids. */
+/** One page of the organization's clusters (of all, without one) and one more, in the order of their ids. */
 export async function listClusters(
   db: Queryable,
-  orgId: string,
+  orgId: string | undefined,
   filter: ClusterFilter,
 ): Promise<ProjectedCluster[]> {
-  const conditions: (SQL | undefined)[] = [isLiveCluster(orgId)];
+  const conditions: (SQL | undefined)[] = [
+    orgId === undefined ? isNull(projectedClusters.deletedAt) : isLiveCluster(orgId),
+  ];
   if (filter.cursor !== undefined) conditions.push(gt(projectedClusters.id, filter.cursor));
   if (filter.status !== undefined) conditions.push(eq(projectedClusters.status, filter.status));
   if (filter.name !== undefined)
@@ -218,7 +220,7 @@ function toCluster(row: typeof projectedClusters.$inferSelect): ProjectedCluster
 }
 
 function toNodePool(row: typeof projectedNodePools.$inferSelect): ProjectedNodePool {
-  const { deletedAt: _, ...projected } = row;
+  const { deletedAt: _, quotaNodes: _n, quotaVcpus: _v, quotaMemoryGB: _m, ...projected } = row;
   return { ...projected, status: row.status as NodePoolStatusName };
 }
 

@@ -7,6 +7,7 @@ export {
   toProjectedCluster,
   toProjectedNodePool,
 } from "./project.ts";
+export { selectQuotaUse } from "./quota-use.ts";
 export {
   findCluster,
   findClusterIds,

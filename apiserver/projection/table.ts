@@ -13,6 +13,7 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import type { Cluster } from "../../shared/crd/cluster.ts";
+import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { OutsideWriter } from "./outside-changes.ts";
 
@@ -51,14 +52,28 @@ export const projectedClusters = pgTable(
   ],
 );
 
+const settingOf = (field: string) => sql.raw(`((object -> 'spec' ->> '${field}')::int)`);
+const limitOf = (field: string) => sql`coalesce(${settingOf(field)}, 0)`;
+const quotaNodes = sql`case
+  when ${limitOf("maxVCPUs")} > ${limitOf("minVCPUs")} or ${limitOf("maxMemoryGB")} > ${limitOf("minMemoryGB")}
+  then least(${sql.raw(String(MAX_NODES_PER_POOL))}, ${settingOf("maxVCPUs")} / ${settingOf("vcpus")}, ${settingOf("maxMemoryGB")} / ${settingOf("memoryGB")})
+  else ${settingOf("desiredNodes")} end`;
+
 export const projectedNodePools = pgTable(
   "projected_node_pools",
   {
     ...projectionColumns(),
     clusterId: uuid("cluster_id").notNull(),
     object: jsonb().$type<NodePool>().notNull(),
+    /** What quotas count: the rule of poolAmounts, kept by the database so that a sum needs no object. */
+    quotaNodes: integer("quota_nodes").generatedAlwaysAs(quotaNodes),
+    quotaVcpus: integer("quota_vcpus").generatedAlwaysAs(sql`(${quotaNodes}) * ${settingOf("vcpus")}`),
+    quotaMemoryGB: integer("quota_memory_gb").generatedAlwaysAs(
+      sql`(${quotaNodes}) * ${settingOf("memoryGB")}`,
+    ),
   },
   (table) => [
+    index("projected_node_pools_org_idx").on(table.orgId).where(sql`${table.deletedAt} is null`),
     uniqueIndex("projected_node_pools_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
     index("projected_node_pools_cluster_idx")
       .on(table.clusterId, table.id)

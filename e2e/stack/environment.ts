@@ -38,6 +38,15 @@ const GENEROUS_RATES = {
   failed_login: PLENTY,
 };
 
+/** One organization may hold a whole fleet here; the stories of quotas set their own. */
+const GENEROUS_QUOTAS = {
+  clusters: 20_000,
+  nodePools: 50_000,
+  nodes: 100_000,
+  vcpus: 500_000,
+  memoryGB: 1_000_000,
+};
+
 function plansFor({ clusterClass: { namespace, name }, withoutPlans }: EnvironmentInput): object {
   const plan = (controlPlaneReplicas: number): object => ({ class: name, namespace, controlPlaneReplicas });
   const plans = { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
@@ -64,6 +73,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_DATABASE_URL: input.databaseUrls.apiserver,
       MARINA_OIDC_ISSUERS: JSON.stringify(issuers),
       MARINA_RATE_LIMITS: JSON.stringify(GENEROUS_RATES),
+      MARINA_QUOTAS: JSON.stringify(GENEROUS_QUOTAS),
       ...input.apiserver,
     },
     operator: {

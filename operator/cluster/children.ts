@@ -5,8 +5,10 @@ import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
 import type { ClassCapabilities } from "../engine/cluster-class.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
+import { readGrantedPools } from "../engine/granted-pool.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { composeEngineCluster, type DesiredCluster, findUnsupported } from "../engine/topology.ts";
+import type { DesiredPool } from "../engine/worker-pool.ts";
 import { hasFinalizer } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
@@ -46,10 +48,12 @@ export function decideChildren(observed: ObservedCluster, id: string): Decision 
     const message = `The namespace holds a Cluster API cluster ${cluster.metadata.name} that is not this platform's; create the cluster under another name.`;
     return refuse("NameTaken", message);
   }
+  if (observed.engine === undefined && observed.heldBack !== undefined)
+    return { ok: false, fault: observed.heldBack, target: undefined };
   const pinned = findPinnedClass(observed, plan);
   const choice = chooseClassAndVersion(observed, plan, pinned);
   if (choice === undefined) {
-    const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; the platform's operator has to install it.`;
+    const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; ask the platform's operator to install it.`;
     return refuse("ClassNotFound", message);
   }
   if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };
@@ -65,7 +69,7 @@ export function decideChildren(observed: ObservedCluster, id: string): Decision 
     version,
     workerSubnet: subnet,
     authorizedCIDRs: authorizeCIDRs(cluster.spec.network?.authorizedCIDRs, subnet, settings.platformCIDRs),
-    pools: observed.pools.filter(isWanted).map(({ pool }) => composeDesiredPool(pool, settings.poolDefaults)),
+    pools: composeDesiredPools(observed),
   };
   const unsupported = findUnsupported(desired, choice.capabilities);
   if (unsupported.length > 0) {
@@ -96,6 +100,18 @@ function isWanted({ pool, leaving, olderTwin }: ObservedClusterPool): boolean {
   return (
     metadata.deletionTimestamp === undefined && hasFinalizer(metadata) && !leaving && olderTwin === undefined
   );
+}
+
+/** Every pool as it is wanted; one that is held back as the engine has it, or not at all. */
+function composeDesiredPools({ pools, engine, settings }: ObservedCluster): DesiredPool[] {
+  const grants = readGrantedPools(engine?.object);
+  return pools.filter(isWanted).flatMap(({ pool, heldBack }) => {
+    const wanted = composeDesiredPool(pool, settings.poolDefaults);
+    if (!heldBack) return [wanted];
+    const granted = grants.get(pool.metadata.name);
+    if (granted === undefined) return [];
+    return [{ ...wanted, size: granted.size, machine: granted.machine ?? wanted.machine }];
+  });
 }
 
 /** The class that the cluster was made with. */

@@ -1,3 +1,4 @@
+import type { Fault } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
@@ -9,7 +10,9 @@ import type { EngineCluster } from "../engine/kinds.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL, INDEX_LOCK_OWNER } from "../indexes.ts";
+import { findNamesake } from "../namesake.ts";
 import type { PoolDefaults } from "../node-pool/children.ts";
+import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
 import type { ProbeResult } from "./probe.ts";
@@ -40,6 +43,8 @@ export interface ObservedClusterPool {
   leaving: boolean;
   /** An older pool with the same id: this one is a copy, and gets no machines. */
   olderTwin: string | undefined;
+  /** A quota or an older namesake holds it back: it stays as the engine has it, or out of it. */
+  heldBack: boolean;
   machines: readonly EngineMachine[];
 }
 
@@ -58,6 +63,8 @@ export interface ObservedCluster {
   organization: Organization;
   /** An older cluster with the same id. */
   olderTwin: string | undefined;
+  /** Why there may be no such cluster: a quota, or an older namesake; undefined = there may. */
+  heldBack: Fault | undefined;
   /** The id that the cluster gets when it has none. */
   candidateId: string;
   pools: readonly ObservedClusterPool[];
@@ -88,16 +95,23 @@ export function observeCluster(
   const cluster = caches.clusters.get(key);
   if (cluster === undefined) return undefined;
   const engineCluster = caches.engineClusters.get(key);
+  const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
+  const overQuota = findClusterOverQuota(caches, cluster, pools);
+  const state = engineCluster && readEngineCluster(engineCluster);
+  const isHeldBack = (pool: NodePool) =>
+    overQuota.pools.has(pool.metadata.name) ||
+    (state?.poolNames.includes(pool.metadata.name) !== true &&
+      findNamesake(caches.nodePools, pool) !== undefined);
   return {
     cluster,
     organization: findOrganization(caches.namespaces, cluster.metadata.namespace),
     olderTwin: findOlderTwin(caches.clusters, cluster.metadata),
+    heldBack: state === undefined ? (findNamesake(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
     candidateId: newId(now),
-    pools: caches.nodePools
-      .byIndex(INDEX_CLUSTER, key)
-      .map((pool) => observePool(caches, key, pool))
+    pools: pools
+      .map((pool) => observePool(caches, key, pool, isHeldBack(pool)))
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
-    engine: engineCluster && { object: engineCluster, state: readEngineCluster(engineCluster) },
+    engine: engineCluster && state && { object: engineCluster, state },
     classes: readClasses(caches),
     catalogue: caches.readCatalogue(),
     locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID], cluster.status?.workerSubnet),
@@ -108,7 +122,12 @@ export function observeCluster(
   };
 }
 
-function observePool(caches: Caches, clusterKey: string, pool: NodePool): ObservedClusterPool {
+function observePool(
+  caches: Caches,
+  clusterKey: string,
+  pool: NodePool,
+  heldBack: boolean,
+): ObservedClusterPool {
   const poolKey = `${clusterKey}/${pool.metadata.name}`;
   const [deployment] = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
   return {
@@ -116,6 +135,7 @@ function observePool(caches: Caches, clusterKey: string, pool: NodePool): Observ
     engine: deployment && readPool(deployment),
     leaving: deployment?.metadata.deletionTimestamp !== undefined,
     olderTwin: findOlderTwin(caches.nodePools, pool.metadata),
+    heldBack,
     machines: caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, poolKey).map(readMachine),
   };
 }

@@ -107,6 +107,7 @@ test("a new pool of a ready cluster is scaling, and the cluster stays ready", ()
     engine: undefined,
     leaving: false,
     olderTwin: undefined,
+    heldBack: false,
     machines: [],
   };
   const plan = fixture.with({ pools: [...pools, added] }).plan();
@@ -127,7 +128,7 @@ test.each([
   const fixture = aCluster().withPools(makePool("web"));
   const pools = [
     ...fixture.observed.pools,
-    { pool, engine: undefined, leaving, olderTwin: undefined, machines: [] },
+    { pool, engine: undefined, leaving, olderTwin: undefined, heldBack: false, machines: [] },
   ];
   const names = topology(fixture.with({ pools }).plan())?.workers?.machineDeployments?.map((it) => it.name);
   expect(names).toEqual(["web"]);

@@ -115,10 +115,12 @@ function isDegraded(conditions: Conditions): boolean {
 
 function viewPools(observed: ObservedCluster, now: Date): PoolView[] {
   const { nodeDegradedAfterSeconds } = observed.settings;
-  return observed.pools.map(({ pool, engine, machines }) => ({
+  // A pool that is kept out altogether is nothing that the cluster waits for.
+  const admitted = observed.pools.filter(({ heldBack, engine }) => !heldBack || engine !== undefined);
+  return admitted.map(({ pool, engine, machines, heldBack }) => ({
     name: pool.metadata.name,
     leaving: pool.metadata.deletionTimestamp !== undefined,
-    progress: measurePool(pool, engine, machines, nodeDegradedAfterSeconds, now),
+    progress: measurePool(pool, engine, machines, { nodeDegradedAfterSeconds, heldBack: heldBack }, now),
   }));
 }
 

@@ -69,7 +69,11 @@ function findFirstWait(
   }
   const endpoint = findCondition(aspects, "EndpointReachable");
   if (endpoint?.status === "True" || endpoint?.reason === "PrivateEndpoint") return undefined;
-  return { reason: "WaitingForEndpoint", message: endpoint?.message ?? "There is no endpoint yet." };
+  const message =
+    endpoint?.status === "False"
+      ? endpoint.message
+      : `The API endpoint of ${name} has not been heard yet: ${endpoint?.message ?? "there is none"} ${advice}`;
+  return { reason: "WaitingForEndpoint", message };
 }
 
 /** What still moves, the most telling first; undefined = the cluster is as wanted. */

@@ -198,6 +198,7 @@ export function observeBlue(
     cluster: aCluster(),
     organization: ORGANIZATION,
     olderTwin: undefined,
+    heldBack: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
     engine: { object, state: readEngineCluster(object) },
@@ -227,6 +228,7 @@ export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedC
     engine: aPoolState(),
     leaving: false,
     olderTwin: undefined,
+    heldBack: false,
     machines: [aMachine("one"), aMachine("two")],
     ...rest,
   };

@@ -5,7 +5,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { engineClusterNameOf } from "../engine/kinds.ts";
-import { INDEX_NAMESPACE } from "../indexes.ts";
+import { INDEX_HELD_BACK, INDEX_NAMESPACE } from "../indexes.ts";
 
 /** Which changes make a cluster worth another look. Only keys are added; what changed is looked up when it is reconciled. */
 export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">): void {
@@ -19,8 +19,18 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     const name = engineClusterNameOf(change.object.metadata);
     if (name !== undefined) add(`${change.object.metadata.namespace}/${name}`, change);
   };
+  const addHeldBack = (change: Change<KubeObject>) => {
+    if (!isNewSpec(change)) return;
+    const { namespace = "" } = change.object.metadata;
+    addAll(caches.clusters.byIndex(INDEX_HELD_BACK, namespace).map(objectKey));
+    const pools = caches.nodePools.byIndex(INDEX_HELD_BACK, namespace);
+    addAll(pools.map(({ spec }) => `${namespace}/${spec.clusterName}`));
+  };
   set.listen("clusters", (change) => add(objectKey(change.object), change));
   set.listen("engineClusters", (change) => add(objectKey(change.object), change));
+  set.listen("clusters", addHeldBack);
+  set.listen("engineClusters", addHeldBack);
+  set.listen("nodePools", addHeldBack);
   set.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
     add(`${metadata.namespace}/${spec.clusterName}`, change);

@@ -51,6 +51,15 @@ export function composePool(
   };
 }
 
+/** The bounds between which an entry's number of nodes is the autoscaler's; undefined = its number is fixed. */
+export function readAutoscalerBounds({
+  metadata,
+}: EnginePool): { minNodes: number; maxNodes: number } | undefined {
+  const { [MIN_SIZE]: minimum, [MAX_SIZE]: maximum } = metadata?.annotations ?? {};
+  if (minimum === undefined || maximum === undefined) return undefined;
+  return { minNodes: Number(minimum), maxNodes: Number(maximum) };
+}
+
 /**
  * What the cluster autoscaler reads from a node group: bounds, scale-down options, and what a node would offer, so that
  * it can scale up from zero. See cluster-autoscaler/cloudprovider/clusterapi/README.md.

@@ -66,7 +66,9 @@ function decideReady(
   if (pool.metadata.deletionTimestamp !== undefined) {
     return no("Deleting", describeDeletion(observed));
   }
-  if (fault !== undefined) return no(fault.reason, fault.message);
+  // What already runs goes on when it is not allowed to grow.
+  const goesOn = fault === observed.heldBack && observed.engine !== undefined;
+  if (fault !== undefined && !goesOn) return no(fault.reason, fault.message);
   if (cluster === undefined) {
     return no(
       "WaitingForCluster",
@@ -93,7 +95,7 @@ function decideReady(
   if (progress.state === "absent" && !cluster.controlPlaneInitialized) {
     return no(
       "WaitingForControlPlane",
-      "The control plane of the cluster is not up yet; nodes join after it.",
+      "The control plane of the cluster is not up yet; nodes join by themselves after it. If this lasts, look at what the cluster waits for.",
     );
   }
   if (progress.state === "absent" && cluster.upgrading) {
@@ -171,8 +173,10 @@ function describeDeletion({ pool, machines }: ObservedPool): string {
 /** The machine that has been on its way for longest, what it waits for, and the next step. */
 function describeLate({ pool }: ObservedPool, { joining }: PoolProgress): string {
   const [late] = joining;
-  if (late === undefined) return "";
-  const object = `Machine ${pool.metadata.namespace}/${late.name}`;
+  const { namespace, name } = pool.metadata;
+  if (late === undefined)
+    return ` If this lasts, ask the platform's operator to look at the NodePool ${namespace}/${name}.`;
+  const object = `Machine ${namespace}/${late.name}`;
   return ` ${object} has not joined: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
 }
 

@@ -8,6 +8,8 @@ import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts"
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
+import { findNamesake } from "../namesake.ts";
+import { findPoolOverQuota } from "../quota/observe.ts";
 
 /** All that is known about one pool when it is reconciled: plain data, no client. */
 export interface ObservedPool {
@@ -15,6 +17,8 @@ export interface ObservedPool {
   organization: Organization;
   /** An older pool with the same id. */
   olderTwin: string | undefined;
+  /** Why it may not become what its owner asks for: a quota, or an older namesake; undefined = it may. */
+  heldBack: Fault | undefined;
   /** The id that the pool gets when it has none. */
   candidateId: string;
   cluster: ObservedOwner | undefined;
@@ -73,6 +77,7 @@ export function observePool(
   const clusterKey = `${namespace}/${pool.spec.clusterName}`;
   const engineCluster = caches.engineClusters.get(clusterKey);
   const state = engineCluster && readEngineCluster(engineCluster);
+  const isKnown = state?.poolNames.includes(name) === true;
   const poolKey = `${clusterKey}/${name}`;
   const [deployment] = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
   const machines = caches.machines
@@ -83,6 +88,9 @@ export function observePool(
     pool,
     organization: findOrganization(caches.namespaces, namespace),
     olderTwin: findOlderTwin(caches.nodePools, pool.metadata),
+    heldBack: isKnown
+      ? findPoolOverQuota(caches, pool)
+      : (findNamesake(caches.nodePools, pool) ?? findPoolOverQuota(caches, pool)),
     candidateId: newId(now),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
     engine: deployment && readPool(deployment),

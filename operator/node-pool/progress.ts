@@ -6,7 +6,7 @@ import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
 export interface PoolProgress {
   /** `absent`: the engine has not made it yet; `unhealthy`: only sick nodes are missing from what is wanted. */
   state: "absent" | "scaling" | "rollingOut" | "unhealthy" | "settled";
-  /** Nodes wanted: of a fixed pool what its owner asks for, of an autoscaled one what the autoscaler asks for. */
+  /** Nodes wanted: of a fixed pool what its owner asks for, of others what the engine is asked for. */
   wanted: number;
   nodes: number;
   readyNodes: number;
@@ -23,18 +23,20 @@ export interface PoolProgress {
 /**
  * Measures a pool. Counters that the engine does not report keep their last value: they vanish for a second now and
  * then. A pool scales while the counts differ and nothing rolls out; the engine's own words for it end too early.
+ * `heldBack`: a rule does not let it become what its owner asks for, so that it stays as the engine has it.
  */
 export function measurePool(
   pool: NodePool,
   engine: EnginePoolState | undefined,
   machines: readonly EngineMachine[],
-  nodeDegradedAfterSeconds: number,
+  { nodeDegradedAfterSeconds, heldBack }: { nodeDegradedAfterSeconds: number; heldBack: boolean },
   now: Date,
 ): PoolProgress {
   const last = pool.status;
-  const wanted = isAutoscaled(pool.spec)
-    ? (engine?.desired ?? pool.spec.desiredNodes)
-    : pool.spec.desiredNodes;
+  const wanted =
+    isAutoscaled(pool.spec) || heldBack
+      ? (engine?.desired ?? pool.spec.desiredNodes)
+      : pool.spec.desiredNodes;
   const nodes = engine?.nodes ?? last?.nodes ?? 0;
   const readyNodes = engine?.readyNodes ?? last?.readyNodes ?? 0;
   const ailing = machines.filter((machine) => machine.unhealthy !== undefined);

@@ -167,3 +167,19 @@ test.each([
 test("a deleted pool of which nothing is left is let go", () => {
   expect(aPool().deleting().plan()).toMatchObject({ releaseFinalizer: true, status: undefined });
 });
+
+test("a pool that the quotas hold back is Stalled; what runs of it goes on and is not waited for", () => {
+  const heldBack = { reason: "QuotaExceeded", message: "Too many." };
+  const fresh = aPool().fresh().with({ heldBack }).plan();
+  expect(fresh.metadata).toMatchObject({ finalizer: FINALIZER });
+  expect(fresh.status).toMatchObject({ phase: "Failed", message: "Too many." });
+
+  const grown = aPool().withNodes(2).reconciled().asking({ desiredNodes: 9 }).with({ heldBack });
+  expect(grown.plan().status).toMatchObject({ phase: "Ready", message: "Too many.", nodes: 2 });
+  expect(grown.condition("Ready")).toMatchObject(ready);
+  expect(grown.condition("Scaling")).toMatchObject({ status: "False" });
+  expect(grown.condition("Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
+  expect(grown.reconciled().with({ heldBack: undefined }).condition("Stalled")).toMatchObject({
+    status: "False",
+  });
+});

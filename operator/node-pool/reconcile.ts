@@ -18,10 +18,11 @@ export function reconcilePool(observed: ObservedPool, now: Date): Plan<NodePoolS
   const { metadata } = pool;
   const deleting = metadata.deletionTimestamp !== undefined;
   if (deleting && isGone(observed)) return release(hasFinalizer(metadata));
-  const fault = findIdentityFault(metadata.namespace ?? "", organization, observed.olderTwin);
+  const stranger = findIdentityFault(metadata.namespace ?? "", organization, observed.olderTwin);
+  const fault = stranger ?? (deleting ? undefined : observed.heldBack);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
   const changed = !isDeepStrictEqual(status, pool.status);
-  const served = !deleting && fault === undefined;
+  const served = !deleting && stranger === undefined;
   const requests = served ? planRequests(observed) : NO_REQUESTS;
   return {
     metadata: served ? findMetadataChange(observed, requests.answered) : undefined,

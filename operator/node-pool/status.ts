@@ -38,7 +38,10 @@ export function composePoolStatus(
     pool,
     observed.engine,
     observed.machines,
-    observed.nodeDegradedAfterSeconds,
+    {
+      nodeDegradedAfterSeconds: observed.nodeDegradedAfterSeconds,
+      heldBack: observed.heldBack !== undefined,
+    },
     now,
   );
   const generation = pool.metadata.generation ?? 0;
@@ -107,7 +110,10 @@ function composeMessage(
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "NodesUnhealthy") return ready.message;
   const reconciling = findCondition(conditions, "Reconciling");
-  return reconciling?.status === "True" && waitedMs >= silentMs ? reconciling.message : undefined;
+  if (reconciling?.status === "True" && waitedMs >= silentMs) return reconciling.message;
+  const autoscaling = findCondition(conditions, "Autoscaling");
+  const isMissed = ["NotConfigured", "AutoscalerUnavailable"].includes(autoscaling?.reason ?? "");
+  return isMissed ? autoscaling?.message : undefined;
 }
 
 function presentMachines(observed: ObservedPool): NonNullable<NodePoolStatus["machines"]> {

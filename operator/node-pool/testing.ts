@@ -23,6 +23,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     pool: makePool("web", spec),
     organization: { kind: "known", id: ORG },
     olderTwin: undefined,
+    heldBack: undefined,
     candidateId: POOL_ID,
     cluster,
     engine: undefined,

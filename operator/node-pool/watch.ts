@@ -6,7 +6,7 @@ import type { Change } from "../../shared/kube/reflector.ts";
 import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet } from "../caches.ts";
 import { enginePoolNameOf } from "../engine/kinds.ts";
-import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
+import { INDEX_CLUSTER, INDEX_HELD_BACK, INDEX_NAMESPACE } from "../indexes.ts";
 
 /** Which changes make a pool worth another look. Only keys are added. */
 export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add">): void {
@@ -21,7 +21,16 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
     const name = enginePoolNameOf(change.object.metadata);
     if (name !== undefined) add(`${change.object.metadata.namespace}/${name}`, change);
   };
+  // Whatever may free a quota, or take one, has those looked at again that are held back.
+  const addHeldBack = (change: Change<KubeObject>) => {
+    const { generation, namespace = "" } = change.object.metadata;
+    if (change.type === "updated" && change.previous?.metadata.generation === generation) return;
+    for (const pool of caches.nodePools.byIndex(INDEX_HELD_BACK, namespace)) add(objectKey(pool), change);
+  };
   set.listen("nodePools", (change) => add(objectKey(change.object), change));
+  set.listen("nodePools", addHeldBack);
+  set.listen("clusters", addHeldBack);
+  set.listen("engineClusters", addHeldBack);
   set.listen("clusters", addPoolsOf);
   set.listen("engineClusters", addPoolsOf);
   set.listen("machineDeployments", addByEngineLabel);

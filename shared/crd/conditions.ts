@@ -9,60 +9,60 @@ export const MAX_STATUS_MESSAGE_LENGTH = 1024;
 export const conditionStatuses = ["True", "False", "Unknown"] as const;
 export type ConditionStatus = (typeof conditionStatuses)[number];
 
-/** Reasons that Marina itself gives. The engine's own reasons are passed through as they are. */
-export type ConditionReason =
-  // things go their way
-  | "Available"
-  | "Provisioning"
-  | "Scaling"
-  | "Upgrading"
-  | "RollingOut"
-  | "Settled"
-  | "UpToDate"
-  | "Deleting"
-  | "EndpointAnswers"
-  | "PrivateEndpoint"
-  | "NoNodePools"
-  | "Applied"
-  | "Enabled"
-  | "Disabled"
-  | "FixedSize"
-  | "Issued"
-  | "Expired"
-  // something else has to happen first
-  | "WaitingForCluster"
-  | "WaitingForControlPlane"
-  | "WaitingForEndpoint"
-  | "WaitingForNodes"
-  | "WaitingForNodePools"
-  | "UpgradeInProgress"
-  | "EnginePaused"
-  | "EngineUnavailable"
-  | "WaitingForAutoscaler"
-  // the platform is not well
-  | "ControlPlaneUnavailable"
-  | "EndpointUnreachable"
-  | "NodesUnhealthy"
-  | "AutoscalerUnavailable"
-  // only people can help
-  | "DuplicateID"
-  | "DuplicateOrganization"
-  | "UnknownOrganization"
-  | "UnknownPlan"
-  | "UnknownVersion"
-  | "DowngradeRefused"
-  | "UnsupportedByClass"
-  | "NameTaken"
-  | "ForeignNodePoolRemoved"
-  | "NodeNotFound"
-  | "RefusedByEngine"
-  | "ClassNotFound"
-  | "NoFreeSubnet"
-  | "LabelsNotPropagated"
-  | "NotConfigured"
-  | "QuotaExceeded"
-  | "TooManyAccesses"
-  | "InvalidRequest";
+/** The reasons that Marina itself gives for Clusters and NodePools, by what they mean to their owner. */
+export const CONDITION_REASONS = {
+  /** All is as it should be. */
+  fine: [
+    "Available",
+    "Settled",
+    "UpToDate",
+    "EndpointAnswers",
+    "PrivateEndpoint",
+    "NoNodePools",
+    "Applied",
+    "Enabled",
+    "Disabled",
+    "FixedSize",
+  ],
+  /** What was asked for is being done. */
+  moving: ["Provisioning", "Scaling", "Upgrading", "RollingOut", "Deleting"],
+  /** Something else has to happen first. */
+  waiting: [
+    "WaitingForCluster",
+    "WaitingForControlPlane",
+    "WaitingForEndpoint",
+    "WaitingForNodes",
+    "WaitingForAutoscaler",
+    "UpgradeInProgress",
+    "EnginePaused",
+    "EngineUnavailable",
+  ],
+  /** The platform is not well. */
+  unwell: [
+    "ControlPlaneUnavailable",
+    "EndpointUnreachable",
+    "NodesUnhealthy",
+    "AutoscalerUnavailable",
+    "NotConfigured",
+  ],
+  /** Only people can help. */
+  stalled: [
+    "DuplicateID",
+    "DuplicateName",
+    "DuplicateOrganization",
+    "UnknownOrganization",
+    "UnknownPlan",
+    "UnknownVersion",
+    "DowngradeRefused",
+    "UnsupportedByClass",
+    "RefusedByEngine",
+    "ClassNotFound",
+    "NoFreeSubnet",
+    "NameTaken",
+    "LabelsNotPropagated",
+    "QuotaExceeded",
+  ],
+} as const;
 
 /** Conditions of one kind, as a Kubernetes list keyed by type. Same shape as the Condition of the Kubernetes API. */
 export function conditionsSchema<const Types extends readonly [string, ...string[]]>(types: Types) {

@@ -18,6 +18,9 @@ export const ANNOTATION_NETWORK_REQUEST_ID = "cloud.marina.dev/network-request-i
 /** `replace.cloud.marina.dev/<node>: <request id>` on a NodePool asks for one node to be replaced. */
 export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 
+/** On an organization's Namespace: its limits (quota.ts), written by the apiserver, obeyed by the operator. */
+export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";
+
 export const FINALIZER = "cloud.marina.dev/operator";
 
 export const MANAGER_OPERATOR = "marina-operator";

@@ -218,15 +218,16 @@ function isAbsent(error: KubeError): boolean {
   return error.isNotFound && error.details?.name !== undefined;
 }
 
+/** All options go into the body: beside one, the API server does not look at the query, and would delete for real. */
 function deleteRequest(path: string, opts: DeleteOptions): TransportRequest {
   const conditional = opts.uid !== undefined || opts.resourceVersion !== undefined;
   return {
     method: "DELETE",
     path,
-    query: { dryRun: opts.dryRun ? "All" : undefined },
     body: {
       apiVersion: "v1",
       kind: "DeleteOptions",
+      ...(opts.dryRun && { dryRun: ["All"] }),
       ...(opts.propagationPolicy && { propagationPolicy: opts.propagationPolicy }),
       ...(conditional && { preconditions: { uid: opts.uid, resourceVersion: opts.resourceVersion } }),
     },

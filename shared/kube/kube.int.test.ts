@@ -47,6 +47,9 @@ test("a dry run checks and stores nothing", async () => {
   expect(await client.get(configMapKind, namespace, "dry")).toBeUndefined();
   const misnamed = client.create(configMapKind, map("Bad_Name", "1"), { ...me, dryRun: true });
   await expect(misnamed).rejects.toMatchObject({ isInvalid: true });
+  const { metadata } = await client.create(configMapKind, map("dry", "1"), me);
+  await client.delete(configMapKind, namespace, "dry", { uid: metadata.uid, dryRun: true });
+  expect((await client.get(configMapKind, namespace, "dry"))?.metadata.deletionTimestamp).toBeUndefined();
 });
 
 test("a patch of an older state and a deletion of another uid are conflicts", async () => {

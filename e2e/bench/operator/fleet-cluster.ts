@@ -127,6 +127,7 @@ function operatorEnvironment(kubeconfig: string, operatorPort: number): Record<s
     clusterClass: CLASS,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: [],
+    apiserver: {},
   }).operator;
 }
 

@@ -1,0 +1,25 @@
+import { index, integer, pgTable, primaryKey, timestamp, uuid } from "drizzle-orm/pg-core";
+
+/**
+ * What a write that is under way will take: all of what the object will count, not just what it grows by. A row counts
+ * until the write is settled, or until its lease ends; an object that is projected too counts once, at the greater.
+ */
+export const quotaReservations = pgTable(
+  "quota_reservations",
+  {
+    /** One write; it may make or change several objects. */
+    id: uuid().notNull(),
+    objectId: uuid("object_id").notNull(),
+    orgId: uuid("org_id").notNull(),
+    clusters: integer().notNull(),
+    nodePools: integer("node_pools").notNull(),
+    nodes: integer().notNull(),
+    vcpus: integer().notNull(),
+    memoryGB: integer("memory_gb").notNull(),
+    leasedUntil: timestamp("leased_until", { withTimezone: true }).notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.id, table.objectId] }),
+    index("quota_reservations_org_idx").on(table.orgId),
+  ],
+);

@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import type { Plan } from "../../shared/controller/plan.ts";
+import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { aCluster, type ClusterFixture, makePool } from "../testing.ts";
+
+const topology = (plan: Plan<unknown>) => {
+  const step = plan.apply.find(({ kind }) => kind === engineClusterKind);
+  return step?.verb === "apply" ? (step.object as EngineCluster).spec?.topology : undefined;
+};
+const condition = (plan: Plan<{ conditions?: { type: string }[] | undefined }>, type: string) =>
+  plan.status?.conditions?.find((it) => it.type === type);
+
+describe("what the quotas of the organization hold back", () => {
+  const overQuota = { reason: "QuotaExceeded", message: "Too many." };
+  const holdBack = (fixture: ClusterFixture, ...names: string[]) =>
+    fixture.with({
+      pools: fixture.observed.pools.map((it) => ({
+        ...it,
+        heldBack: names.includes(it.pool.metadata.name),
+      })),
+    });
+
+  test("a new cluster: nothing is made, and it is Stalled", () => {
+    const plan = aCluster().with({ heldBack: overQuota }).plan();
+    expect([...plan.apply, ...plan.remove]).toEqual([]);
+    expect(plan.status).toMatchObject({ phase: "Failed", message: "Too many." });
+    expect(condition(plan, "Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
+  });
+
+  test("a new pool: it is left out, and the cluster comes up without it", () => {
+    const fixture = holdBack(aCluster().withPools(makePool("web"), makePool("db")), "db").reconciled();
+    const names = fixture.engineObject().spec?.topology?.workers?.machineDeployments?.map(({ name }) => name);
+    expect(names).toEqual(["web"]);
+    const done = fixture.engineDone();
+    const pools = done.observed.pools.map((it) => (it.heldBack ? { ...it, engine: undefined } : it));
+    expect(condition(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
+  });
+
+  test("the growth of a pool: it stays as the engine has it, all else of it follows, and nothing waits", () => {
+    const ready = aCluster().withPools(makePool("web")).ready();
+    const pools = ready.observed.pools.map((it) => ({
+      ...it,
+      pool: { ...it.pool, spec: { ...it.pool.spec, desiredNodes: 9, vcpus: 8, drainTimeoutSeconds: 60 } },
+    }));
+    const plan = holdBack(ready.with({ pools }), "web").plan();
+    expect(topology(plan)?.workers?.machineDeployments).toMatchObject([
+      {
+        name: "web",
+        replicas: 2,
+        deletion: { nodeDrainTimeoutSeconds: 60 },
+        variables: { overrides: [{ name: "machine", value: { vcpus: 2, memoryGB: 4, diskGB: 20 } }] },
+      },
+    ]);
+    expect(condition(plan, "WorkersReady") ?? { status: "True" }).toMatchObject({ status: "True" });
+  });
+});

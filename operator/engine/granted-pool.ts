@@ -1,0 +1,35 @@
+import type { EngineCluster, EnginePool } from "./kinds.ts";
+import { type DesiredPool, readAutoscalerBounds } from "./worker-pool.ts";
+
+/** What the engine has of a pool: what it was allowed to be when it was applied last. */
+export interface GrantedPool {
+  size: DesiredPool["size"];
+  /** Undefined = the class does not carry the size of a machine. */
+  machine: DesiredPool["machine"] | undefined;
+}
+
+/** The pools in the live topology, by name. */
+export function readGrantedPools(cluster: EngineCluster | undefined): ReadonlyMap<string, GrantedPool> {
+  const entries = cluster?.spec?.topology?.workers?.machineDeployments ?? [];
+  return new Map(entries.map((entry) => [entry.name, readGrantedPool(entry)]));
+}
+
+function readGrantedPool(entry: EnginePool): GrantedPool {
+  const bounds = readAutoscalerBounds(entry);
+  return {
+    size:
+      bounds === undefined
+        ? { kind: "fixed", nodes: entry.replicas ?? 0 }
+        : { kind: "autoscaled", ...bounds },
+    machine: readMachineSize(entry),
+  };
+}
+
+function readMachineSize({ variables }: EnginePool): DesiredPool["machine"] | undefined {
+  const value = variables?.overrides.find(({ name }) => name === "machine")?.value;
+  if (typeof value !== "object" || value === null) return undefined;
+  const { vcpus, memoryGB, diskGB } = value as Partial<Record<string, unknown>>;
+  return typeof vcpus === "number" && typeof memoryGB === "number" && typeof diskGB === "number"
+    ? { vcpus, memoryGB, diskGB }
+    : undefined;
+}

@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import type { Cluster } from "../shared/crd/cluster.ts";
+import { CONDITION_REASONS, MAX_STATUS_MESSAGE_LENGTH } from "../shared/crd/conditions.ts";
+import { createStore } from "../shared/kube/store.ts";
+import { INDEX_NAME } from "./indexes.ts";
+import { findNamesake, indexByName } from "./namesake.ts";
+import { aPool, type PoolFixture, UPGRADING } from "./node-pool/testing.ts";
+import { aCluster, type ClusterFixture, makeCondition, makePool } from "./testing.ts";
+
+const overQuota = { reason: "QuotaExceeded", message: "A quota does not allow it. Ask for less." };
+const ready = () => aCluster().withPools(makePool("web")).ready();
+const busy = (fixture: ClusterFixture, change: object) =>
+  fixture.with({
+    pools: fixture.observed.pools.map((it) => ({
+      ...it,
+      engine: it.engine && { ...it.engine, ...change },
+    })),
+  });
+const refused = (kind: "refused" | "unavailable", message: string) => ({ applyFailure: { kind, message } });
+const silent = { probe: { ok: false, message: "ECONNREFUSED" } };
+const unwell = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
+
+/** Every reason for which a cluster waits or has failed, and how it comes to it. */
+const clusters: [string, ClusterFixture][] = [
+  ["Provisioning", ready().asking({ network: { authorizedCIDRs: ["203.0.113.0/24"] } })],
+  ["Scaling", busy(ready(), { desired: 2, nodes: 1, readyNodes: 1 })],
+  ["Upgrading", ready().asking({ version: "1.35" })],
+  ["RollingOut", busy(ready(), { rollingOut: true })],
+  ["Deleting", ready().deleting()],
+  ["WaitingForControlPlane", aCluster()],
+  ["WaitingForEndpoint", aCluster().reconciled().engineDone().with({ probe: undefined })],
+  [
+    "WaitingForNodes",
+    busy(aCluster().withPools(makePool("web")).reconciled().engineDone(), { readyNodes: 0 }),
+  ],
+  ["EnginePaused", ready().engineSaying([makeCondition("Paused", "True")])],
+  ["EngineUnavailable", aCluster().with(refused("unavailable", "connection refused"))],
+  ["ControlPlaneUnavailable", ready().engineSaying([unwell])],
+  ["EndpointUnreachable", ready().with(silent)],
+  ["DuplicateID", aCluster().with({ olderTwin: "other/demo" })],
+  ["DuplicateOrganization", aCluster().with({ organization: { kind: "duplicate", namespace: "old" } })],
+  ["UnknownOrganization", aCluster().with({ organization: { kind: "unknown" } })],
+  ["UnknownPlan", aCluster({ plan: "gold" })],
+  ["UnknownVersion", aCluster({ version: "1.20" })],
+  ["DowngradeRefused", ready().asking({ version: "1.33.6" })],
+  ["UnsupportedByClass", aCluster().with({ classes: withoutVariables() }).asking({ publicEndpoint: false })],
+  ["RefusedByEngine", aCluster().with(refused("refused", "spec.topology: no"))],
+  ["ClassNotFound", aCluster().with({ classes: new Map() })],
+  ["NoFreeSubnet", aCluster().with({ settings: { ...aCluster().observed.settings, ...noSubnets() } })],
+  ["NameTaken", taken()],
+  ["DuplicateName", aCluster().with({ heldBack: findNamesake(namesakes(), aCluster().observed.cluster) })],
+  ["QuotaExceeded", aCluster().with({ heldBack: overQuota })],
+];
+
+const pools: [string, PoolFixture][] = [
+  ["Scaling", aPool().withNodes(2).reconciled().asking({ desiredNodes: 4 })],
+  ["RollingOut", aPool().withNodes(2).reconciled().withEngine({ desired: 2, nodes: 3, rollingOut: true })],
+  ["Deleting", aPool().withNodes(2).deleting()],
+  ["WaitingForCluster", aPool().withoutCluster()],
+  ["WaitingForControlPlane", aPool()],
+  ["WaitingForNodes", aPool().withEngine({ desired: 2, nodes: 2, ready: 1 })],
+  ["UpgradeInProgress", aPool().withNodes(2).reconciled().withCluster(UPGRADING).asking({ desiredNodes: 4 })],
+  ["NodesUnhealthy", aPool().withNodes(2).reconciled().withSickNode().after(240)],
+  ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
+  ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],
+  ["DuplicateID", aPool().with({ olderTwin: "other/web" })],
+  ["QuotaExceeded", aPool().with({ heldBack: overQuota })],
+  [
+    "LabelsNotPropagated",
+    aPool({ nodeLabels: { tier: "web" } })
+      .withNodes(2)
+      .with({ syncedNodeLabels: /^none$/ }),
+  ],
+];
+
+const kinds: [string, string, () => { message: string | undefined; reasons: string[] }][] = [
+  ...clusters.map(([reason, fixture]): (typeof kinds)[number] => [
+    "cluster",
+    reason,
+    () => tell(fixture.reconciled().after(61).reconciled().observed.cluster.status),
+  ]),
+  ...pools.map(([reason, fixture]): (typeof kinds)[number] => [
+    "node pool",
+    reason,
+    () => tell(fixture.reconciled().after(61).reconciled().status()),
+  ]),
+];
+
+function tell(status: { message?: string | undefined; conditions?: { reason: string }[] | undefined } = {}) {
+  return { message: status.message, reasons: (status.conditions ?? []).map(({ reason }) => reason) };
+}
+
+/** What a person can do, or that there is nothing to do. */
+const NEXT_STEP =
+  /\b(ask|look at|set|create|delete|change|leave it out|replace|put|by itself|one after another|waits for|is going away|have the label|follow)\b/i;
+
+describe("whatever waits or has failed for a minute says why in a sentence, with the next step", () => {
+  test.each(kinds)("a %s: %s", (_kind, reason, look) => {
+    const { message, reasons } = look();
+    expect(reasons).toContain(reason);
+    expect(message).toMatch(/^[A-Z0-9].*[.]$/s);
+    expect(message).not.toMatch(/undefined|null|\[object|NaN/);
+    expect(message?.length).toBeLessThanOrEqual(MAX_STATUS_MESSAGE_LENGTH);
+    if (!isIn("moving", reason)) expect(message).toMatch(NEXT_STEP);
+  });
+
+  test("and there is no reason without such a sentence", () => {
+    const { moving, waiting, unwell: ill, stalled } = CONDITION_REASONS;
+    const told = new Set(kinds.map(([, reason]) => reason));
+    // An autoscaler that is being started holds nothing up.
+    const untold = [...moving, ...waiting, ...ill, ...stalled].filter((reason) => !told.has(reason));
+    expect(untold).toEqual(["WaitingForAutoscaler"]);
+    const known: readonly string[] = Object.values(CONDITION_REASONS).flat();
+    expect(kinds.flatMap(([, , look]) => look().reasons).filter((reason) => !known.includes(reason))).toEqual(
+      [],
+    );
+  });
+});
+
+function isIn(state: keyof typeof CONDITION_REASONS, reason: string): boolean {
+  return CONDITION_REASONS[state].some((it) => it === reason);
+}
+
+function withoutVariables() {
+  const [[name, capabilities] = ["", undefined]] = aCluster().observed.classes;
+  if (capabilities === undefined) throw new Error("no class");
+  return new Map([[name, { ...capabilities, variables: new Set<string>() }]]);
+}
+
+/** An older cluster of the same name. */
+function namesakes() {
+  const { cluster } = aCluster({ displayName: "DEMO" }).observed;
+  const older = { name: "older", uid: "uid-older", creationTimestamp: "2020-01-01T00:00:00Z" };
+  const store = createStore<Cluster>({ [INDEX_NAME]: indexByName });
+  store.set({ ...cluster, metadata: { ...cluster.metadata, ...older } });
+  return store;
+}
+
+function noSubnets() {
+  const { subnetRange } = aCluster().observed.settings;
+  return { subnetRange: { ...subnetRange, count: 0 } };
+}
+
+/** The engine has a cluster of this name that is not ours. */
+function taken(): ClusterFixture {
+  const made = aCluster().reconciled();
+  const object = made.engineObject();
+  const metadata = { ...object.metadata, labels: {}, ownerReferences: [] };
+  return aCluster().withEngine({ ...object, metadata });
+}
+
+function autoscaled(available: { status: string; message: string }): PoolFixture {
+  return aPool({ maxVCPUs: 12 })
+    .withNodes(2)
+    .with({ autoscaler: { configured: true, deployment: { available } } });
+}

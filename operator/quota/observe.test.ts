@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { ANNOTATION_QUOTAS } from "../../shared/crd/names.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { formatLimits, type QuotaAmounts } from "../../shared/crd/quota.ts";
+import type { Namespace } from "../../shared/kube/core-kinds.ts";
+import { createStore } from "../../shared/kube/store.ts";
+import type { EngineCluster } from "../engine/kinds.ts";
+import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
+import { aCluster, makePool, NAMESPACE } from "../testing.ts";
+import { createQuotaLedger } from "./ledger.ts";
+import { findClusterOverQuota, findPoolOverQuota, indexHeldBack } from "./observe.ts";
+
+const PLENTY: QuotaAmounts = { clusters: 9, nodePools: 9, nodes: 99, vcpus: 999, memoryGB: 999 };
+const KEY = `${NAMESPACE}/demo`;
+
+/** An organization with one cluster and its pools as the engine has them, and other limits than it had. */
+function observe(
+  limits: Partial<QuotaAmounts> | undefined,
+  pools: NodePool[],
+  given: NodePool[] | undefined,
+) {
+  const byNamespace = { [INDEX_NAMESPACE]: () => [NAMESPACE] };
+  const caches = {
+    namespaces: createStore<Namespace>(),
+    clusters: createStore<Cluster>(byNamespace),
+    nodePools: createStore<NodePool>({ ...byNamespace, [INDEX_CLUSTER]: () => [KEY] }),
+    engineClusters: createStore<EngineCluster>(),
+  };
+  const annotations =
+    limits === undefined ? {} : { [ANNOTATION_QUOTAS]: formatLimits({ ...PLENTY, ...limits }) };
+  caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE, annotations } });
+  const fixture = aCluster();
+  const { cluster } = fixture.observed;
+  caches.clusters.set(cluster);
+  for (const pool of pools) caches.nodePools.set(pool);
+  if (given !== undefined)
+    caches.engineClusters.set(
+      fixture
+        .withPools(...given)
+        .reconciled()
+        .engineObject(),
+    );
+  const ledger = createQuotaLedger(caches);
+  ledger.update(KEY);
+  return { ...caches, cluster, ledger, countMost: ledger.countMost };
+}
+
+describe("what the quotas hold back", () => {
+  const web = makePool("web");
+  test.each<[string, Partial<QuotaAmounts> | undefined, NodePool[], NodePool[] | undefined, string[]]>([
+    ["nothing without limits", undefined, [makePool("web", { desiredNodes: 500 })], [], []],
+    ["nothing within the limits", { nodes: 2 }, [web], undefined, []],
+    ["a new cluster", { clusters: 0 }, [], undefined, ["demo"]],
+    ["no cluster that is there", { clusters: 0 }, [], [], []],
+    ["a new pool", { nodes: 1 }, [web], [], ["web"]],
+    ["more nodes", { nodes: 4 }, [makePool("web", { desiredNodes: 5 })], [web], ["web"]],
+    ["greater nodes", { vcpus: 7 }, [makePool("web", { vcpus: 4 })], [web], ["web"]],
+    ["the most of an autoscaled pool", { nodes: 4 }, [makePool("web", { maxVCPUs: 10 })], [web], ["web"]],
+    [
+      "an autoscaled pool that stays",
+      { nodes: 4 },
+      [makePool("web", { maxVCPUs: 10 })],
+      [makePool("web", { maxVCPUs: 10 })],
+      [],
+    ],
+    [
+      "nothing that stays or shrinks",
+      { nodes: 0 },
+      [web, makePool("db", { desiredNodes: 0 })],
+      [web, makePool("db")],
+      [],
+    ],
+    [
+      "nothing that is being deleted",
+      { nodes: 0 },
+      [makePool("web", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" })],
+      [],
+      [],
+    ],
+  ])("%s", (_, limits, pools, given, names) => {
+    const caches = observe(limits, pools, given);
+    const { cluster, pools: refused } = findClusterOverQuota(caches, caches.cluster, pools);
+    expect([...(cluster === undefined ? [] : ["demo"]), ...refused.keys()]).toEqual(names);
+    for (const pool of pools)
+      expect(findPoolOverQuota(caches, pool)).toEqual(refused.get(pool.metadata.name));
+  });
+
+  test("is found by its namespace, as long as it is", () => {
+    const stalled = { type: "Stalled", status: "True", reason: "QuotaExceeded" };
+    const pool = (condition: object) => ({
+      ...makePool("web"),
+      status: { conditions: [condition as never] },
+    });
+    expect(indexHeldBack(pool(stalled))).toEqual([NAMESPACE]);
+    expect(indexHeldBack(pool({ ...stalled, status: "False" }))).toEqual([]);
+    expect(indexHeldBack(makePool("web"))).toEqual([]);
+  });
+});
+
+test("the ledger follows what comes, changes and goes", () => {
+  const caches = observe({}, [makePool("web", { desiredNodes: 3 })], [makePool("web", { desiredNodes: 5 })]);
+  const most = () => caches.countMost(NAMESPACE);
+  expect(most()).toEqual({ clusters: 1, nodePools: 1, nodes: 5, vcpus: 10, memoryGB: 20 });
+  caches.nodePools.set(makePool("web", { desiredNodes: 7, vcpus: 1 }));
+  caches.ledger.update(KEY);
+  expect(most()).toEqual({ clusters: 1, nodePools: 1, nodes: 7, vcpus: 10, memoryGB: 28 });
+  caches.nodePools.remove(`${NAMESPACE}/web`);
+  caches.ledger.update(KEY);
+  expect(most()).toMatchObject({ clusters: 1, nodes: 0 });
+  caches.clusters.remove(KEY);
+  caches.ledger.update(KEY);
+  expect(most()).toMatchObject({ clusters: 0, nodePools: 0 });
+});
