@@ -1,9 +1,8 @@
-import { randomUUID, webcrypto } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { webcrypto } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import "reflect-metadata";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -11,68 +10,18 @@ import { parse } from "yaml";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
 import { secretKind } from "../shared/kube/core-kinds.ts";
-import { createEngineer, type Engineer, engineClusterKind } from "./custom-resources.ts";
+import { createEngineer, type Engineer } from "./custom-resources.ts";
+import { playTenant, readPlayedServer } from "./played-tenant.ts";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
 
-// The in-memory tenant API servers let everybody in. Here the management API server plays a tenant's: the engine's object
-// is made by hand and paused, so that Cluster API leaves it alone; everything else is the product as it runs.
 const stack = readStack();
-const certificates = join(dirname(stack.kubeconfig), "certificates");
-const read = (file: string) => readFileSync(join(certificates, file), "utf8");
-const { server } = parse(readFileSync(stack.kubeconfig, "utf8")).clusters[0].cluster;
+const { server, caCertificate } = readPlayedServer(stack);
 const BY_HAND = { fieldManager: "test" };
 let engineer: Engineer;
 
 beforeAll(async () => {
   engineer = await createEngineer(stack);
-  const { client, namespace } = engineer;
-  const id = randomUUID();
-  const { hostname: host, port } = new URL(server);
-  const metadata = { name: "real", namespace, labels: { [LABEL_ID]: id } };
-  await client.create(
-    engineClusterKind,
-    {
-      metadata,
-      spec: {
-        paused: true,
-        controlPlaneEndpoint: { host, port: Number(port) },
-        topology: {
-          classRef: { name: "marina-in-memory-v1", namespace: "marina-system" },
-          version: "v1.34.2",
-          controlPlane: { replicas: 1 },
-        },
-      },
-    },
-    BY_HAND,
-  );
-  const status = {
-    conditions: ["ControlPlaneInitialized", "ControlPlaneAvailable"].map((type) => ({
-      type,
-      status: "True",
-      reason: type,
-      message: "",
-      lastTransitionTime: new Date().toISOString(),
-    })),
-  };
-  const patch = { ...BY_HAND, subresource: "status" as const };
-  await client.mergePatch(engineClusterKind, namespace, "real", { status }, patch);
-  await client.create(
-    secretKind,
-    {
-      metadata: { name: "real-ca", namespace, labels: { "cluster.x-k8s.io/cluster-name": "real" } },
-      type: "cluster.x-k8s.io/secret",
-      data: { "tls.crt": toBase64(read("ca.crt")), "tls.key": toBase64(read("ca.key")) },
-    },
-    BY_HAND,
-  );
-  await kubectl(["apply", "-f", "-"], {
-    stdin: JSON.stringify({
-      apiVersion: "cloud.marina.dev/v1",
-      kind: "Cluster",
-      metadata,
-      spec: { version: "1.34.2" },
-    }),
-  });
+  await playTenant(stack, engineer, "real");
 });
 
 afterAll(() => engineer.close());
@@ -214,7 +163,7 @@ async function readAdminKubeconfig(): Promise<Credential> {
 function ask({ cert, key }: Credential): Promise<number> {
   return new Promise((resolve, reject) => {
     const url = new URL("/api/v1/secrets?limit=1", server);
-    const call = request(url, { ca: read("ca.crt"), cert, key, agent: false }, (response) => {
+    const call = request(url, { ca: caCertificate, cert, key, agent: false }, (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
     });
@@ -226,7 +175,7 @@ function ask({ cert, key }: Credential): Promise<number> {
 async function withKubeconfig<T>({ cert, key }: Credential, use: (file: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "marina-access-"));
   const file = join(folder, "config");
-  const cluster = { server, "certificate-authority-data": toBase64(read("ca.crt")) };
+  const cluster = { server, "certificate-authority-data": toBase64(caCertificate) };
   const user = { "client-certificate-data": toBase64(cert), "client-key-data": toBase64(key) };
   const config = {
     apiVersion: "v1",
