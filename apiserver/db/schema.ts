@@ -13,3 +13,4 @@ export {
   transitions,
 } from "../projection/table.ts";
 export { systemEvents } from "../system-events/table.ts";
+export { writeIntents } from "../write-intents/table.ts";

@@ -10,16 +10,18 @@ import {
   releaseName,
   reserveName,
 } from "../projection/store.ts";
+import { isCertainlyNotWritten, writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { requireUnmanaged } from "./field-owner.ts";
-import { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
-import { commit, project, readLive } from "./live.ts";
+import { createOnce, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
+import { commit, project, readLive, toAudit } from "./live.ts";
 import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
 import { WIRE_NAMES } from "./wire-names.ts";
 
+export { isCertainlyNotWritten } from "../write-intents/store.ts";
 export { requireUnmanaged } from "./field-owner.ts";
-export { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
+export { createOnce, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
 export { type CreateNodePoolBody, createNodePoolBody, toNodePoolSpec } from "./schema.ts";
@@ -44,11 +46,19 @@ export async function createNodePool(
     requestId: origin.requestId,
   };
   try {
-    const object = await createOnce(deps.kube, nodePoolKind, toNodePoolObject(place, pool));
-    return await commit(deps, origin, cluster, object, {
-      action: "node_pool.create",
-      after: presentAudit(object.spec),
-    });
+    const object = toNodePoolObject(place, pool);
+    const written = await writeWithIntent(
+      deps,
+      origin,
+      {
+        kind: "NodePool",
+        verb: "create",
+        metadata: object.metadata,
+        entry: toAudit(cluster, pool.id, { action: "node_pool.create", after: presentAudit(pool.spec) }),
+      },
+      () => createOnce(deps.kube, nodePoolKind, object),
+    );
+    return await commit(deps, cluster, written);
   } catch (error) {
     if (isCertainlyNotWritten(error)) await releaseName(deps.db, cluster.id, name, pool.id);
     throw toRefusal(error, WIRE_NAMES);
@@ -77,13 +87,18 @@ export async function updateNodePool(
     if (merge.changed.length === 0) return project(live, cluster);
     requireUnmanaged(live.metadata.managedFields, merge.changed, WIRE_NAMES);
 
-    const written = await patchReserved(deps, origin, pool, live, merge.patch);
-    if (written === undefined) return undefined;
-    return commit(deps, origin, cluster, written, {
+    const entry = toAudit(cluster, pool.id, {
       action: "node_pool.update",
       before: presentAudit(live.spec, merge.changed),
-      after: presentAudit(written.spec, merge.changed),
+      after: presentAudit(merge.merged, merge.changed),
     });
+    const written = await writeWithIntent(
+      deps,
+      origin,
+      { kind: "NodePool", verb: "change", metadata: live.metadata, entry },
+      () => patchReserved(deps, origin, pool, live, merge.patch),
+    );
+    return written === undefined ? undefined : commit(deps, cluster, written);
   });
 }
 
@@ -96,18 +111,23 @@ export async function deleteNodePool(
 ): Promise<ProjectedNodePool> {
   const live = await readLive(deps, pool);
   if (live.metadata.deletionTimestamp !== undefined) return project(live, cluster);
-  await deps.kube.delete(nodePoolKind, pool.namespace, pool.name, { uid: pool.uid });
-  const left = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
-  const isGone = left?.metadata.uid !== pool.uid;
-  const object = isGone ? asDeleting(live, deps.now()) : left;
-  return commit(
+  const entry = toAudit(cluster, pool.id, {
+    action: "node_pool.delete",
+    before: presentAudit(live.spec),
+  });
+  let isGone = false;
+  const written = await writeWithIntent(
     deps,
     origin,
-    cluster,
-    object,
-    { action: "node_pool.delete", before: presentAudit(live.spec) },
-    isGone,
+    { kind: "NodePool", verb: "delete", metadata: live.metadata, entry },
+    async () => {
+      await deps.kube.delete(nodePoolKind, pool.namespace, pool.name, { uid: pool.uid });
+      const left = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
+      isGone = left?.metadata.uid !== pool.uid;
+      return isGone || left === undefined ? asDeleting(live, deps.now()) : left;
+    },
   );
+  return commit(deps, cluster, written, isGone);
 }
 
 /** The same object, marked as the Kubernetes API marks one that is being deleted. */
