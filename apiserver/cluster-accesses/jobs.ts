@@ -5,6 +5,7 @@ import type { Deps } from "../deps.ts";
 import { hasPermission } from "../http/permissions.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
 import { findRoles } from "../members/store.ts";
+import { findKnownOrganizations } from "../organizations/store.ts";
 import { type Holder, holderOf } from "./holder.ts";
 
 const EVERY_MS = 30_000;
@@ -16,7 +17,8 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
 
 /**
  * Looks at every access that REST issued and at the members as they are now, whatever became of the request that
- * changed them. What the platform's staff made by hand carries no such labels and is left alone.
+ * changed them. What the platform's staff made by hand carries no such labels and is left alone, and so is what belongs
+ * to an organization that this database has never heard of.
  */
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   const accesses = await deps.kube.listAll(clusterAccessKind, { labelSelector: LABEL_USER_ID, signal });
@@ -39,7 +41,11 @@ async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
 }
 
 async function findRightful(deps: Deps, holders: readonly Holder[]): Promise<(holder: Holder) => boolean> {
-  const [roles, revokedTokens] = await Promise.all([
+  const [organizations, roles, revokedTokens] = await Promise.all([
+    findKnownOrganizations(
+      deps.db,
+      holders.map(({ orgId }) => orgId),
+    ),
     findRoles(
       deps.db,
       holders.map(({ userId }) => userId),
@@ -50,6 +56,7 @@ async function findRightful(deps: Deps, holders: readonly Holder[]): Promise<(ho
     ),
   ]);
   return ({ orgId, userId, tokenId }) => {
+    if (!organizations.has(orgId)) return true;
     const role = roles.find((one) => one.orgId === orgId && one.userId === userId)?.role;
     if (role === undefined || !hasPermission(role, "clusters:access")) return false;
     return tokenId === undefined || !revokedTokens.has(tokenId);
