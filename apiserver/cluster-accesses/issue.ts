@@ -17,6 +17,7 @@ import type { Deps } from "../deps.ts";
 import { ApiError, dependencyUnavailable, notFound } from "../http/errors.ts";
 import type { Origin } from "../http/principal.ts";
 import { createObjectName, type ProjectedCluster } from "../projection/store.ts";
+import { isCertainlyNotWritten } from "../write-intents/store.ts";
 import { createClientKey } from "./client-key.ts";
 import { composeKubeconfig } from "./kubeconfig.ts";
 import { summarize } from "./present-access.ts";
@@ -47,10 +48,9 @@ export async function issueKubeconfig(
   requireAccessible(cluster);
   const adminKubeconfig = await readAdminSecret(deps, cluster);
   const { privateKey, csr } = await createClientKey(origin.principal.userId);
-  const made = await deps.kube.create(clusterAccessKind, toObject(origin, cluster, wish, csr), {
-    fieldManager: MANAGER_APISERVER,
-  });
+  const object = toObject(origin, cluster, wish, csr);
   try {
+    const made = await deps.kube.create(clusterAccessKind, object, { fieldManager: MANAGER_APISERVER });
     const access = await untilSigned(deps, made);
     // Whoever is removed from here on finds the object, and takes it away.
     if (!(await wish.mayHold())) throw notFound("organization");
@@ -69,7 +69,7 @@ export async function issueKubeconfig(
     });
     return { access, kubeconfig };
   } catch (error) {
-    await discard(deps, made);
+    if (!isCertainlyNotWritten(error)) await discard(deps, object);
     throw error;
   }
 }
@@ -101,7 +101,7 @@ async function untilSigned({ kube }: Deps, { metadata }: ClusterAccess): Promise
   const giveUpAt = performance.now() + SIGN_DEADLINE_MS;
   for (;;) {
     const access = await kube.get(clusterAccessKind, namespace, name);
-    if (access?.metadata.uid !== uid || access === undefined) throw taken();
+    if (access === undefined || access.metadata.uid !== uid) throw taken();
     const { status, message } = summarize(access);
     if (status === "active") return access;
     if (status === "revoking") throw taken();
@@ -122,9 +122,9 @@ function taken(): ApiError {
 
 /** Nobody holds its key, so what cannot be deleted now opens nothing, and ends by itself. */
 async function discard({ kube, log }: Deps, { metadata }: ClusterAccess): Promise<void> {
-  const { namespace, name, uid } = metadata;
+  const { namespace, name } = metadata;
   try {
-    await kube.delete(clusterAccessKind, namespace, name, { uid });
+    await kube.delete(clusterAccessKind, namespace, name);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     log.warn({ name, message }, "an access that was not handed out could not be deleted");

@@ -132,6 +132,34 @@ describe("twenty creates under one Idempotency-Key", () => {
   });
 });
 
+test("ten pools are created, changed and deleted at once in a cluster that is not up yet: nothing is busy", async () => {
+  const { body: cluster } = await api.request("POST", clusters, { body: { name: "Parallel", ...PLAN } });
+  const path = `${clusters}/${cluster.id}/nodepools`;
+  const names = Array.from({ length: 10 }, (_, index) => `pool ${index}`);
+  const made = await Promise.all(names.map((name) => api.request("POST", path, { body: { ...POOL, name } })));
+  expect(count(made)).toEqual({ 202: 10 });
+  const at = (answer: TestAnswer) => `${path}/${answer.body.id}`;
+  const changed = await Promise.all(
+    made.map((answer) => api.request("PUT", at(answer), { body: { desired_nodes: 0 } })),
+  );
+  expect(changed.map(({ status, body }) => [status, body.desired_nodes])).toEqual(names.map(() => [200, 0]));
+  expect(count(await Promise.all(made.map((answer) => api.request("DELETE", at(answer)))))).toEqual({
+    202: 10,
+  });
+});
+
+test("what is empty is shown as it was sent: neither null nor something else", async () => {
+  const body = { name: "Empty", ...PLAN, authorized_cidrs: [] };
+  const { body: cluster } = await api.request("POST", clusters, { body });
+  const path = `${clusters}/${cluster.id}`;
+  expect((await api.request("GET", `${path}/network`)).body.authorized_cidrs).toEqual([]);
+  const pool = { ...POOL, name: "empty", node_labels: {}, node_taints: [] };
+  const made = await api.request("POST", `${path}/nodepools`, { body: pool });
+  expect(made.body).toMatchObject({ node_labels: {}, node_taints: [] });
+  const read = await api.request("GET", `${path}/nodepools/${made.body.id}`);
+  expect(read.body).toEqual(made.body);
+});
+
 describe("a delete while the create is under way", () => {
   test("leaves nothing behind, whichever of them is first", async () => {
     const body = { name: "Regretted", ...PLAN, node_pools: [POOL, { ...POOL, name: "more" }] };
