@@ -38,5 +38,5 @@ test("a kubeconfig of one's own has the admin's address and CA, and nothing of t
 test("an admin kubeconfig of another form is no basis for one", () => {
   expect(() =>
     composeKubeconfig("x", "kind: Config\n", { user: "u", certificate: "", privateKey: "" }),
-  ).toThrow();
+  ).toThrow("clusters");
 });

@@ -57,8 +57,8 @@ describe("fifty PUTs of one pool at once", () => {
     expect(Object.keys(counts).every((status) => ["200", "409"].includes(status))).toBe(true);
     const done = answers.filter(({ status }) => status === 200);
     expect(done.length).toBeGreaterThanOrEqual(5);
-    for (const { status, headers } of answers)
-      if (status === 409) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    const refused = answers.filter(({ status }) => status === 409);
+    expect(refused.filter(({ headers }) => !(Number(headers.get("retry-after")) > 0))).toEqual([]);
     const { body: now } = await api.request("GET", path);
     expect(done.map(({ body }) => body.desired_nodes)).toContain(now.desired_nodes);
     const rows = await auditOf(path, "node_pool.update");
@@ -66,7 +66,7 @@ describe("fifty PUTs of one pool at once", () => {
     // One change after the other: what one row left, another one found.
     const before = rows.map((row) => row.before?.desired_nodes);
     const after = rows.map((row) => row.after?.desired_nodes);
-    expect([...before].sort()).toEqual([...after, 1].filter((nodes) => nodes !== now.desired_nodes).sort());
+    expect(new Set(before)).toEqual(new Set([1, ...after].filter((nodes) => nodes !== now.desired_nodes)));
   });
 
   test("with If-Match: exactly one is carried out, all others are 412", async () => {

@@ -25,7 +25,7 @@ export interface IntendedWrite {
 export interface Written<T> {
   object: T;
   /** Writes the audit row, exactly once; in the transaction that completes the request. */
-  tell(tx: Queryable): Promise<void>;
+  tell: (tx: Queryable) => Promise<void>;
 }
 
 /**
