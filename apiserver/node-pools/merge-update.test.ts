@@ -132,6 +132,13 @@ describe("a merged result that breaks a rule is refused (sections 2.5 and 4.5)",
   });
 });
 
+test("stored values that a rule refuses by now must be fixed by the change, and can be", () => {
+  const stored = { maxNodes: 2 };
+  expect(patchOf({ disk_gb: 50 }, stored)).toEqual(["desired_nodes/desired_gt_max"]);
+  expect(patchOf({ disk_gb: 50, max_nodes: 4 }, stored)).toEqual({ diskGB: 50, maxNodes: 4 });
+  expect(patchOf({ desired_nodes: 2 }, stored)).toEqual({ desiredNodes: 2 });
+});
+
 describe("the body of a change (section 4.5)", () => {
   test.each<[string, unknown]>([
     ["vcpus 0", { vcpus: 0 }],

@@ -4,13 +4,14 @@ import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
 import {
+  findNodePool,
   isNameInFlight,
   type ProjectedCluster,
   type ProjectedNodePool,
   releaseName,
   reserveName,
 } from "../projection/store.ts";
-import { isCertainlyNotWritten, writeWithIntent } from "../write-intents/store.ts";
+import { isCertainlyNotWritten, tellOfCreation, writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { requireUnmanaged } from "./field-owner.ts";
 import { createOnce, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
@@ -37,6 +38,11 @@ export async function createNodePool(
   cluster: ProjectedCluster,
   pool: NewNodePool,
 ): Promise<ProjectedNodePool> {
+  const known = await findNodePool(deps.db, cluster.orgId, cluster.id, pool.id);
+  if (known !== undefined) {
+    await deps.db.transaction((tx) => tellOfCreation(tx, pool.id));
+    return known;
+  }
   const name = pool.spec.displayName ?? pool.objectName;
   if (!(await reserveName(deps.db, cluster.id, name, pool.id))) throw await nameTaken(deps, cluster.id, name);
   const place = {

@@ -1,4 +1,4 @@
-import { and, eq, ne, or } from "drizzle-orm";
+import { and, eq, ne, or, sql } from "drizzle-orm";
 import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { type AuditEntry, recordAudit } from "../audit/store.ts";
@@ -70,16 +70,27 @@ export async function writeWithIntent<T extends object>(
  * has told of them: whoever removes an intent writes its row, in one transaction.
  */
 export async function tellOf(tx: Queryable, intent: WriteIntent): Promise<void> {
+  if (intent.verb === "create") return tellOfCreation(tx, intent.entry.target.id);
   const told = await tx
     .delete(writeIntents)
     .where(or(eq(writeIntents.id, intent.id), isBefore(intent)))
     .returning();
   const isOwn = (one: WriteIntent) => one.id === intent.id;
   for (const before of told.filter((one) => !isOwn(one))) {
-    await recordAudit(tx, before.origin, before.entry);
     await tellOf(tx, before);
+    await recordAudit(tx, before.origin, before.entry);
   }
   if (told.some(isOwn)) await recordAudit(tx, intent.origin, intent.entry);
+}
+
+/** The same for an object that is there although its creation may not have been told of: by the first who asked for it. */
+export async function tellOfCreation(tx: Queryable, id: string): Promise<void> {
+  const pending = await tx
+    .delete(writeIntents)
+    .where(and(eq(writeIntents.verb, "create"), sql`${writeIntents.entry} -> 'target' ->> 'id' = ${id}`))
+    .returning();
+  const [first] = pending.sort((left, right) => (left.id < right.id ? -1 : 1));
+  if (first !== undefined) await recordAudit(tx, first.origin, first.entry);
 }
 
 /** The write that made the version which this one builds on. */

@@ -115,7 +115,7 @@ describe("a process killed between the object and its audit row", () => {
     expect(await auditOf(pool.id)).toEqual(expected);
   });
 
-  test("loses none of a created pool", async () => {
+  test("loses none of a created pool, and a repeated request adds none", async () => {
     const { cluster } = await make();
     const { clusterName: _, ...rest } = (
       await api.deps.kube.listAll(nodePoolKind, {
@@ -130,7 +130,10 @@ describe("a process killed between the object and its audit row", () => {
     } as ProjectedNodePool["object"]["spec"];
     const pool = { id, objectName: `late-${id.slice(-5)}`, spec };
     await expect(createNodePool(dying, originOf("killed-3"), cluster, pool)).rejects.toThrow("killed");
+    // The client repeats it before the sweep, as soon as its lease has ended, and again afterwards.
+    await createNodePool(api.deps, originOf("again-1"), cluster, pool);
     await sweep();
+    await createNodePool(api.deps, originOf("again-2"), cluster, pool);
     expect(await auditOf(id)).toEqual([["node_pool.create", "killed-3", 1]]);
   });
 
