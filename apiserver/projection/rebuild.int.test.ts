@@ -77,22 +77,23 @@ function tell(name: string, told: Transition[]): Promise<Cluster> {
   );
 }
 
-const READY: Transition = { sequence: 1, type: "Ready", at: "2026-11-21T09:05:00Z", version: "1.34.2" };
+const READY: Transition = { sequence: 101, type: "Ready", at: "2026-11-21T09:05:00Z", version: "1.34.2" };
 const DEGRADED: Transition = {
-  sequence: 2,
+  sequence: 102,
   type: "Degraded",
   at: "2026-11-21T09:06:00Z",
   reason: "NodeNotHealthy",
 };
-const RECOVERED: Transition = { sequence: 3, type: "Recovered", at: "2026-11-21T09:07:00Z" };
+const RECOVERED: Transition = { sequence: 103, type: "Recovered", at: "2026-11-21T09:07:00Z" };
 
+/** Without what the operator itself says of a plan that it does not have. */
 async function ledgerOf(id: string): Promise<string[]> {
   const rows = await api.deps.db
     .select({ type: transitions.type })
     .from(transitions)
     .where(eq(transitions.objectId, id))
     .orderBy(transitions.at);
-  return rows.map(({ type }) => type);
+  return rows.map(({ type }) => type).filter((type) => type !== "failed");
 }
 
 /** Everything that the projection and what hangs on it says of the organization. */
