@@ -140,7 +140,7 @@ test("ten pools are created, changed and deleted at once in a cluster that is no
   expect(count(made)).toEqual({ 202: 10 });
   const at = (answer: TestAnswer) => `${path}/${answer.body.id}`;
   const changed = await Promise.all(
-    made.map((answer) => api.request("PUT", at(answer), { body: { desired_nodes: 0 } })),
+    made.map((answer) => api.request("PUT", at(answer), { body: { min_nodes: 0, desired_nodes: 0 } })),
   );
   expect(changed.map(({ status, body }) => [status, body.desired_nodes])).toEqual(names.map(() => [200, 0]));
   expect(count(await Promise.all(made.map((answer) => api.request("DELETE", at(answer)))))).toEqual({

@@ -1,7 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
@@ -116,18 +115,9 @@ describe("a process killed between the object and its audit row", () => {
   });
 
   test("loses none of a created pool, and a repeated request adds none", async () => {
-    const { cluster } = await make();
-    const { clusterName: _, ...rest } = (
-      await api.deps.kube.listAll(nodePoolKind, {
-        namespace: cluster.namespace,
-      })
-    )[0]?.spec ?? { clusterName: "" };
+    const { cluster, pool: other } = await make();
     const id = createId();
-    const spec = {
-      ...rest,
-      clusterName: cluster.name,
-      displayName: "late",
-    } as ProjectedNodePool["object"]["spec"];
+    const spec = { ...other.object.spec, displayName: "late" };
     const pool = { id, objectName: `late-${id.slice(-5)}`, spec };
     await expect(createNodePool(dying, originOf("killed-3"), cluster, pool)).rejects.toThrow("killed");
     // The client repeats it before the sweep, as soon as its lease has ended, and again afterwards.
