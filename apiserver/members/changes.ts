@@ -81,6 +81,7 @@ export async function changeRole(
   target: MemberTarget & { role: Role | undefined },
   examine: Examine,
 ): Promise<MemberRow> {
+  let isChanged = false;
   const member = await changeMember(deps, target, async (tx, before) => {
     const { role } = target;
     if (role === undefined || role === before.role) return before;
@@ -88,9 +89,10 @@ export async function changeRole(
     await requireAnotherOwner(tx, before);
     const row = await update(tx, before.id, { role });
     await record(tx, origin, "member.update", { before, after: row });
+    isChanged = true;
     return row;
   });
-  if (!hasPermission(member.role, "clusters:access")) await revokeAccesses(deps, member);
+  if (isChanged && !hasPermission(member.role, "clusters:access")) await revokeAccesses(deps, member);
   return member;
 }
 
