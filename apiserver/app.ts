@@ -4,6 +4,7 @@ import { addApiTokenRoutes } from "./api-tokens/routes.ts";
 import { findTokenMembership } from "./api-tokens/store.ts";
 import { addAuditRoutes } from "./audit/routes.ts";
 import { recordStaffRequest } from "./audit/store.ts";
+import { addClusterAccessRoutes } from "./cluster-accesses/routes.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
 import type { Deps } from "./deps.ts";
 import { type Authenticator, invalidTicket } from "./http/auth.ts";
@@ -73,6 +74,7 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   addApiTokenRoutes(router, deps);
   addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);
+  addClusterAccessRoutes(router, deps);
   addNetworkPolicyRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);

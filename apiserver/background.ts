@@ -1,13 +1,17 @@
 import { auditJobs } from "./audit/store.ts";
+import { clusterAccessJobs } from "./cluster-accesses/jobs.ts";
 import { clusterJobs } from "./clusters/jobs.ts";
 import type { Deps } from "./deps.ts";
 import { purgeIdempotencyKeys } from "./http/idempotency.ts";
 import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
 import { namespaceJobs } from "./organizations/store.ts";
+import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
 import { startHarvester, systemEventJobs } from "./system-events/harvester.ts";
 
 const HOUR_MS = 3_600_000;
+
+import { writeIntentJobs } from "./write-intents/jobs.ts";
 
 /** Starts the loops that this process has by its roles. Resolves when all have ended after `signal`. */
 export async function startBackground(deps: Deps, signal: AbortSignal): Promise<void> {
@@ -18,6 +22,9 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...auditJobs(deps),
       ...namespaceJobs(deps),
       ...clusterJobs(deps),
+      ...clusterAccessJobs(deps),
+      ...writeIntentJobs(deps),
+      ...projectionJobs(deps),
       ...systemEventJobs(deps),
       purgeJob(deps),
     ];

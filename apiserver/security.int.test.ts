@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterAccessKind } from "../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../shared/crd/names.ts";
 import { makeInvalidCredentials, mintFor, tamper } from "./api-tokens/testing.ts";
+import { createClientKey } from "./cluster-accesses/client-key.ts";
 import { createId } from "./http/id.ts";
 import type { Operation } from "./http/operation.ts";
 import { SCOPES, type Scope } from "./http/permissions.ts";
 import { ROLES, type Role } from "./http/principal.ts";
 import { startTestApp, type TestAnswer, type TestApp } from "./http/testing.ts";
+import { findCluster } from "./projection/store.ts";
 import { SECURITY_ROWS, type SecurityRow } from "./security-rows.ts";
 import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "./testing.ts";
 
@@ -54,7 +58,22 @@ async function makeForeignChildren(): Promise<Record<string, string>> {
     body: { name: "foreign", k8s_version: "1.34", node_pools: [pool] },
   });
   const pools = await api.request("GET", `${path}/${cluster.body.id}/nodepools`, { token });
+  const accessID = createId();
+  await api.deps.kube.create(
+    clusterAccessKind,
+    {
+      metadata: { namespace: `org-${foreign}`, name: "foreign", labels: { [LABEL_ID]: accessID } },
+      spec: {
+        clusterName: (await findCluster(api.deps.db, foreign, cluster.body.id))?.name,
+        subject: stranger.userId,
+        ttlSeconds: 600,
+        csr: (await createClientKey(stranger.userId)).csr,
+      },
+    },
+    { fieldManager: "test" },
+  );
   return {
+    accessID,
     memberID: await addPerson(api.deps, foreign, await issuer.createPerson(), "member"),
     tokenID: (await mint(stranger, foreign, { role: "viewer", scopes: ["clusters:read"] })).id,
     clusterID: cluster.body.id,

@@ -1,102 +1,109 @@
-import { randomUUID, webcrypto } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { request } from "node:https";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import "reflect-metadata";
-import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parse } from "yaml";
+import { clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
 import { secretKind } from "../shared/kube/core-kinds.ts";
-import { clusterClassKind, createEngineer, type Engineer, engineClusterKind } from "./custom-resources.ts";
+import {
+  ask,
+  type Credential,
+  composeKubeconfig,
+  makeRequest,
+  readCredential,
+  untilRefused,
+  withFile,
+} from "./credentials.ts";
+import { createEngineer, type Engineer } from "./custom-resources.ts";
+import { playTenant, readPlayedServer } from "./played-tenant.ts";
+import { preparePythonClient, runPython } from "./python-client.ts";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
+import { USERS } from "./stack/users.ts";
+import { createTenant } from "./tenant.ts";
 
-// The management API server plays a tenant's, so that this holds for every engine: the engine's object is made by hand
-// and paused, so that Cluster API leaves it alone; everything else is the product as it runs.
 const stack = readStack();
-const certificates = join(dirname(stack.kubeconfig), "certificates");
-const read = (file: string) => readFileSync(join(certificates, file), "utf8");
-const { server } = parse(readFileSync(stack.kubeconfig, "utf8")).clusters[0].cluster;
+const { server, caCertificate } = readPlayedServer(stack);
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+const bob = createTenant(stack.apiUrl, stack.tokens.bob);
 const BY_HAND = { fieldManager: "test" };
+const REFUSED_WITHIN_SECONDS = 5;
 let engineer: Engineer;
+let organization: string;
+let path: string;
 
+// One cluster for all: what no access of a cluster stands for is swept away, and the API server that plays it is one.
 beforeAll(async () => {
-  engineer = await createEngineer(stack);
-  const { client, namespace } = engineer;
-  const id = randomUUID();
-  const [clusterClass] = await client.listAll(clusterClassKind, { namespace: "marina-system" });
-  const { hostname: host, port } = new URL(server);
-  const metadata = { name: "real", namespace, labels: { [LABEL_ID]: id } };
-  await client.create(
-    engineClusterKind,
-    {
-      metadata,
-      spec: {
-        paused: true,
-        controlPlaneEndpoint: { host, port: Number(port) },
-        topology: {
-          classRef: { name: clusterClass?.metadata.name ?? "", namespace: "marina-system" },
-          version: "v1.34.2",
-          controlPlane: { replicas: 1 },
-        },
-      },
-    },
-    BY_HAND,
-  );
-  const status = {
-    conditions: ["ControlPlaneInitialized", "ControlPlaneAvailable"].map((type) => ({
-      type,
-      status: "True",
-      reason: type,
-      message: "",
-      lastTransitionTime: new Date().toISOString(),
-    })),
-  };
-  const patch = { ...BY_HAND, subresource: "status" as const };
-  await client.mergePatch(engineClusterKind, namespace, "real", { status }, patch);
-  await client.create(
-    secretKind,
-    {
-      metadata: { name: "real-ca", namespace, labels: { "cluster.x-k8s.io/cluster-name": "real" } },
-      type: "cluster.x-k8s.io/secret",
-      data: { "tls.crt": toBase64(read("ca.crt")), "tls.key": toBase64(read("ca.key")) },
-    },
-    BY_HAND,
-  );
-  await kubectl(["apply", "-f", "-"], {
-    stdin: JSON.stringify({
-      apiVersion: "cloud.marina.dev/v1",
-      kind: "Cluster",
-      metadata,
-      spec: { version: "1.34.2" },
-    }),
-  });
+  const { body } = await alice.request("POST", "/organizations", { name: "Accesses" });
+  organization = `/organizations/${body.id}`;
+  engineer = await createEngineer(stack, body.id);
+  path = `${organization}/clusters/${await playTenant(stack, engineer, "real")}`;
+  await waitFor("REST to serve it", async () => (await alice.request("GET", path)).status === 200);
 });
 
 afterAll(() => engineer.close());
+
+/** An access that is made by hand, and its holder's credential. */
+async function openAccess(subject: string): Promise<Credential> {
+  const { csr, key } = await makeRequest();
+  await createAccess(subject, subject, csr);
+  const cert = await waitFor(`the access of ${subject}`, async () => {
+    const { status } = await getAccess(subject);
+    const ready = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True");
+    return ready ? status?.certificate : undefined;
+  });
+  return { server, ca: caCertificate, cert, key };
+}
+
+function createAccess(name: string, subject: string, csr: string) {
+  const { client, namespace } = engineer;
+  const spec = { clusterName: "real", subject, ttlSeconds: 600, csr };
+  return client.create(clusterAccessKind, { metadata: { name, namespace }, spec }, BY_HAND);
+}
+
+async function getAccess(name: string): Promise<ClusterAccess> {
+  const access = await engineer.client.get(clusterAccessKind, engineer.namespace, name);
+  if (access === undefined) throw new Error(`there is no access ${name}`);
+  return access;
+}
+
+async function readAdminKubeconfig(): Promise<Credential> {
+  const { client, namespace } = engineer;
+  const { data } = await waitFor("the admin kubeconfig", () =>
+    client.get(secretKind, namespace, "real-admin-kubeconfig"),
+  );
+  return readCredential(Buffer.from(data?.value ?? "", "base64").toString());
+}
+
+interface Issued {
+  id: string;
+  kubeconfig: string;
+  expires_at: string;
+  subject: string;
+}
+
+/** A kubeconfig by REST, of somebody's own. */
+async function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
+  const answer = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
+  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+  return answer.body;
+}
 
 test("an access lets its holder in and nobody else, and ends for it alone, within 5 s of its deletion", async () => {
   const [alice, bob] = await Promise.all([openAccess("alice"), openAccess("bob")]);
   expect(await ask(alice)).toBe(200);
   expect(await ask(bob)).toBe(200);
-  const whoami = await withKubeconfig(alice, (kubeconfig) =>
+  const whoami = await withFile(composeKubeconfig(alice), (kubeconfig) =>
     kubectl(["auth", "whoami", "-o", "jsonpath={.status.userInfo}"], { kubeconfig }),
   );
   const user = JSON.parse(whoami.stdout);
   const { metadata } = await getAccess("alice");
   expect(user.username).toBe("alice");
   expect(user.groups).toContain(`cloud.marina.dev:access:${metadata.labels?.[LABEL_ID]}`);
-  await withKubeconfig(alice, (kubeconfig) => kubectl(["auth", "can-i", "delete", "nodes"], { kubeconfig }));
+  await withFile(composeKubeconfig(alice), (kubeconfig) =>
+    kubectl(["auth", "can-i", "delete", "nodes"], { kubeconfig }),
+  );
 
   const { client, namespace } = engineer;
-  const from = performance.now();
   await client.delete(clusterAccessKind, namespace, "alice");
-  await waitFor("alice to be shut out", async () => (await ask(alice)) === 403, { intervalMs: 50 });
-  const seconds = (performance.now() - from) / 1000;
-  expect(seconds).toBeLessThan(5);
+  expect(await untilRefused(alice)).toBeLessThan(REFUSED_WITHIN_SECONDS);
   expect(await ask(bob)).toBe(200);
   await waitFor(
     "the object to go",
@@ -163,92 +170,115 @@ test("what cannot be granted says why: a broken request, one access too many", a
   );
 });
 
-interface Credential {
-  cert: string;
-  key: string;
-}
-
-async function openAccess(subject: string): Promise<Credential> {
-  const { csr, key } = await makeRequest();
-  await createAccess(subject, subject, csr);
-  const cert = await waitFor(`the access of ${subject}`, async () => {
-    const { status } = await getAccess(subject);
-    const ready = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True");
-    return ready ? status?.certificate : undefined;
-  });
-  return { cert, key };
-}
-
-function createAccess(name: string, subject: string, csr: string) {
-  const { client, namespace } = engineer;
-  const spec = { clusterName: "real", subject, ttlSeconds: 600, csr };
-  return client.create(clusterAccessKind, { metadata: { name, namespace }, spec }, BY_HAND);
-}
-
-async function getAccess(name: string): Promise<ClusterAccess> {
-  const access = await engineer.client.get(clusterAccessKind, engineer.namespace, name);
-  if (access === undefined) throw new Error(`there is no access ${name}`);
-  return access;
-}
-
-async function makeRequest(): Promise<{ csr: string; key: string }> {
-  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
-  // What it says of itself must not count.
-  const name = "CN=kubernetes-admin,O=system:masters";
-  const csr = await Pkcs10CertificateRequestGenerator.create({ name, keys, signingAlgorithm: algorithm });
-  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
-  const key = `-----BEGIN PRIVATE KEY-----\n${der.match(/.{1,64}/g)?.join("\n")}\n-----END PRIVATE KEY-----\n`;
-  return { csr: `${csr.toString("pem")}\n`, key };
-}
-
-async function readAdminKubeconfig(): Promise<Credential> {
-  const { client, namespace } = engineer;
-  const { data } = await waitFor("the admin kubeconfig", () =>
-    client.get(secretKind, namespace, "real-admin-kubeconfig"),
+test("a kubeconfig is refused until the cluster has been running once (section 4.17)", async () => {
+  const early = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
+  expect([early.status, early.body.error.code]).toEqual([409, "cluster_not_ready"]);
+  expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);
+  // Its engine is paused, so the first readiness has to be told by hand.
+  const status = { firstReadyAt: new Date().toISOString() };
+  await engineer.client.mergePatch(
+    clusterKind,
+    engineer.namespace,
+    "real",
+    { status },
+    { ...BY_HAND, subresource: "status" },
   );
-  const { user } = parse(fromBase64(data?.value ?? "")).users[0];
-  return { cert: fromBase64(user["client-certificate-data"]), key: fromBase64(user["client-key-data"]) };
-}
+  await waitFor("a kubeconfig", () => issue());
+  // The one that the operator manages can be read again and again: that makes nothing.
+  const [first, second] = [
+    await alice.request("GET", `${path}/kubeconfig`),
+    await alice.request("GET", `${path}/kubeconfig`),
+  ];
+  expect([first.status, second.body]).toEqual([200, first.body]);
+});
 
-/** The status with which the API server answers somebody who wants to read Secrets, over verified TLS. */
-function ask({ cert, key }: Credential): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const url = new URL("/api/v1/secrets?limit=1", server);
-    const call = request(url, { ca: read("ca.crt"), cert, key, agent: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
-    });
-    call.once("error", reject);
-    call.end();
+test("an issued kubeconfig works with kubectl and with Node's TLS, in its holder's own name, until it expires", async () => {
+  const before = Date.now();
+  const answer = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 3600 });
+  expect(answer.status).toBe(201);
+  expect(answer.headers.get("cache-control")).toBe("no-store");
+  expect(answer.headers.get("content-disposition")).toMatch(/^attachment; filename="real-kubeconfig.yaml"$/);
+  const issued: Issued = answer.body;
+  expect(answer.headers.get("location")).toBe(`/api/v1${path}/accesses/${issued.id}`);
+  expect(Math.abs(Date.parse(issued.expires_at) - before - 3_600_000)).toBeLessThan(30_000);
+  expect(issued.subject).toBe(USERS.alice.sub);
+  expect(await ask(readCredential(issued.kubeconfig))).toBe(200);
+  const { stdout } = await withFile(issued.kubeconfig, (kubeconfig) =>
+    kubectl(["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"], { kubeconfig }),
+  );
+  expect(stdout).toBe(USERS.alice.sub);
+  const read = await alice.request("GET", `${path}/accesses/${issued.id}`);
+  expect(read.body).toMatchObject({
+    id: issued.id,
+    email: USERS.alice.email,
+    status: "active",
+    expires_at: issued.expires_at,
   });
-}
+  expect(JSON.stringify(read.body)).not.toContain("PRIVATE KEY");
+});
 
-async function withKubeconfig<T>({ cert, key }: Credential, use: (file: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "marina-access-"));
-  const file = join(folder, "config");
-  const cluster = { server, "certificate-authority-data": toBase64(read("ca.crt")) };
-  const user = { "client-certificate-data": toBase64(cert), "client-key-data": toBase64(key) };
-  const config = {
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "real",
-    clusters: [{ name: "real", cluster }],
-    users: [{ name: "me", user }],
-    contexts: [{ name: "real", context: { cluster: "real", user: "me" } }],
-  };
-  try {
-    await writeFile(file, JSON.stringify(config), { mode: 0o600 });
-    return await use(file);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
+test("an issued kubeconfig works with the official Python client", async (context) => {
+  const python = await preparePythonClient();
+  if (python === undefined) context.skip("python3 or its package index is not here");
+  const { kubeconfig } = await issue();
+  const program = `
+import sys
+from kubernetes import client, config
+config.load_kube_config(sys.argv[1])
+print(len(client.CoreV1Api().list_namespace(limit=1).items))`;
+  const printed = await withFile(kubeconfig, (file) => runPython(python ?? "", program, [file]));
+  expect(printed.trim()).toBe("1");
+});
 
-function toBase64(text: string): string {
-  return Buffer.from(text).toString("base64");
-}
+test("asked for as YAML, the answer is the kubeconfig itself, as a file", async () => {
+  const answer = await alice.request<string>(
+    "POST",
+    `${path}/kubeconfig`,
+    { ttl_seconds: 600 },
+    { accept: "application/yaml" },
+  );
+  expect(answer.status).toBe(201);
+  expect(answer.headers.get("content-type")).toBe("application/yaml");
+  expect(await ask(readCredential(answer.body))).toBe(200);
+});
 
-function fromBase64(text: string): string {
-  return Buffer.from(text, "base64").toString();
-}
+test("a revoked kubeconfig is refused within 5 s, and every other one goes on working", async () => {
+  const [first, second] = await Promise.all([issue(), issue()]);
+  expect([await ask(readCredential(first.kubeconfig)), await ask(readCredential(second.kubeconfig))]).toEqual(
+    [200, 200],
+  );
+  const { body: list } = await alice.request("GET", `${path}/accesses`);
+  const ids: string[] = list.items.map(({ id }: Issued) => id);
+  expect(ids).toEqual(ids.toSorted((left, right) => (left < right ? -1 : 1)));
+  expect(ids).toEqual(expect.arrayContaining([first.id, second.id]));
+  expect((await alice.request("DELETE", `${path}/accesses/${first.id}`)).status).toBe(204);
+  expect(await untilRefused(readCredential(first.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  expect(await ask(readCredential(second.kubeconfig))).toBe(200);
+  await waitFor("its record to go", async () => {
+    return (await alice.request("GET", `${path}/accesses/${first.id}`)).status === 404;
+  });
+});
+
+test("what was issued to a member ends within 5 s of the removal, also what an API token of the member asked for", async () => {
+  const mine = await issue();
+  const { body: member } = await alice.request("POST", `${organization}/members`, {
+    email: USERS.bob.email,
+    role: "member",
+  });
+  const his = await issue(bob);
+  const { body: token } = await bob.request("POST", `${organization}/api-tokens`, {
+    name: "deploy",
+    role: "member",
+    scopes: ["clusters:access"],
+  });
+  const program = createTenant(stack.apiUrl, token.token);
+  const its = await issue(program);
+  expect(its.subject).toBe(USERS.bob.sub);
+  expect([await ask(readCredential(his.kubeconfig)), await ask(readCredential(its.kubeconfig))]).toEqual([
+    200, 200,
+  ]);
+  expect((await alice.request("DELETE", `${organization}/members/${member.id}`)).status).toBe(204);
+  expect(await untilRefused(readCredential(his.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  expect(await untilRefused(readCredential(its.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  expect(await ask(readCredential(mine.kubeconfig))).toBe(200);
+});

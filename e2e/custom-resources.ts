@@ -53,14 +53,18 @@ function engineKind<T extends KubeObject>(kind: string, plural: string): Kind<T>
   return defineKind<T>({ group: "cluster.x-k8s.io", version: "v1beta2", kind, plural, namespaced: true });
 }
 
-/** Opens an organization of this story's own. */
-export async function createEngineer(stack: Pick<StackInfo, "kubeconfig">): Promise<Engineer> {
+/** Opens an organization of this story's own, or one that was made by REST. */
+export async function createEngineer(
+  stack: Pick<StackInfo, "kubeconfig">,
+  known?: string,
+): Promise<Engineer> {
   const transport = createTransport({ connection: loadConnection(stack.kubeconfig) });
   const client = createClient(transport);
-  const organization = randomUUID();
+  const organization = known ?? randomUUID();
   const namespace = `org-${organization}`;
   const metadata = { name: namespace, labels: { [LABEL_ORG_ID]: organization } };
-  await client.create(namespaceKind, { metadata }, BY_HAND);
+  if (known === undefined) await client.create(namespaceKind, { metadata }, BY_HAND);
+  await waitFor("the namespace", () => client.get(namespaceKind, undefined, namespace));
   const history = await followHistory(client, namespace);
 
   async function get<T>(kind: Kind<T>, name: string): Promise<T> {

@@ -62,7 +62,15 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const clusterDeps = { caches, settings, prober, now };
   const poolDeps = { caches, settings, now, seen: new Set<string>() };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
-  const accessDeps = { client, caches, apiserver, now, isLeader, random: Math.random, seen: new Set<string>() };
+  const accessDeps = {
+    client,
+    caches,
+    apiserver,
+    now,
+    isLeader,
+    random: Math.random,
+    seen: new Set<string>(),
+  };
   const plan = (signal: AbortSignal, onWritten: OnWritten) => makePlanContext(deps, signal, onWritten);
 
   const clusters: Controller = makeController(

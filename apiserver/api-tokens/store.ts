@@ -1,5 +1,6 @@
-import { and, asc, eq, gt, isNull, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, sql } from "drizzle-orm";
 import { recordAudit } from "../audit/store.ts";
+import { revokeAccessesOf } from "../cluster-accesses/store.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { notFound } from "../http/errors.ts";
@@ -83,7 +84,7 @@ export async function findApiToken(
   return row;
 }
 
-/** Ends a token at once. Throws 404, or 412 for another version than `ifMatch`. */
+/** Ends a token at once, and with it the accesses to clusters that it asked for. Throws 404, or 412 for another version than `ifMatch`. */
 export async function revokeApiToken(
   deps: Deps,
   origin: Origin,
@@ -105,6 +106,7 @@ export async function revokeApiToken(
       result: "done",
     });
   });
+  await revokeAccessesOf(deps, { orgId: view.orgId, tokenId: target.id });
 }
 
 /** Gives a token another secret and its lifetime anew; the old secret ends at once. Throws 404. */
@@ -149,6 +151,16 @@ export async function revokeTokensOf(tx: Queryable, view: TokenView): Promise<vo
     .update(apiTokens)
     .set({ revokedAt: sql`now()`, version: sql`${apiTokens.version} + 1` })
     .where(isInView(view));
+}
+
+/** Which of these tokens were revoked. One that has only run out is none of them. */
+export async function findRevokedTokens(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db
+    .select({ id: apiTokens.id })
+    .from(apiTokens)
+    .where(and(inArray(apiTokens.id, [...new Set(ids)]), isNotNull(apiTokens.revokedAt)));
+  return new Set(rows.map(({ id }) => id));
 }
 
 async function lockToken(tx: Queryable, view: TokenView, id: string): Promise<ApiTokenRow> {

@@ -1,8 +1,7 @@
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
-import { pageQuery } from "../http/page.ts";
 import { addRoute } from "../http/routes.ts";
-import { kubernetesVersionPage, planPage } from "./catalogue-schema.ts";
+import { catalogueQuery, kubernetesVersionPage, planPage } from "./catalogue-schema.ts";
 import { requireCluster } from "./live.ts";
 import { withoutPrefix } from "./present-cluster.ts";
 import { presentCatalogue, presentUpgrades } from "./present-version.ts";
@@ -22,7 +21,7 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       tag,
       summary: "List the Kubernetes versions of the platform",
       access: "signed-in",
-      query: pageQuery,
+      query: catalogueQuery,
       answers: { 200: { description: "All of them, the newest first.", body: kubernetesVersionPage } },
     },
     async (c) => c.json({ items: presentCatalogue(await catalogue.read()), next_cursor: null }, 200),
@@ -37,7 +36,7 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       tag,
       summary: "List the packages that a cluster can be created with",
       access: "signed-in",
-      query: pageQuery,
+      query: catalogueQuery,
       answers: { 200: { description: "All of them, the smallest first.", body: planPage } },
     },
     async (c) => c.json({ items: PLANS.map((slug) => ({ slug })), next_cursor: null }, 200),
@@ -52,7 +51,7 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       tag: "Clusters",
       summary: "List the versions that a cluster can be upgraded to",
       access: "clusters:read",
-      query: pageQuery,
+      query: catalogueQuery,
       answers: {
         200: {
           description: "Every version that is one step from the running one, the newest first.",

@@ -1,7 +1,17 @@
 import { z } from "@hono/zod-openapi";
 import { textField, timestampField } from "../http/fields.ts";
-import { pageSchema } from "../http/page.ts";
+import { pageQuery, pageSchema } from "../http/page.ts";
 import { PLANS } from "./schema.ts";
+
+/** A client that pages through every list the same way must not be refused here; there is one page. */
+export const catalogueQuery = z.strictObject({
+  cursor: pageQuery.shape.cursor.openapi({
+    description: "Looked at as in every list, and without effect: a catalogue is one page.",
+  }),
+  limit: pageQuery.shape.limit.openapi({
+    description: "Looked at as in every list, and without effect: a catalogue is answered whole.",
+  }),
+});
 
 const KUBERNETES_VERSION_STATUSES = ["supported", "deprecated", "end_of_life"] as const;
 

@@ -7,6 +7,7 @@ import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import type { Deps } from "../deps.ts";
 import { createId } from "../http/id.ts";
+import { createIdempotencyStore } from "../http/idempotency.ts";
 import type { Origin } from "../http/principal.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
 import { toNodePoolObject } from "../node-pools/store.ts";
@@ -76,6 +77,12 @@ async function crash(wish: NewCluster, ageSeconds: number, write: (deps: Deps) =
     .where(eq(clusterIntents.clusterId, wish.clusterId));
 }
 
+/** What the client holds who can repeat the request: a key without an outcome. */
+async function holdKey({ clusterId, objectName }: NewCluster) {
+  const store = createIdempotencyStore(api.deps.db);
+  await store.claim({ scope: clusterId, key: "retry", bodyHash: "", id: clusterId, objectName });
+}
+
 async function writePools({ kube }: Deps, wish: NewCluster) {
   for (const pool of wish.nodePools)
     await kube.create(nodePoolKind, toNodePoolObject(wish, pool), { fieldManager: "marina-apiserver" });
@@ -142,8 +149,21 @@ describe("a create that was killed before its Cluster was written", () => {
     expect(await listOwn(wish)).toEqual({ clusters: 1, pools: 1 });
   });
 
+  test("without an Idempotency-Key waits for nobody: its pools are removed and its name is free after two minutes", async () => {
+    const wish = aWish("Killed without a key");
+    await crash(wish, 119, (deps) => writePools(deps, wish));
+    await sweep();
+    expect(await stateOf(wish)).toBe("pending");
+    await crash(wish, 121, async () => {});
+    await sweep();
+    expect(await stateOf(wish)).toBe("abandoned");
+    await expect.poll(() => listOwn(wish), { timeout: 10_000 }).toEqual({ clusters: 0, pools: 0 });
+    expect(await reserveName(api.deps.db, orgId, "killed without A key", createId())).toBe(true);
+  });
+
   test("waits for that retry ten minutes; then its pools are removed and its name is free", async () => {
     const wish = aWish("Killed for good");
+    await holdKey(wish);
     await crash(wish, 590, (deps) => writePools(deps, wish));
     await sweep();
     expect(await stateOf(wish)).toBe("pending");
@@ -180,4 +200,12 @@ describe("a refused create", () => {
     const cluster = await createCluster(api.deps, origin, wish, true);
     expect(cluster.id).toBe(wish.clusterId);
   });
+});
+
+test("an intent that was settled is forgotten after two days, a pending one never", async () => {
+  const [settled, pending] = [aWish("Settled long ago"), aWish("Still pending")];
+  await crash(settled, 49 * 3600, async () => {});
+  await crash(pending, 61, (deps) => writeAll(deps, pending));
+  await sweep();
+  expect([await stateOf(settled), await stateOf(pending)]).toEqual([undefined, "done"]);
 });

@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from "drizzle-orm";
+import { and, asc, eq, ne, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/principal.ts";
 import type { NewCluster } from "./new-cluster.ts";
@@ -68,4 +68,19 @@ export async function findStaleIntents(
     .orderBy(asc(clusterIntents.startedAt))
     .limit(limit);
   return rows.map(({ intent, ageSeconds: age }) => ({ ...intent, ageSeconds: age }));
+}
+
+/** An Idempotency-Key is kept for 24 h: nobody comes back for what was settled before. */
+const KEPT_HOURS = 48;
+
+/** Forgets intents that were settled long ago. */
+export async function purgeIntents(db: Queryable): Promise<void> {
+  await db
+    .delete(clusterIntents)
+    .where(
+      and(
+        ne(clusterIntents.state, "pending"),
+        sql`${clusterIntents.startedAt} < now() - make_interval(hours => ${KEPT_HOURS})`,
+      ),
+    );
 }

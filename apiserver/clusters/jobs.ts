@@ -2,22 +2,33 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Deps } from "../deps.ts";
+import { isRepeatable } from "../http/idempotency.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
 import { abandonCreate, settleCreate } from "./create.ts";
-import { findStaleIntents } from "./intents.ts";
+import { findStaleIntents, purgeIntents } from "./intents.ts";
 import type { NewCluster } from "./new-cluster.ts";
 import type { ClusterIntent } from "./table.ts";
 
 const EVERY_MS = 15_000;
 /** No request lives this long: it would have answered, or its process is gone. */
 const STALE_SECONDS = 60;
-/** A client may repeat its request until then; afterwards what it left is removed. */
+/** A client may repeat its request by its key until then; afterwards what it left is removed. */
 const ABANDON_SECONDS = 600;
+/** One that came without a key waits for nobody but its own process, which may be slow. */
+const ABANDON_UNKEYED_SECONDS = 120;
 const BATCH = 50;
 
-/** The job that settles creates which a crash or an unreachable Kubernetes API left half done. */
+const PURGE_EVERY_MS = 3_600_000;
+
+/**
+ * The jobs that settle creates which a crash or an unreachable Kubernetes API left half done, and forget those that
+ * were settled long ago.
+ */
 export function clusterJobs(deps: Deps): PeriodicJob[] {
-  return [{ name: "cluster-intents", everyMs: EVERY_MS, run: (signal) => sweepIntents(deps, signal) }];
+  return [
+    { name: "cluster-intents", everyMs: EVERY_MS, run: (signal) => sweepIntents(deps, signal) },
+    { name: "purge-cluster-intents", everyMs: PURGE_EVERY_MS, run: () => purgeIntents(deps.db) },
+  ];
 }
 
 async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
@@ -27,7 +38,10 @@ async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A create whose Cluster exists was committed and is completed; one that has none is given up in time. */
+/**
+ * A create whose Cluster exists was committed and is completed. One that has none is given up in time: soon when it
+ * came without a key, for nobody can repeat it, and its name is waited for.
+ */
 async function sweepIntent(deps: Deps, intent: ClusterIntent & { ageSeconds: number }): Promise<void> {
   const { wish, origin } = intent;
   const cluster = await deps.kube.get(clusterKind, wish.namespace, wish.objectName);
@@ -36,7 +50,8 @@ async function sweepIntent(deps: Deps, intent: ClusterIntent & { ageSeconds: num
     deps.log.info({ clusterId: wish.clusterId }, "completed a create that was left half done");
     return;
   }
-  if (intent.ageSeconds < ABANDON_SECONDS) return;
+  const patience = (await isRepeatable(deps.db, wish.clusterId)) ? ABANDON_SECONDS : ABANDON_UNKEYED_SECONDS;
+  if (intent.ageSeconds < patience) return;
   await abandonCreate(deps, wish);
   deps.log.info({ clusterId: wish.clusterId }, "gave up a create that was left half done");
 }

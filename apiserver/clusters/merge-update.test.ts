@@ -49,6 +49,7 @@ test.each<[string, unknown, unknown]>([
   ["the present name", { name: "First" }, {}],
   ["a new name", { name: "Second" }, { displayName: "Second" }],
   ["the present version", { k8s_version: "1.34.2" }, {}],
+  ["the present version as a create was given it", { k8s_version: "1.34" }, {}],
   ["the next minor", { k8s_version: "1.35" }, { version: "1.35.1" }],
   [
     "a name and a version",
@@ -62,8 +63,12 @@ test.each<[string, unknown, unknown]>([
   ["another plan", { plan: null }, ["plan/immutable"]],
   ["another organization", { org_id: "x", id: ID }, ["org_id/immutable"]],
   ["observed fields, whatever they say", { status: 1, conditions: null, nodes: "x", generation: -1 }, {}],
-])("PUT with %s", (_, body, expected) => {
+])("PUT with %s (section 4.6)", (_, body, expected) => {
   expect(merge(body)).toEqual(expected);
+});
+
+test("the version as a create was given it is no upgrade in any state", () => {
+  expect(merge({ k8s_version: "1.34" }, { status: { phase: "Provisioning" } })).toEqual({});
 });
 
 test("a new version for a cluster that does not run is refused for its state", () => {

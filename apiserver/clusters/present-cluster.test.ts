@@ -31,7 +31,7 @@ function project(change: Partial<Cluster> = {}) {
   return projected;
 }
 
-describe("the cluster record", () => {
+describe("the cluster record (section 2.6)", () => {
   test("of a new cluster: null for what is not there, and nothing that was not reported", () => {
     expect(presentCluster(project(), CATALOGUE)).toEqual({
       id: ID,

@@ -37,7 +37,7 @@ function listObjects() {
   return api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
 }
 
-describe("creating a cluster", () => {
+describe("creating a cluster (section 2.6)", () => {
   test("answers 202 with the whole record, and every read knows it at once", async () => {
     const answer = await create({
       name: "Prod Eü",
@@ -153,7 +153,7 @@ describe("creating a cluster", () => {
   });
 });
 
-describe("updating a cluster", () => {
+describe("updating a cluster (section 4.6)", () => {
   test("renames it, and frees the old name", async () => {
     const { body } = await create({ name: "Old name" });
     const path = `${clusters}/${body.id}`;
@@ -209,7 +209,7 @@ describe("deleting a cluster", () => {
   });
 });
 
-describe("the kubeconfig", () => {
+describe("the kubeconfig (section 4.17)", () => {
   test("is 409 until the cluster has been running once, then the operator's, as a file that nobody caches", async () => {
     const { body } = await create();
     const path = `${clusters}/${body.id}/kubeconfig`;
@@ -256,7 +256,7 @@ async function makeReady(clusterId: string) {
   return cluster;
 }
 
-test("a list is paged by id, and stays whole when clusters come and go", async () => {
+test("a list is paged by id, and stays whole when clusters come and go (section 2.0)", async () => {
   const org = await api.createOrganization();
   const path = `/api/v1/organizations/${org}/clusters`;
   for (const name of ["a", "b", "c"]) await api.request("POST", path, { body: aBody({ name }) });

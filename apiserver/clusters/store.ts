@@ -7,6 +7,7 @@ import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { Origin } from "../http/principal.ts";
 import { asDeleting } from "../node-pools/store.ts";
 import { type ProjectedCluster, projectSights } from "../projection/store.ts";
+import { writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { projectLive, readLive } from "./live.ts";
 
@@ -25,18 +26,32 @@ export async function deleteCluster(
 ): Promise<ProjectedCluster> {
   const live = await readLive(deps, cluster);
   if (live.metadata.deletionTimestamp !== undefined) return projectLive(live, cluster.orgId);
-  await deps.kube.delete(clusterKind, cluster.namespace, cluster.name, { uid: cluster.uid });
-  const left = await deps.kube.get(clusterKind, cluster.namespace, cluster.name);
-  const gone = left?.metadata.uid !== cluster.uid;
-  const projected = projectLive(gone ? asDeleting(live, deps.now()) : left, cluster.orgId);
+  let gone = false;
+  const { object, tell } = await writeWithIntent(
+    deps,
+    origin,
+    {
+      kind: "Cluster",
+      verb: "delete",
+      metadata: live.metadata,
+      entry: {
+        action: "cluster.delete",
+        orgId: cluster.orgId,
+        target: { kind: "cluster", id: cluster.id },
+        before: presentAudit(live.spec, live.metadata.name),
+        result: "done",
+      },
+    },
+    async () => {
+      await deps.kube.delete(clusterKind, cluster.namespace, cluster.name, { uid: cluster.uid });
+      const left = await deps.kube.get(clusterKind, cluster.namespace, cluster.name);
+      gone = left?.metadata.uid !== cluster.uid;
+      return gone || left === undefined ? asDeleting(live, deps.now()) : left;
+    },
+  );
+  const projected = projectLive(object, cluster.orgId);
   await deps.db.transaction(async (tx) => {
-    await recordAudit(tx, origin, {
-      action: "cluster.delete",
-      orgId: cluster.orgId,
-      target: { kind: "cluster", id: cluster.id },
-      before: presentAudit(live.spec, live.metadata.name),
-      result: "done",
-    });
+    await tell(tx);
     await projectSights(tx, [{ object: projected, gone }]);
   });
   return projected;
@@ -52,10 +67,8 @@ export async function readAdminKubeconfig(
   origin: Origin,
   cluster: ProjectedCluster,
 ): Promise<string> {
-  if (cluster.status === "deleting") throw notReady("The cluster is being deleted.");
-  if (cluster.object.status?.firstReadyAt === undefined)
-    throw notReady("The control plane is still provisioning.");
-  const text = await readSecret(deps, cluster);
+  requireAccessible(cluster);
+  const text = await readAdminSecret(deps, cluster);
   await recordAudit(deps.db, origin, {
     action: "cluster.kubeconfig",
     orgId: cluster.orgId,
@@ -65,7 +78,15 @@ export async function readAdminKubeconfig(
   return text;
 }
 
-async function readSecret(deps: Deps, cluster: ProjectedCluster): Promise<string> {
+/** Throws 409 cluster_not_ready until the cluster has been running once, and while it is being deleted. */
+export function requireAccessible(cluster: ProjectedCluster): void {
+  if (cluster.status === "deleting") throw notReady("The cluster is being deleted.");
+  if (cluster.object.status?.firstReadyAt === undefined)
+    throw notReady("The control plane is still provisioning.");
+}
+
+/** The kubeconfig in the operator's Secret. Throws 409 cluster_not_ready before it is issued, 503. */
+export async function readAdminSecret(deps: Deps, cluster: ProjectedCluster): Promise<string> {
   let value: string | undefined;
   try {
     const secret = await deps.kube.get(secretKind, cluster.namespace, `${cluster.name}-admin-kubeconfig`);

@@ -1,11 +1,12 @@
-import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { recordAudit } from "../audit/store.ts";
+import { type Cluster, type ClusterSpec, clusterKind } from "../../shared/crd/cluster.ts";
+import type { AuditEntry } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
 import { isCertainlyNotWritten, patchOnce, requireUnmanaged, retryOvertaken } from "../node-pools/store.ts";
 import { type ProjectedCluster, projectSights, releaseName, reserveName } from "../projection/store.ts";
+import { type Written, writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { nameTaken, projectLive, readLive, requireNotDeleting } from "./live.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
@@ -37,10 +38,14 @@ export async function changeCluster(
   return retryOvertaken("The cluster", async () => {
     const { live, current, patch } = await decideChange(deps, cluster, change);
     if (Object.keys(patch).length === 0) return current;
-    const written = await patchReserved(deps, origin, current, live, patch);
-    return written === undefined
-      ? undefined
-      : commit(deps, origin, change.action, { live, written, cluster });
+    const entry = toAudit(change.action, current, live, { ...live.spec, ...patch });
+    const written = await writeWithIntent(
+      deps,
+      origin,
+      { kind: "Cluster", verb: "change", metadata: live.metadata, entry },
+      () => patchReserved(deps, origin, current, live, patch),
+    );
+    return written === undefined ? undefined : commit(deps, cluster.orgId, written);
   });
 }
 
@@ -97,22 +102,30 @@ async function patchReserved(
   }
 }
 
+function toAudit(
+  action: ClusterChange["action"],
+  { orgId, id }: ProjectedCluster,
+  live: Cluster,
+  wanted: ClusterSpec,
+): AuditEntry {
+  return {
+    action,
+    orgId,
+    target: { kind: "cluster", id },
+    before: presentAudit(live.spec, live.metadata.name),
+    after: presentAudit(wanted, live.metadata.name),
+    result: "done",
+  };
+}
+
 async function commit(
   deps: Deps,
-  origin: Origin,
-  action: ClusterChange["action"],
-  { live, written, cluster: { orgId } }: { live: Cluster; written: Cluster; cluster: ProjectedCluster },
+  orgId: string,
+  { object, tell }: Written<Cluster>,
 ): Promise<ProjectedCluster> {
-  const projected = projectLive(written, orgId);
+  const projected = projectLive(object, orgId);
   await deps.db.transaction(async (tx) => {
-    await recordAudit(tx, origin, {
-      action,
-      orgId,
-      target: { kind: "cluster", id: projected.id },
-      before: presentAudit(live.spec, live.metadata.name),
-      after: presentAudit(written.spec, written.metadata.name),
-      result: "done",
-    });
+    await tell(tx);
     await projectSights(tx, [{ object: projected }]);
   });
   return projected;

@@ -14,3 +14,4 @@ export {
 } from "../projection/table.ts";
 export { quotaReservations } from "../quotas/table.ts";
 export { streamTickets, systemEvents } from "../system-events/table.ts";
+export { writeIntents } from "../write-intents/table.ts";

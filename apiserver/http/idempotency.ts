@@ -1,5 +1,5 @@
-import { and, eq, lt, sql } from "drizzle-orm";
-import type { Database } from "../db/client.ts";
+import { and, eq, isNull, lt, sql } from "drizzle-orm";
+import type { Database, Queryable } from "../db/client.ts";
 import type { ClaimResult, IdempotencyClaim, IdempotencyStore } from "./env.ts";
 import { ApiError } from "./errors.ts";
 import { idempotencyKeys } from "./idempotency-table.ts";
@@ -82,6 +82,16 @@ async function readOutcome(db: Database, claim: IdempotencyClaim): Promise<Claim
     outcome: "replay",
     answer: { status: row.status, headers: row.headers ?? {}, body: row.body ?? "" },
   };
+}
+
+/** Whether a request that fixed this id came to no outcome yet, so that its client may repeat it by its key. */
+export async function isRepeatable(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: idempotencyKeys.id })
+    .from(idempotencyKeys)
+    .where(and(eq(idempotencyKeys.id, id), isNull(idempotencyKeys.status)))
+    .limit(1);
+  return rows.length > 0;
 }
 
 function inFlight(retryAfterSeconds: number): ApiError {

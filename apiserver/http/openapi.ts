@@ -131,6 +131,7 @@ function describeAnswer({ access, method }: Operation, answer: Answer): Response
   const content = {
     ...describeBody(answer),
     ...(answer.stream === undefined ? {} : { [answer.stream.mediaType]: describeStream(answer.stream) }),
+    ...(answer.text === undefined ? {} : { [answer.text.mediaType]: describeText(answer.text) }),
   };
   return {
     description: answer.description,
@@ -144,8 +145,9 @@ function describeBody({ body, mediaType = "application/json", description }: Ans
   return mediaType === "application/json" ? {} : { [mediaType]: describeText({ description }) };
 }
 
-function describeText({ description }: { description: string }) {
-  return { schema: { type: "string" as const, description } };
+function describeText({ description, example }: { description: string; example?: string }) {
+  const schema = { type: "string" as const, description };
+  return { schema, ...(example === undefined ? {} : { example }) };
 }
 
 function describeStream({ schema, examples }: NonNullable<Answer["stream"]>) {

@@ -41,13 +41,15 @@ export interface Answer {
   description: string;
   body?: z.ZodType;
   mediaType?: string;
-  /** A second form of the answer, by Accept: its media type and a description of its text. */
+  /** A second form of the answer, by Accept: a stream of events. */
   stream?: {
     mediaType: string;
     /** Of one event, as OpenAPI 3.2 says it in `itemSchema`. */
     schema: z.ZodType;
     examples: Readonly<Record<string, { summary: string; value: object }>>;
   };
+  /** Another second form, by Accept: a text. */
+  text?: { mediaType: string; description: string; example?: string };
   headers?: readonly AnswerHeader[];
 }
 

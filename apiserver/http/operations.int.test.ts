@@ -24,6 +24,7 @@ const VALID_BODIES: Record<string, Record<string, unknown>> = {
   updateMember: { role: "owner" },
   createApiToken: { name: "example", role: "viewer", scopes: ["clusters:read"] },
   updateCluster: { name: "example" },
+  issueKubeconfig: { ttl_seconds: 3600 },
   upgradeCluster: { target_version: "1.35" },
   setNetworkPolicy: { authorized_cidrs: [] },
   updateNodePool: { drain_timeout_seconds: 60 },
@@ -53,6 +54,7 @@ beforeAll(async () => {
     poolID: pools.body.items[0].id,
     memberID: members.body.items[0].id,
     tokenID: token.body.id,
+    accessID: MISSING,
     name: "node-1",
   };
 });

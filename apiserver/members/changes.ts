@@ -1,11 +1,13 @@
 import { and, eq, isNotNull, ne, sql } from "drizzle-orm";
 import { revokeTokensOf } from "../api-tokens/store.ts";
 import { recordAudit } from "../audit/store.ts";
+import { revokeAccessesOf } from "../cluster-accesses/store.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { requireMatch, versionTag } from "../http/etag.ts";
+import { hasPermission } from "../http/permissions.ts";
 import type { Origin, Role } from "../http/principal.ts";
 import { lockOrganization } from "../organizations/store.ts";
 import { INVITATION_DAYS } from "./invitations.ts";
@@ -70,7 +72,7 @@ export async function renewInvitation<T>(
 }
 
 /**
- * Gives a member another role. Throws 404, 412, what `examine` throws, and 409 last_owner: the rule is checked under
+ * Gives a member another role; one that opens no cluster ends the accesses that were issued to the member. Throws 404, 412, what `examine` throws, and 409 last_owner: the rule is checked under
  * the organization's row lock, so that two owners cannot demote each other at once.
  */
 export async function changeRole(
@@ -79,25 +81,32 @@ export async function changeRole(
   target: MemberTarget & { role: Role | undefined },
   examine: Examine,
 ): Promise<MemberRow> {
-  return changeMember(deps, target, async (tx, before) => {
+  let isChanged = false;
+  const member = await changeMember(deps, target, async (tx, before) => {
     const { role } = target;
     if (role === undefined || role === before.role) return before;
     examine(before);
     await requireAnotherOwner(tx, before);
     const row = await update(tx, before.id, { role });
     await record(tx, origin, "member.update", { before, after: row });
+    isChanged = true;
     return row;
   });
+  if (isChanged && !hasPermission(member.role, "clusters:access")) await revokeAccesses(deps, member);
+  return member;
 }
 
-/** Removes a member or takes an invitation back; the member's API tokens end with it. Throws as changeRole does. */
+/**
+ * Removes a member or takes an invitation back; the member's API tokens and accesses to clusters end with it. Throws
+ * as changeRole does.
+ */
 export async function removeMember(
   deps: Deps,
   origin: Origin,
   target: MemberTarget,
   examine: Examine,
 ): Promise<void> {
-  await changeMember(deps, target, async (tx, before) => {
+  const removed = await changeMember(deps, target, async (tx, before) => {
     examine(before);
     await requireAnotherOwner(tx, before);
     await tx.delete(members).where(eq(members.id, before.id));
@@ -105,7 +114,14 @@ export async function removeMember(
       await revokeTokensOf(tx, { orgId: before.orgId, createdBy: before.userId });
     }
     await record(tx, origin, "member.remove", { before });
+    return before;
   });
+  await revokeAccesses(deps, removed);
+}
+
+/** After the commit: whoever is issued an access beside it looks once more whether the holder is still a member. */
+async function revokeAccesses(deps: Deps, { orgId, userId }: MemberRow): Promise<void> {
+  if (userId !== null) await revokeAccessesOf(deps, { orgId, userId });
 }
 
 async function changeMember<T>(

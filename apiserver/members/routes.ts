@@ -145,7 +145,7 @@ function addRemove(router: Router, deps: Deps): void {
       tag,
       summary: "Remove a member, take an invitation back, or leave",
       description:
-        "Everybody may leave, but the last owner. Only an owner removes an owner. The member's API tokens end at once.",
+        "Everybody may leave, but the last owner. Only an owner removes an owner. The member's API tokens and kubeconfigs end at once.",
       access: ["members:remove", "members:leave"],
       answers: { 204: { description: "Removed." } },
       errors: ["last_owner", "precondition_failed", "conflict"],

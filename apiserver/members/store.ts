@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNull, sql } from "drizzle-orm";
 import { prepareOnce, type Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { createId } from "../http/id.ts";
@@ -72,6 +72,32 @@ export async function findMember(
     .from(members)
     .where(and(eq(members.orgId, orgId), eq(members.id, memberId)));
   return row;
+}
+
+/** The roles that these users hold now, in all organizations that are not deleted. */
+export async function findRoles(
+  db: Queryable,
+  userIds: readonly string[],
+): Promise<{ orgId: string; userId: string | null; role: Role }[]> {
+  return db
+    .select({ orgId: members.orgId, userId: members.userId, role: members.role })
+    .from(members)
+    .innerJoin(organizations, eq(organizations.id, members.orgId))
+    .where(and(inArray(members.userId, [...new Set(userIds)]), isNull(organizations.deletedAt)));
+}
+
+/** The addresses of those of these users who are members of the organization, by user id. */
+export async function findEmails(
+  db: Queryable,
+  orgId: string,
+  userIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (userIds.length === 0) return new Map();
+  const rows = await db
+    .select({ userId: members.userId, email: members.email })
+    .from(members)
+    .where(and(eq(members.orgId, orgId), inArray(members.userId, [...new Set(userIds)])));
+  return new Map(rows.map(({ userId, email }) => [userId ?? "", email]));
 }
 
 export interface MembershipOf {

@@ -24,3 +24,12 @@ export function replacePolicy(current: Network | undefined, body: SetNetworkPoli
     ...(isDeepStrictEqual(current?.apiServerRateLimit, limit) ? {} : { apiServerRateLimit: limit ?? null }),
   };
 }
+
+/** The policy that a patch makes of one. */
+export function applyPatch(current: Network | undefined, patch: NetworkPatch): Network {
+  const { authorizedCIDRs, apiServerRateLimit } = { ...current, ...patch };
+  return {
+    ...(authorizedCIDRs == null ? {} : { authorizedCIDRs }),
+    ...(apiServerRateLimit == null ? {} : { apiServerRateLimit }),
+  };
+}

@@ -1,6 +1,6 @@
-import { clusterKind } from "../../shared/crd/cluster.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
-import { recordAudit } from "../audit/store.ts";
+import type { AuditEntry } from "../audit/store.ts";
 import { projectLive, readLive, requireNotDeleting } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
 import { invalidField } from "../http/errors.ts";
@@ -8,8 +8,9 @@ import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
 import { patchOnce, requireUnmanaged, retryOvertaken } from "../node-pools/store.ts";
 import { type ProjectedCluster, projectSights } from "../projection/store.ts";
+import { type Written, writeWithIntent } from "../write-intents/store.ts";
 import { presentSettings } from "./present-policy.ts";
-import { type NetworkPatch, replacePolicy } from "./replace-policy.ts";
+import { applyPatch, type NetworkPatch, replacePolicy } from "./replace-policy.ts";
 import { POLICY_WIRE_NAMES, type SetNetworkPolicyBody } from "./schema.ts";
 
 /**
@@ -34,16 +35,20 @@ export async function setNetworkPolicy(
     const network = replacePolicy(live.spec.network, body);
     if (Object.keys(network).length === 0) return current;
     requireUnmanaged(live.metadata.managedFields, changedFields(network), POLICY_WIRE_NAMES);
-    const written = await patchOnce(deps.kube, clusterKind, live, {
-      spec: { network },
-      requestId: origin.requestId,
-      wireNames: POLICY_WIRE_NAMES,
-      fieldManager: MANAGER_APISERVER_NETWORK,
-      annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: origin.requestId },
-    });
-    return written === undefined
-      ? undefined
-      : commit(deps, origin, current, projectLive(written, cluster.orgId));
+    const written = await writeWithIntent(
+      deps,
+      origin,
+      { kind: "Cluster", verb: "change", metadata: live.metadata, entry: toAudit(current, network) },
+      () =>
+        patchOnce(deps.kube, clusterKind, live, {
+          spec: { network },
+          requestId: origin.requestId,
+          wireNames: POLICY_WIRE_NAMES,
+          fieldManager: MANAGER_APISERVER_NETWORK,
+          annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: origin.requestId },
+        }),
+    );
+    return written === undefined ? undefined : commit(deps, cluster.orgId, written);
   });
 }
 
@@ -51,21 +56,26 @@ function changedFields(network: NetworkPatch) {
   return (Object.keys(network) as (keyof NetworkPatch)[]).map((field) => `network.${field}` as const);
 }
 
+function toAudit({ orgId, id, object }: ProjectedCluster, patch: NetworkPatch): AuditEntry {
+  const { network } = object.spec;
+  return {
+    action: "network_policy.update",
+    orgId,
+    target: { kind: "cluster", id },
+    before: presentSettings(network),
+    after: presentSettings(applyPatch(network, patch)),
+    result: "done",
+  };
+}
+
 async function commit(
   deps: Deps,
-  origin: Origin,
-  before: ProjectedCluster,
-  after: ProjectedCluster,
+  orgId: string,
+  { object, tell }: Written<Cluster>,
 ): Promise<ProjectedCluster> {
+  const after = projectLive(object, orgId);
   await deps.db.transaction(async (tx) => {
-    await recordAudit(tx, origin, {
-      action: "network_policy.update",
-      orgId: after.orgId,
-      target: { kind: "cluster", id: after.id },
-      before: presentSettings(before.object.spec.network),
-      after: presentSettings(after.object.spec.network),
-      result: "done",
-    });
+    await tell(tx);
     await projectSights(tx, [{ object: after }]);
   });
   return after;

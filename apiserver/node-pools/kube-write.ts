@@ -3,9 +3,7 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../http/errors.ts";
-
-/** Socket errors of a connection that was never there, so that nothing can have been sent over it. */
-const NEVER_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+import { isCertainlyNotWritten } from "../write-intents/store.ts";
 
 /** The client has waited for the lost answer already. */
 const READ_BACK_MS = 5_000;
@@ -134,13 +132,6 @@ async function readBack<T extends KubeObject>(
   return found;
 }
 
-/** Whether a failed write has surely changed nothing: it was refused, or it never left this machine. */
-export function isCertainlyNotWritten(error: unknown): boolean {
-  if (!(error instanceof KubeError)) return false;
-  if (error.status !== 0) return true;
-  return NEVER_SENT.has(socketCodeOf(error.cause));
-}
-
 /**
  * The error for the client when the Kubernetes API refuses an object as invalid: 422 with a detail per field that
  * the interface knows. `wireNames` maps paths inside `spec` to wire names. Any other error comes back as it is.
@@ -170,15 +161,4 @@ function isSame(found: KubeObject, wanted: KubeObject): boolean {
 
 function codeOf(reason: string | undefined): DetailCode {
   return reason === "FieldValueForbidden" ? "immutable" : "invalid_format";
-}
-
-function socketCodeOf(cause: unknown): string {
-  for (
-    let current = cause, depth = 0;
-    current instanceof Error && depth < 4;
-    current = current.cause, depth++
-  ) {
-    if ("code" in current && typeof current.code === "string") return current.code;
-  }
-  return "";
 }

@@ -1,8 +1,7 @@
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { type AuditEntry, recordAudit } from "../audit/store.ts";
+import type { AuditEntry } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
 import { notFound } from "../http/errors.ts";
-import type { Origin } from "../http/principal.ts";
 import {
   findCluster,
   findNodePool,
@@ -11,6 +10,7 @@ import {
   projectSights,
   toProjectedNodePool,
 } from "../projection/store.ts";
+import type { Written } from "../write-intents/store.ts";
 
 /** The cluster of a path, as it is projected. Throws 404. */
 export async function requireCluster(
@@ -42,23 +42,25 @@ export async function readLive(deps: Deps, pool: ProjectedNodePool): Promise<Nod
 /** Audit row and projection in one transaction: what the answer says, every replica says from then on. */
 export async function commit(
   deps: Deps,
-  origin: Origin,
   cluster: ProjectedCluster,
-  object: NodePool,
-  audit: Pick<AuditEntry, "action" | "before" | "after">,
+  { object, tell }: Written<NodePool>,
   gone = false,
 ): Promise<ProjectedNodePool> {
   const projected = project(object, cluster);
   await deps.db.transaction(async (tx) => {
-    await recordAudit(tx, origin, {
-      ...audit,
-      orgId: cluster.orgId,
-      target: { kind: "node_pool", id: projected.id },
-      result: "done",
-    });
+    await tell(tx);
     await projectSights(tx, [{ object: projected, gone }]);
   });
   return projected;
+}
+
+/** What the audit log says of a change of a pool. */
+export function toAudit(
+  cluster: ProjectedCluster,
+  nodePoolId: string,
+  audit: Pick<AuditEntry, "action" | "before" | "after">,
+): AuditEntry {
+  return { ...audit, orgId: cluster.orgId, target: { kind: "node_pool", id: nodePoolId }, result: "done" };
 }
 
 /** A NodePool that was just read or written, as it is served; it has had its id since it was created. */

@@ -28,7 +28,7 @@ function patchOf(body: UpdateNodePoolBody, spec: Partial<NodePoolSpec> = {}) {
   return result.ok ? result.patch : result.details.map(({ field, code }) => `${field}/${code}`);
 }
 
-describe("a change patches just the fields that it changes", () => {
+describe("a change patches just the fields that it changes (section 4.5)", () => {
   test.each<[string, UpdateNodePoolBody, Record<string, unknown>]>([
     ["nothing sent", {}, {}],
     ["an omitted field keeps its value", { max_nodes: 6 }, { maxNodes: 6 }],
@@ -98,7 +98,7 @@ describe("a change patches just the fields that it changes", () => {
   });
 });
 
-describe("a merged result that breaks a rule is refused", () => {
+describe("a merged result that breaks a rule is refused (sections 2.5 and 4.5)", () => {
   test.each<[string, UpdateNodePoolBody, string[]]>([
     ["min_nodes above the stored desired_nodes", { min_nodes: 4 }, ["min_nodes/min_gt_desired"]],
     ["desired_nodes below the stored min_nodes", { desired_nodes: 0 }, ["min_nodes/min_gt_desired"]],
@@ -132,7 +132,14 @@ describe("a merged result that breaks a rule is refused", () => {
   });
 });
 
-describe("the body of a change", () => {
+test("stored values that a rule refuses by now must be fixed by the change, and can be", () => {
+  const stored = { maxNodes: 2 };
+  expect(patchOf({ disk_gb: 50 }, stored)).toEqual(["desired_nodes/desired_gt_max"]);
+  expect(patchOf({ disk_gb: 50, max_nodes: 4 }, stored)).toEqual({ diskGB: 50, maxNodes: 4 });
+  expect(patchOf({ desired_nodes: 2 }, stored)).toEqual({ desiredNodes: 2 });
+});
+
+describe("the body of a change (section 4.5)", () => {
   test.each<[string, unknown]>([
     ["vcpus 0", { vcpus: 0 }],
     ["vcpus 129", { vcpus: 129 }],

@@ -55,7 +55,7 @@ test("a new pool has no optional setting, and null for what has not happened", (
   });
 });
 
-test("every setting and everything observed appears under its wire name", () => {
+test("every setting and everything observed appears under its wire name (section 2.5)", () => {
   const record = present({
     spec: {
       ...POOL.spec,

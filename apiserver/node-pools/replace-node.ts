@@ -4,8 +4,9 @@ import type { Deps } from "../deps.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Origin } from "../http/principal.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "../projection/store.ts";
+import { writeWithIntent } from "../write-intents/store.ts";
 import { patchOnce, retryOvertaken } from "./kube-write.ts";
-import { commit, project, readLive } from "./live.ts";
+import { commit, project, readLive, toAudit } from "./live.ts";
 import { findMachineOf, isReplacing } from "./present-node.ts";
 import { WIRE_NAMES } from "./wire-names.ts";
 
@@ -33,13 +34,15 @@ export async function replaceNode(
     if (live.metadata.deletionTimestamp !== undefined)
       throw new ApiError("conflict", "The node pool is being deleted, and the node with it.");
     if (isReplacing(live, machine)) return { pool: project(live, cluster), machine };
-    const written = await ask(deps, origin, live, node);
+    const entry = toAudit(cluster, pool.id, { action: "node.replace", after: { node } });
+    const written = await writeWithIntent(
+      deps,
+      origin,
+      { kind: "NodePool", verb: "change", metadata: live.metadata, entry },
+      () => ask(deps, origin, live, node),
+    );
     if (written === undefined) return undefined;
-    const asked = await commit(deps, origin, cluster, written, {
-      action: "node.replace",
-      after: { node },
-    });
-    return { pool: asked, machine };
+    return { pool: await commit(deps, cluster, written), machine };
   });
 }
 

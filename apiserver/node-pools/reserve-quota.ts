@@ -4,7 +4,7 @@ import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
 import { createId } from "../http/id.ts";
 import { type QuotaClaim, releaseQuota, reserveQuota } from "../quotas/store.ts";
-import { isCertainlyNotWritten } from "./kube-write.ts";
+import { isCertainlyNotWritten } from "../write-intents/store.ts";
 
 /** What a new pool claims of the quotas. */
 export function claimOfCreate(id: string, spec: NodePoolSpec): QuotaClaim {

@@ -48,7 +48,7 @@ async function readObject() {
   return object;
 }
 
-describe("creating a node pool", () => {
+describe("creating a node pool (section 2.5)", () => {
   test("answers 202 with the whole record; omitted settings stay absent", async () => {
     const answer = await api.request("POST", pools, { body: { ...POOL, name: "other" } });
     expect(answer.status).toBe(202);
@@ -80,7 +80,7 @@ describe("creating a node pool", () => {
   });
 });
 
-describe("updating a node pool", () => {
+describe("updating a node pool (section 4.5)", () => {
   test("changes what was sent, and nothing else; every read knows it at once", async () => {
     const answer = await api.request("PUT", path, {
       body: { desired_nodes: 3, node_labels: { team: "blue" } },

@@ -5,31 +5,27 @@ import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
 import {
+  findNodePool,
   isNameInFlight,
   type ProjectedCluster,
   type ProjectedNodePool,
   releaseName,
   reserveName,
 } from "../projection/store.ts";
+import { isCertainlyNotWritten, tellOfCreation, writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { requireUnmanaged } from "./field-owner.ts";
-import { createOnce, isCertainlyNotWritten, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
-import { commit, project, readLive } from "./live.ts";
+import { createOnce, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
+import { commit, project, readLive, toAudit } from "./live.ts";
 import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 import { claimOfCreate, claimOfUpdate, withReservedQuota } from "./reserve-quota.ts";
 import { WIRE_NAMES } from "./wire-names.ts";
 
+export { isCertainlyNotWritten } from "../write-intents/store.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects } from "./effects.ts";
 export { requireUnmanaged } from "./field-owner.ts";
-export {
-  createOnce,
-  isCertainlyNotWritten,
-  patchOnce,
-  rehearseOnce,
-  retryOvertaken,
-  toRefusal,
-} from "./kube-write.ts";
+export { createOnce, patchOnce, rehearseOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
 export { claimOfCreate, claimOfDelete } from "./reserve-quota.ts";
@@ -46,6 +42,11 @@ export async function createNodePool(
   cluster: ProjectedCluster,
   pool: NewNodePool,
 ): Promise<ProjectedNodePool> {
+  const known = await findNodePool(deps.db, cluster.orgId, cluster.id, pool.id);
+  if (known !== undefined) {
+    await deps.db.transaction((tx) => tellOfCreation(tx, pool.id));
+    return known;
+  }
   return withReservedQuota(deps, cluster.orgId, claimOfCreate(pool.id, pool.spec), () =>
     createNamed(deps, origin, cluster, pool),
   );
@@ -65,12 +66,19 @@ async function createNamed(
   const name = pool.spec.displayName ?? pool.objectName;
   if (!(await reserveName(deps.db, cluster.id, name, pool.id))) throw await nameTaken(deps, cluster.id, name);
   try {
-    const wanted = toNodePoolObject(placeOf(cluster, origin), pool);
-    const object = await createOnce(deps.kube, nodePoolKind, wanted);
-    return await commit(deps, origin, cluster, object, {
-      action: "node_pool.create",
-      after: presentAudit(object.spec),
-    });
+    const object = toNodePoolObject(placeOf(cluster, origin), pool);
+    const written = await writeWithIntent(
+      deps,
+      origin,
+      {
+        kind: "NodePool",
+        verb: "create",
+        metadata: object.metadata,
+        entry: toAudit(cluster, pool.id, { action: "node_pool.create", after: presentAudit(pool.spec) }),
+      },
+      () => createOnce(deps.kube, nodePoolKind, object),
+    );
+    return await commit(deps, cluster, written);
   } catch (error) {
     if (isCertainlyNotWritten(error)) await releaseName(deps.db, cluster.id, name, pool.id);
     throw toRefusal(error, WIRE_NAMES);
@@ -93,14 +101,19 @@ export async function updateNodePool(
   return retryOvertaken("The node pool", async () => {
     const { live, changed, patch, merged } = await decideUpdate(deps, pool, change, ifMatch);
     if (changed.length === 0) return project(live, cluster);
+    const entry = toAudit(cluster, pool.id, {
+      action: "node_pool.update",
+      before: presentAudit(live.spec, changed),
+      after: presentAudit(merged, changed),
+    });
     return withReservedQuota(deps, cluster.orgId, claimOfUpdate(pool.id, live, merged), async () => {
-      const written = await patchReserved(deps, origin, pool, live, patch);
-      if (written === undefined) return undefined;
-      return commit(deps, origin, cluster, written, {
-        action: "node_pool.update",
-        before: presentAudit(live.spec, changed),
-        after: presentAudit(written.spec, changed),
-      });
+      const written = await writeWithIntent(
+        deps,
+        origin,
+        { kind: "NodePool", verb: "change", metadata: live.metadata, entry },
+        () => patchReserved(deps, origin, pool, live, patch),
+      );
+      return written === undefined ? undefined : commit(deps, cluster, written);
     });
   });
 }
@@ -130,18 +143,23 @@ export async function deleteNodePool(
 ): Promise<ProjectedNodePool> {
   const live = await readLive(deps, pool);
   if (live.metadata.deletionTimestamp !== undefined) return project(live, cluster);
-  await deps.kube.delete(nodePoolKind, pool.namespace, pool.name, { uid: pool.uid });
-  const left = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
-  const isGone = left?.metadata.uid !== pool.uid;
-  const object = isGone ? asDeleting(live, deps.now()) : left;
-  return commit(
+  const entry = toAudit(cluster, pool.id, {
+    action: "node_pool.delete",
+    before: presentAudit(live.spec),
+  });
+  let isGone = false;
+  const written = await writeWithIntent(
     deps,
     origin,
-    cluster,
-    object,
-    { action: "node_pool.delete", before: presentAudit(live.spec) },
-    isGone,
+    { kind: "NodePool", verb: "delete", metadata: live.metadata, entry },
+    async () => {
+      await deps.kube.delete(nodePoolKind, pool.namespace, pool.name, { uid: pool.uid });
+      const left = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
+      isGone = left?.metadata.uid !== pool.uid;
+      return isGone || left === undefined ? asDeleting(live, deps.now()) : left;
+    },
   );
+  return commit(deps, cluster, written, isGone);
 }
 
 /** The same object, marked as the Kubernetes API marks one that is being deleted: that is a new generation. */

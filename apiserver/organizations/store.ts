@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { recordAudit } from "../audit/store.ts";
 import { prepareOnce, type Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
@@ -34,6 +34,15 @@ const findById = prepareOnce((db) =>
 export async function findOrganization(deps: Deps, orgId: string): Promise<OrganizationRow | undefined> {
   const [row] = await findById(deps.db).execute({ id: orgId });
   return row;
+}
+
+/** Which of these organizations there are, or were: deleted ones too. */
+export async function findKnownOrganizations(db: Queryable, orgIds: readonly string[]): Promise<Set<string>> {
+  const rows = await db
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(inArray(organizations.id, [...new Set(orgIds)]));
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** How long a deletion holds the organization shut; one that takes longer has died, and another may begin. */

@@ -80,6 +80,13 @@ export async function releaseName(
     );
 }
 
+/** Lets go of every name that was reserved for an object and never written. */
+export async function releaseLeases(tx: Queryable, objectId: string): Promise<void> {
+  await tx
+    .delete(nameReservations)
+    .where(and(eq(nameReservations.objectId, objectId), isNotNull(nameReservations.leasedUntil)));
+}
+
 /** Lets go of every name of an object that is gone. */
 export async function releaseNames(tx: Queryable, objectId: string): Promise<void> {
   await tx.delete(nameReservations).where(eq(nameReservations.objectId, objectId));

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
@@ -99,6 +99,28 @@ export async function findByUid(
   const clusters = await db.select().from(projectedClusters).where(eq(projectedClusters.uid, uid));
   if (clusters[0] !== undefined) return toCluster(clusters[0]);
   const nodePools = await db.select().from(projectedNodePools).where(eq(projectedNodePools.uid, uid));
+  return nodePools[0] === undefined ? undefined : toNodePool(nodePools[0]);
+}
+
+/** What was last stored under a public id, tombstones included. */
+export async function findLastSeen(
+  db: Queryable,
+  id: string,
+): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
+  const newest = (table: typeof projectedClusters | typeof projectedNodePools) => desc(table.resourceVersion);
+  const clusters = await db
+    .select()
+    .from(projectedClusters)
+    .where(eq(projectedClusters.id, id))
+    .orderBy(newest(projectedClusters))
+    .limit(1);
+  if (clusters[0] !== undefined) return toCluster(clusters[0]);
+  const nodePools = await db
+    .select()
+    .from(projectedNodePools)
+    .where(eq(projectedNodePools.id, id))
+    .orderBy(newest(projectedNodePools))
+    .limit(1);
   return nodePools[0] === undefined ? undefined : toNodePool(nodePools[0]);
 }
 

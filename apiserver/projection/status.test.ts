@@ -13,12 +13,12 @@ test.each<[(typeof clusterPhases)[number], string]>([
   ["Degraded", "degraded"],
   ["Deleting", "deleting"],
   ["Failed", "failed"],
-])("a cluster in phase %s is %s", (phase, status) => {
+])("a cluster in phase %s is %s (section 3)", (phase, status) => {
   expect(clusterStatusOf({ metadata, status: { phase } })).toBe(status);
 });
 
 test.each(nodePoolPhases.map((phase) => [phase, phase.toLowerCase()] as const))(
-  "a pool in phase %s is %s",
+  "a pool in phase %s is %s (section 3)",
   (phase, status) => {
     expect(nodePoolStatusOf({ metadata, status: { phase } })).toBe(status);
   },

@@ -1,5 +1,5 @@
 /** What other slices may use of the projection: reading it, keeping it up to date after a write, and names. */
-export { isNameInFlight, releaseName, reserveName } from "./names.ts";
+export { isNameInFlight, releaseLeases, releaseName, reserveName } from "./names.ts";
 export { createObjectName } from "./object-name.ts";
 export {
   type ProjectedCluster,
@@ -12,6 +12,7 @@ export {
   findCluster,
   findClusterIds,
   findClusterIdsOfPools,
+  findLastSeen,
   findNodePool,
   findServedClusterIds,
   hasClusterRecord,

@@ -1,6 +1,6 @@
 import { and, eq, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import { announce, appendEvents, type NewStatusEvent } from "../system-events/store.ts";
+import { announce, appendEvents, findLastStatus, type NewStatusEvent } from "../system-events/store.ts";
 import { auditChanges, auditCreation } from "./audit-outside.ts";
 import { mayReplace, type StoredVersion } from "./guard.ts";
 import { recordTransitions } from "./ledger.ts";
@@ -55,19 +55,23 @@ async function upsert(
   const mayWrite = mayReplace(stored, { resourceVersion: object.resourceVersion, authoritative });
   if (!mayWrite && !(moved && stored.deletedAt === null)) return undefined;
 
-  let replacedStatus: string | undefined;
+  let toldStatus: string | undefined;
   if (stored === undefined || moved || stored.displayName !== object.displayName) {
     const record = await keepRecord(tx, object);
     if (record === "refused") return "refused";
     if (record === "made") await auditCreation(tx, object);
-    if (stored === undefined) replacedStatus = await retireOthers(tx, object);
+    if (stored === undefined) {
+      const replaced = await retireOthers(tx, object);
+      // A row that was lost and is made anew is no news: the feed goes on from what it told last.
+      toldStatus = replaced ?? (record === "kept" ? await findLastStatus(tx, toPlace(object)) : undefined);
+    }
     await confirmName(tx, isPool(object) ? object.clusterId : object.orgId, object.displayName, object.id);
   }
   await writeRow(tx, object);
   if (stored !== undefined) await auditChanges(tx, stored, object);
   if (stored === undefined || hasNewTransitions(stored.object, object.object))
     await recordTransitions(tx, object, ledgerEntriesOf(object));
-  const previousStatus = stored?.status ?? replacedStatus ?? null;
+  const previousStatus = stored?.status ?? toldStatus ?? null;
   return previousStatus === object.status ? undefined : toStatusEvent(object, previousStatus);
 }
 
@@ -196,10 +200,13 @@ function toStatusEvent(object: ProjectedObject, previousStatus: string | null): 
   const message = object.object.status?.message ?? null;
   return {
     kind: "status",
-    clusterId: clusterIdOf(object),
-    nodePoolId: isPool(object) ? object.id : null,
+    ...toPlace(object),
     payload: { status: object.status, previousStatus, message, at: new Date().toISOString() },
   };
+}
+
+function toPlace(object: ProjectedObject) {
+  return { clusterId: clusterIdOf(object), nodePoolId: isPool(object) ? object.id : null };
 }
 
 function clusterIdOf(object: ProjectedObject): string {

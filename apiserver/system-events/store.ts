@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, max, min, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, isNull, max, min, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { type StatusPayload, type SystemEventPayload, systemEvents } from "./table.ts";
 
@@ -89,6 +89,26 @@ export async function findHarvested(db: Queryable, eventUids: readonly string[])
     .from(systemEvents)
     .where(inArray(systemEvents.eventUid, [...eventUids]));
   return new Set(rows.map(({ uid, count }) => `${uid} ${count}`));
+}
+
+/** The status that the stream told last of a cluster or, with a node pool id, of a pool; undefined when none is kept. */
+export async function findLastStatus(
+  db: Queryable,
+  { clusterId, nodePoolId }: EventPlace,
+): Promise<string | undefined> {
+  const [row] = await db
+    .select({ status: sql<string>`${systemEvents.payload} ->> 'status'` })
+    .from(systemEvents)
+    .where(
+      and(
+        eq(systemEvents.clusterId, clusterId),
+        eq(systemEvents.kind, "status"),
+        nodePoolId === null ? isNull(systemEvents.nodePoolId) : eq(systemEvents.nodePoolId, nodePoolId),
+      ),
+    )
+    .orderBy(desc(systemEvents.id))
+    .limit(1);
+  return row?.status;
 }
 
 /** Removes what is older than the retention; returns how many rows. */

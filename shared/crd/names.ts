@@ -8,6 +8,9 @@ export const LABEL_ID = "cloud.marina.dev/id";
 export const LABEL_ORG_ID = "cloud.marina.dev/org-id";
 export const LABEL_CLUSTER_ID = "cloud.marina.dev/cluster-id";
 export const LABEL_NODE_POOL_ID = "cloud.marina.dev/node-pool-id";
+/** On a ClusterAccess that REST issued: the user whose right it is, and the API token that asked for it, if one did. */
+export const LABEL_USER_ID = "cloud.marina.dev/user-id";
+export const LABEL_API_TOKEN_ID = "cloud.marina.dev/api-token-id";
 /** Who an Event comes from: `operator`, `machine` or `hypervisor`. */
 export const LABEL_SOURCE = "cloud.marina.dev/source";
 

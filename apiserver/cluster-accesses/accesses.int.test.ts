@@ -1,0 +1,259 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import {
+  LABEL_API_TOKEN_ID,
+  LABEL_CLUSTER_ID,
+  LABEL_ID,
+  LABEL_ORG_ID,
+  LABEL_USER_ID,
+} from "../../shared/crd/names.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { createTransport } from "../../shared/kube/transport.ts";
+import { mintFor } from "../api-tokens/testing.ts";
+import { auditLog } from "../audit/table.ts";
+import { createId } from "../http/id.ts";
+import { startTestApp, type TestApp } from "../http/testing.ts";
+import { findCluster, type ProjectedCluster, projectSights } from "../projection/store.ts";
+import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
+import { createClientKey } from "./client-key.ts";
+import { issueKubeconfig } from "./issue.ts";
+import { clusterAccessJobs } from "./jobs.ts";
+
+let issuer: TestIssuer;
+let api: TestApp;
+let orgId: string;
+let owner: Person;
+let path: string;
+let cluster: ProjectedCluster;
+
+beforeAll(async () => {
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config] });
+  ({ id: orgId, owner } = await makeOrganization(api, issuer));
+  const clusters = `/api/v1/organizations/${orgId}/clusters`;
+  const body = { name: "Opened", k8s_version: "1.34", plan: "scale" };
+  const made = await api.request("POST", clusters, { token: owner.token, body });
+  path = `${clusters}/${made.body.id}`;
+  cluster = await makeReady(made.body.id);
+});
+afterAll(async () => {
+  await api.request("DELETE", path, { token: owner.token });
+  await api.close();
+  issuer.close();
+});
+
+/** As the operator's report would: the projection sees the cluster ready. Nothing runs, so nobody ever signs for it. */
+async function makeReady(clusterId: string): Promise<ProjectedCluster> {
+  const { db, kube } = api.deps;
+  const found = await findCluster(db, orgId, clusterId);
+  if (found === undefined) throw new Error("no cluster");
+  const status = { phase: "Ready" as const, firstReadyAt: new Date().toISOString() };
+  const ready = {
+    ...found,
+    status: "running" as const,
+    resourceVersion: found.resourceVersion + 1n,
+    object: { ...found.object, status },
+  };
+  await db.transaction((tx) => projectSights(tx, [{ object: ready }]));
+  const admin = "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
+  await kube.create(
+    secretKind,
+    {
+      metadata: { namespace: found.namespace, name: `${found.name}-admin-kubeconfig` },
+      data: { value: Buffer.from(admin).toString("base64") },
+    },
+    { fieldManager: "test" },
+  );
+  return ready;
+}
+
+/** An access as REST leaves it, of somebody; nothing signs it. Returns its id. */
+async function makeAccess(person: Person, labels: Record<string, string> = {}): Promise<string> {
+  const id = createId();
+  await api.deps.kube.create(
+    clusterAccessKind,
+    {
+      metadata: {
+        namespace: cluster.namespace,
+        name: `a-${id.slice(-12)}`,
+        labels: {
+          [LABEL_ID]: id,
+          [LABEL_ORG_ID]: orgId,
+          [LABEL_CLUSTER_ID]: cluster.id,
+          [LABEL_USER_ID]: person.userId,
+          ...labels,
+        },
+      },
+      spec: {
+        clusterName: cluster.name,
+        subject: person.userId,
+        ttlSeconds: 600,
+        csr: (await createClientKey(person.userId)).csr,
+      },
+    },
+    { fieldManager: "test" },
+  );
+  return id;
+}
+
+/** Whether an access is there and stays. */
+async function holds(id: string): Promise<boolean> {
+  const found = await api.deps.kube.listAll(clusterAccessKind, {
+    namespace: cluster.namespace,
+    labelSelector: `${LABEL_ID}=${id}`,
+  });
+  return found.some(({ metadata }) => metadata.deletionTimestamp === undefined);
+}
+
+async function sweep(): Promise<void> {
+  for (const job of clusterAccessJobs(api.deps)) await job.run(new AbortController().signal);
+}
+
+async function addMember(role: "member" | "admin" = "member"): Promise<Person & { memberId: string }> {
+  const person = await issuer.createPerson();
+  return { ...person, memberId: await addPerson(api.deps, orgId, person, role) };
+}
+
+const asOwner = (method: string, place: string, body?: object) =>
+  api.request(method, place, { token: owner.token, ...(body === undefined ? {} : { body }) });
+const memberPath = ({ memberId }: { memberId: string }) =>
+  `/api/v1/organizations/${orgId}/members/${memberId}`;
+
+describe("the accesses of somebody", () => {
+  test("end with the membership", async () => {
+    const [member, other] = [await addMember(), await addMember()];
+    const [gone, kept] = [await makeAccess(member), await makeAccess(other)];
+    expect((await asOwner("DELETE", memberPath(member))).status).toBe(204);
+    expect([await holds(gone), await holds(kept)]).toEqual([false, true]);
+  });
+
+  test("end when the member leaves", async () => {
+    const member = await addMember();
+    const id = await makeAccess(member);
+    await api.request("DELETE", memberPath(member), { token: member.token });
+    expect(await holds(id)).toBe(false);
+  });
+
+  test("end with a role that opens no cluster, and with no other one", async () => {
+    const member = await addMember("admin");
+    const id = await makeAccess(member);
+    await asOwner("PUT", memberPath(member), { role: "member" });
+    expect(await holds(id)).toBe(true);
+    await asOwner("PUT", memberPath(member), { role: "viewer" });
+    expect(await holds(id)).toBe(false);
+  });
+
+  test("that an API token asked for end with the token", async () => {
+    const member = await addMember();
+    const token = await mintFor(api.deps, member, orgId, { role: "member", scopes: ["clusters:access"] });
+    const its = await makeAccess(member, { [LABEL_API_TOKEN_ID]: token.id });
+    const own = await makeAccess(member);
+    const revoked = await api.request("DELETE", `/api/v1/organizations/${orgId}/api-tokens/${token.id}`, {
+      token: member.token,
+    });
+    expect(revoked.status).toBe(204);
+    expect([await holds(its), await holds(own)]).toEqual([false, true]);
+  });
+
+  test("are swept away when the process died between the change and the revocation", async () => {
+    const [removed, demoted, untouched] = [await addMember(), await addMember(), await addMember()];
+    const ids = await Promise.all([removed, demoted, untouched].map((person) => makeAccess(person)));
+    const { sql } = api.deps;
+    await sql`delete from members where id = ${removed.memberId}`;
+    await sql`update members set role = 'billing' where id = ${demoted.memberId}`;
+    const token = await mintFor(api.deps, untouched, orgId, { role: "member", scopes: ["clusters:access"] });
+    const its = await makeAccess(untouched, { [LABEL_API_TOKEN_ID]: token.id });
+    await sql`update api_tokens set revoked_at = now() where id = ${token.id}`;
+    await sweep();
+    const left = await Promise.all([...ids, its].map(holds));
+    expect(left).toEqual([false, false, true, false]);
+  });
+
+  test("that the platform's staff made by hand are nobody's to sweep away", async () => {
+    const stranger = await issuer.createPerson();
+    const id = await makeAccess(stranger, { [LABEL_USER_ID]: "by-hand" });
+    await sweep();
+    expect(await holds(id)).toBe(true);
+    const { body } = await asOwner("GET", `${path}/accesses/${id}`);
+    expect(body).toMatchObject({ id, email: null, api_token_id: null });
+    expect((await asOwner("DELETE", `${path}/accesses/${id}`)).status).toBe(204);
+    expect(await holds(id)).toBe(false);
+  });
+});
+
+describe("revoking an access", () => {
+  test("is audited with who held it, once", async () => {
+    const id = await makeAccess(owner);
+    await asOwner("DELETE", `${path}/accesses/${id}`);
+    const again = await asOwner("DELETE", `${path}/accesses/${id}`);
+    expect([204, 404]).toContain(again.status);
+    const rows = await api.deps.db
+      .select()
+      .from(auditLog)
+      .where(and(eq(auditLog.targetId, id), eq(auditLog.action, "cluster_access.revoke")));
+    expect(rows).toEqual([
+      expect.objectContaining({ before: expect.objectContaining({ subject: owner.userId }) }),
+    ]);
+  });
+});
+
+describe("issuing a kubeconfig", () => {
+  test("that nobody signs in time is 503 with Retry-After, and leaves no access and no audit row", async () => {
+    const answer = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
+    expect([answer.status, answer.body.error.code]).toEqual([503, "dependency_unavailable"]);
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    const left = await api.deps.kube.listAll(clusterAccessKind, {
+      namespace: cluster.namespace,
+      labelSelector: `${LABEL_USER_ID}=${owner.userId}`,
+    });
+    expect(left.filter(({ metadata }) => metadata.deletionTimestamp === undefined)).toEqual([]);
+    const rows = await api.deps.db
+      .select()
+      .from(auditLog)
+      .where(eq(auditLog.action, "cluster_access.create"));
+    expect(rows).toEqual([]);
+  });
+
+  test("without a Kubernetes API is 503", async () => {
+    const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 1_000 });
+    const unreachable = { ...api.deps, kube: createClient(transport) };
+    const principal = {
+      kind: "user" as const,
+      userId: owner.userId,
+      issuer: issuer.config.issuer,
+      emailVerified: true,
+      emailTrusted: true,
+      roles: [],
+      expiresAtMs: 0,
+    };
+    const origin = { principal, requestId: "request-1", sourceAddress: undefined };
+    const wish = { id: createId(), ttlSeconds: 600, mayHold: async () => true };
+    await expect(issueKubeconfig(unreachable, origin, cluster, wish)).rejects.toMatchObject({
+      code: "dependency_unavailable",
+    });
+    await transport.close();
+  });
+
+  test.each([
+    ["below ten minutes", 599, "ttl_seconds/out_of_range"],
+    ["above seven days", 604_801, "ttl_seconds/out_of_range"],
+    ["for a part of a second", 600.5, "ttl_seconds/invalid_type"],
+    ["for no time at all", undefined, "ttl_seconds/required"],
+  ])("%s is 422", async (_case, ttlSeconds, fault) => {
+    const answer = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
+    expect(answer.status).toBe(422);
+    expect(answer.body.error.message.startsWith(fault)).toBe(true);
+  });
+
+  test("is not for viewers", async () => {
+    const viewer = await issuer.createPerson();
+    await addPerson(api.deps, orgId, viewer, "viewer");
+    for (const [method, place] of [
+      ["POST", `${path}/kubeconfig`],
+      ["GET", `${path}/accesses`],
+    ] as const)
+      expect((await api.request(method, place, { token: viewer.token })).status).toBe(403);
+  });
+});

@@ -1,0 +1,37 @@
+import { webcrypto } from "node:crypto";
+
+/** A new private key (EC P-256, PKCS#8) and the certificate signing request for it, both PEM. */
+export interface ClientKey {
+  privateKey: string;
+  csr: string;
+}
+
+const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+
+/**
+ * Makes a key and asks for its certificate. `subject` is a hint for people who read the request: whoever signs it
+ * decides the name and the groups.
+ */
+export async function createClientKey(subject: string): Promise<ClientKey> {
+  const x509 = await loadX509();
+  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
+  const request = await x509.Pkcs10CertificateRequestGenerator.create({
+    name: new x509.Name([{ CN: [subject] }]).toString(),
+    keys,
+    signingAlgorithm: ALGORITHM,
+  });
+  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
+  const lines = der.toString("base64").match(/.{1,64}/g) ?? [];
+  return {
+    privateKey: `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`,
+    csr: `${request.toString("pem")}\n`,
+  };
+}
+
+/** Loaded with the first request: it takes longer to load than the rest of the program. */
+async function loadX509() {
+  await import("reflect-metadata");
+  const x509 = await import("@peculiar/x509");
+  x509.cryptoProvider.set(webcrypto as typeof globalThis.crypto);
+  return x509;
+}

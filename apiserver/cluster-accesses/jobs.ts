@@ -1,0 +1,64 @@
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { findRevokedTokens } from "../api-tokens/store.ts";
+import type { Deps } from "../deps.ts";
+import { hasPermission } from "../http/permissions.ts";
+import type { PeriodicJob } from "../jobs/periodic.ts";
+import { findRoles } from "../members/store.ts";
+import { findKnownOrganizations } from "../organizations/store.ts";
+import { type Holder, holderOf } from "./holder.ts";
+
+const EVERY_MS = 30_000;
+
+/** The job that takes away what is held by people, or was asked for by tokens, that have lost the right to it. */
+export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
+  return [{ name: "cluster-accesses", everyMs: EVERY_MS, run: (signal) => sweepAccesses(deps, signal) }];
+}
+
+/**
+ * Looks at every access that REST issued and at the members as they are now, whatever became of the request that
+ * changed them. What the platform's staff made by hand carries no such labels and is left alone, and so is what belongs
+ * to an organization that this database has never heard of.
+ */
+async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
+  const accesses = await deps.kube.listAll(clusterAccessKind, { labelSelector: LABEL_USER_ID, signal });
+  const held = accesses.flatMap((access) => {
+    const holder = holderOf(access);
+    const isGoing = access.metadata.deletionTimestamp !== undefined;
+    return holder === undefined || isGoing ? [] : [{ access, holder }];
+  });
+  if (held.length === 0) return;
+  const mayHold = await findRightful(
+    deps,
+    held.map(({ holder }) => holder),
+  );
+  for (const { access, holder } of held) {
+    if (mayHold(holder) || signal.aborted) continue;
+    const { namespace, name, uid } = access.metadata;
+    await deps.kube.delete(clusterAccessKind, namespace, name, { uid, signal });
+    deps.log.info({ ...holder, name }, "revoked an access whose holder has lost the right to it");
+  }
+}
+
+async function findRightful(deps: Deps, holders: readonly Holder[]): Promise<(holder: Holder) => boolean> {
+  const [organizations, roles, revokedTokens] = await Promise.all([
+    findKnownOrganizations(
+      deps.db,
+      holders.map(({ orgId }) => orgId),
+    ),
+    findRoles(
+      deps.db,
+      holders.map(({ userId }) => userId),
+    ),
+    findRevokedTokens(
+      deps.db,
+      holders.flatMap(({ tokenId }) => tokenId ?? []),
+    ),
+  ]);
+  return ({ orgId, userId, tokenId }) => {
+    if (!organizations.has(orgId)) return true;
+    const role = roles.find((one) => one.orgId === orgId && one.userId === userId)?.role;
+    if (role === undefined || !hasPermission(role, "clusters:access")) return false;
+    return tokenId === undefined || !revokedTokens.has(tokenId);
+  };
+}

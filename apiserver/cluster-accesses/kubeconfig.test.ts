@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { composeKubeconfig } from "./kubeconfig.ts";
+
+const ADMIN = `apiVersion: v1
+kind: Config
+clusters:
+  - name: prod-x7k2p
+    cluster: { server: "https://203.0.113.9:6443", certificate-authority-data: Q0E= }
+users:
+  - name: prod-x7k2p-admin
+    user: { client-certificate-data: QURNSU4=, client-key-data: U0VDUkVU }
+contexts: []
+`;
+
+test("a kubeconfig of one's own has the admin's address and CA, and nothing of the admin's credential", () => {
+  const text = composeKubeconfig("prod-x7k2p", ADMIN, {
+    user: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+    certificate: "CERT",
+    privateKey: "KEY",
+  });
+  const user = "prod-x7k2p-0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01";
+  expect(parse(text)).toEqual({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name: "prod-x7k2p",
+        cluster: { server: "https://203.0.113.9:6443", "certificate-authority-data": "Q0E=" },
+      },
+    ],
+    users: [{ name: user, user: { "client-certificate-data": "Q0VSVA==", "client-key-data": "S0VZ" } }],
+    contexts: [{ name: "prod-x7k2p", context: { cluster: "prod-x7k2p", user } }],
+    "current-context": "prod-x7k2p",
+  });
+});
+
+test("an admin kubeconfig of another form is no basis for one", () => {
+  expect(() =>
+    composeKubeconfig("x", "kind: Config\n", { user: "u", certificate: "", privateKey: "" }),
+  ).toThrow("clusters");
+});

@@ -1,0 +1,48 @@
+import { parse, stringify } from "yaml";
+import { z } from "zod";
+
+const adminSchema = z.looseObject({
+  clusters: z
+    .array(
+      z.object({
+        cluster: z.object({ server: z.string(), "certificate-authority-data": z.string() }),
+      }),
+    )
+    .length(1),
+});
+
+/** Who a kubeconfig speaks for. PEM. */
+export interface Credential {
+  user: string;
+  certificate: string;
+  privateKey: string;
+}
+
+/**
+ * A kubeconfig for one credential, which reaches the cluster exactly as its admin kubeconfig does: the same address,
+ * verified by the same CA. Throws an Error when the admin kubeconfig is not of the form that the operator writes.
+ */
+export function composeKubeconfig(name: string, adminKubeconfig: string, credential: Credential): string {
+  const [admin] = adminSchema.parse(parse(adminKubeconfig)).clusters;
+  const user = `${name}-${credential.user}`;
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name, cluster: admin?.cluster }],
+    users: [
+      {
+        name: user,
+        user: {
+          "client-certificate-data": encode(credential.certificate),
+          "client-key-data": encode(credential.privateKey),
+        },
+      },
+    ],
+    contexts: [{ name, context: { cluster: name, user } }],
+    "current-context": name,
+  });
+}
+
+function encode(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

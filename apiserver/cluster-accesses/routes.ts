@@ -1,0 +1,175 @@
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { requireCluster } from "../clusters/store.ts";
+import type { Deps } from "../deps.ts";
+import type { Router } from "../http/env.ts";
+import { createId } from "../http/id.ts";
+import { pageQuery, toPage } from "../http/page.ts";
+import { addRoute } from "../http/routes.ts";
+import { findEmails } from "../members/store.ts";
+import type { ProjectedCluster } from "../projection/store.ts";
+import { holderOf } from "./holder.ts";
+import { issueKubeconfig } from "./issue.ts";
+import { presentAccess } from "./present-access.ts";
+import { accessPage, accessRecord, issuedKubeconfig, issueKubeconfigBody } from "./schema.ts";
+import { type FoundAccess, listAccesses, requireAccess, revokeAccess } from "./store.ts";
+
+const tag = "Clusters";
+const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
+const COLLECTION = `${CLUSTER}/accesses` as const;
+const RECORD = `${COLLECTION}/{accessID}` as const;
+
+/** Kubeconfigs of one's own, each a right by itself: issued for a time, listed, and taken away one by one. */
+export function addClusterAccessRoutes(router: Router, deps: Deps): void {
+  addIssue(router, deps);
+  addReads(router, deps);
+  addRevoke(router, deps);
+}
+
+function addIssue(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${CLUSTER}/kubeconfig`,
+      operationId: "issueKubeconfig",
+      tag,
+      summary: "Issue a kubeconfig of one's own",
+      description:
+        "It speaks in the caller's name and ends by itself, when it is revoked, and with the caller's membership. " +
+        "With `Accept: application/yaml`, just the file.",
+      access: "clusters:access",
+      body: issueKubeconfigBody,
+      answers: {
+        201: {
+          description: "Issued; the kubeconfig is in this answer alone.",
+          body: issuedKubeconfig,
+          text: {
+            mediaType: "application/yaml",
+            description: "The kubeconfig alone, as a file.",
+            example: "apiVersion: v1\nkind: Config\n",
+          },
+          headers: ["Location", "Content-Disposition"],
+        },
+      },
+      errors: ["cluster_not_ready"],
+    },
+    async (c, { orgId, origin, params, readBody, once }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const { ttl_seconds: ttlSeconds } = await readBody();
+      return once({ secret: true }, async (attempt) => {
+        // The key of an attempt that came to no answer is lost, and its access of no use to anybody.
+        if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
+        const id = attempt.resumed ? createId() : attempt.id;
+        const { access, kubeconfig } = await issueKubeconfig(deps, origin, cluster, {
+          id,
+          ttlSeconds,
+          async mayHold() {
+            const membership = await router.access.findMembership(origin.principal, orgId);
+            return membership?.rights.has("clusters:access") === true;
+          },
+        });
+        const headers = {
+          Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
+          "Content-Disposition": `attachment; filename="${cluster.name}-kubeconfig.yaml"`,
+          "Cache-Control": "no-store",
+        };
+        if (wantsFile(c.req.header("accept")))
+          // The file is the other form of the same answer, which the type of a JSON answer cannot say.
+          return c.body(kubeconfig, 201, { ...headers, "Content-Type": "application/yaml" }) as never;
+        const [record] = await present(deps, cluster, [{ id, access }]);
+        if (record === undefined) throw new Error("an access has no record");
+        return c.json({ ...record, kubeconfig }, 201, headers);
+      });
+    },
+  );
+}
+
+function addReads(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listClusterAccesses",
+      tag,
+      summary: "List the kubeconfigs that were issued for a cluster",
+      description: "Those that hold. The one that the operator manages for all is not among them.",
+      access: "clusters:access",
+      query: pageQuery,
+      answers: { 200: { description: "A page, in the order of creation.", body: accessPage } },
+    },
+    async (c, { orgId, params, query }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const found = await listAccesses(deps, cluster, query);
+      const records = await present(deps, cluster, found);
+      return c.json(
+        toPage(records, query.limit, (record) => record),
+        200,
+      );
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getClusterAccess",
+      tag,
+      summary: "Get what is known of an issued kubeconfig",
+      access: "clusters:access",
+      answers: { 200: { description: "The access, without its secret.", body: accessRecord } },
+    },
+    async (c, { orgId, params }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const found = await requireAccess(deps, cluster, params.accessID);
+      const [record] = await present(deps, cluster, [found]);
+      if (record === undefined) throw new Error("an access has no record");
+      return c.json(record, 200);
+    },
+  );
+}
+
+function addRevoke(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path: RECORD,
+      operationId: "revokeClusterAccess",
+      tag,
+      summary: "Revoke an issued kubeconfig",
+      description: "The cluster refuses it within seconds; all others go on working.",
+      access: "clusters:access",
+      answers: { 204: { description: "Revoked." } },
+    },
+    async (c, { orgId, origin, params }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const found = await requireAccess(deps, cluster, params.accessID);
+      await revokeAccess(deps, origin, cluster, found);
+      return c.body(null, 204);
+    },
+  );
+}
+
+async function present(deps: Deps, cluster: ProjectedCluster, found: readonly FoundAccess[]) {
+  const userIds = found.flatMap(({ access }) => holderOf(access)?.userId ?? []);
+  const emails = await findEmails(deps.db, cluster.orgId, userIds);
+  const place = { orgId: cluster.orgId, clusterId: cluster.id };
+  return found.map(({ access }) =>
+    presentAccess(access, place, emails.get(holderOf(access)?.userId ?? "") ?? null),
+  );
+}
+
+async function discardAttempt(deps: Deps, cluster: ProjectedCluster, id: string): Promise<void> {
+  const labelSelector = `${LABEL_ID}=${id}`;
+  const left = await deps.kube.listAll(clusterAccessKind, { namespace: cluster.namespace, labelSelector });
+  for (const { metadata } of left)
+    await deps.kube.delete(clusterAccessKind, cluster.namespace, metadata.name, { uid: metadata.uid });
+}
+
+/** JSON is the default; the file has to be asked for and no JSON beside it. */
+function wantsFile(accept = ""): boolean {
+  return accept.includes("application/yaml") && !accept.includes("application/json");
+}

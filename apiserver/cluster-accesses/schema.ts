@@ -1,0 +1,69 @@
+import { z } from "@hono/zod-openapi";
+import { MAX_ACCESS_TTL_SECONDS, MIN_ACCESS_TTL_SECONDS } from "../../shared/crd/cluster-access.ts";
+import { idField, textField, timestampField } from "../http/fields.ts";
+import { pageSchema } from "../http/page.ts";
+
+/** `pending` waits for its certificate; `refused` never gets one; `revoking` is being taken away. */
+export const ACCESS_STATUSES = ["pending", "active", "refused", "revoking"] as const;
+const MAX_SUBJECT_LENGTH = 253;
+const MAX_MESSAGE_LENGTH = 4096;
+const MAX_KUBECONFIG_LENGTH = 65_536;
+
+const EXAMPLE = {
+  id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+  org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+  cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+  subject: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+  email: "alice@example.com",
+  api_token_id: null,
+  status: "active" as const,
+  status_message: null,
+  ttl_seconds: 3600,
+  created_at: "2026-11-21T09:00:00.000Z",
+  expires_at: "2026-11-21T10:00:00.000Z",
+};
+
+const accessFields = z.object({
+  id: idField("The access."),
+  org_id: idField("The organization that the cluster belongs to."),
+  cluster_id: idField("The cluster that it opens."),
+  subject: textField(
+    MAX_SUBJECT_LENGTH,
+    "Who it was issued to, as the cluster sees it: a user's id, unless the platform's staff made it.",
+    EXAMPLE.subject,
+  ),
+  email: textField(254, "The address of the member that it was issued to; null: no member.").nullable(),
+  api_token_id: idField("The API token that asked for it; null: none.").nullable(),
+  status: z.enum(ACCESS_STATUSES).openapi({ description: "The state in one word." }),
+  status_message: textField(MAX_MESSAGE_LENGTH, "What it waits for, or why it is refused.").nullable(),
+  ttl_seconds: z
+    .int()
+    .min(MIN_ACCESS_TTL_SECONDS)
+    .max(MAX_ACCESS_TTL_SECONDS)
+    .openapi({ description: "Seconds for which it was asked for." }),
+  created_at: timestampField("When it was asked for."),
+  expires_at: timestampField("When it ends by itself."),
+});
+
+export const accessRecord = accessFields.openapi("ClusterAccess", { example: EXAMPLE });
+export const accessPage = pageSchema(accessRecord, "ClusterAccessPage");
+
+export const issuedKubeconfig = accessFields
+  .extend({
+    kubeconfig: textField(
+      MAX_KUBECONFIG_LENGTH,
+      "The kubeconfig, as YAML. It is shown here and never again.",
+      "apiVersion: v1\nkind: Config\n",
+    ),
+  })
+  .openapi("IssuedKubeconfig", { example: { ...EXAMPLE, kubeconfig: "apiVersion: v1\nkind: Config\n" } });
+
+export const issueKubeconfigBody = z
+  .strictObject({
+    ttl_seconds: z
+      .int()
+      .min(MIN_ACCESS_TTL_SECONDS)
+      .max(MAX_ACCESS_TTL_SECONDS)
+      .openapi({ description: "Seconds until it ends, from ten minutes to seven days.", example: 3600 }),
+  })
+  .openapi("IssueKubeconfig", { example: { ttl_seconds: 3600 } });

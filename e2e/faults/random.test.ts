@@ -1,0 +1,218 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Stack, startStack } from "../stack/stack.ts";
+import { kubectl, waitFor } from "../stack/testing.ts";
+import { type Answer, createTenant, type Tenant } from "../tenant.ts";
+
+// Random operations of one tenant while parts of the service are killed and come back. MARINA_SEED repeats a run's
+// choices; what the service makes of them depends on the moment, so a seed is a hint and no proof.
+const SEED = Number(process.env.MARINA_SEED ?? Date.now() % 1_000_000);
+const RUN_MS = 60_000;
+const PARTS = ["apiserver", "operator", "kube-apiserver", "postgres"] as const;
+const NAMES = ["red", "green", "blue"];
+/** Every answer that a tenant can do something with. */
+const EXPECTED = [200, 202, 404, 409, 412, 422, 429, 503];
+const RECOVERS = { timeoutMs: 200_000, intervalMs: 1000 };
+
+let stack: Stack;
+let alice: Tenant;
+let organization: string;
+let clusters: string;
+
+beforeAll(async () => {
+  stack = await startStack({ dir: ".marina/faults-random", fresh: true, onCrash: "report" });
+  alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
+  const { body } = await alice.request("POST", "/organizations", { name: "Random" });
+  organization = `/organizations/${body.id}`;
+  clusters = `${organization}/clusters`;
+});
+
+afterAll(() => stack?.stop());
+
+/** Mulberry32: the same choices for the same seed. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+const random = createRandom(SEED);
+const pick = <T>(list: readonly T[]): T | undefined => list[random(list.length)];
+let count = 0;
+
+interface Step {
+  method: string;
+  path: string;
+  body?: unknown;
+  /** A 2xx answer stands for a change, which has its row in the audit log. */
+  audited: boolean;
+}
+
+const aPool = () => ({
+  name: `pool ${++count}`,
+  vcpus: 1,
+  memory_gb: 2,
+  disk_gb: 10,
+  desired_nodes: 0,
+  max_nodes: 999,
+});
+const aCluster = (name: string) => ({ name, k8s_version: "1.34", node_pools: [aPool()] });
+const aPolicy = () => ({ authorized_cidrs: [`10.${++count % 250}.${random(250)}.0/24`] });
+
+/** Something that a tenant might do now; undefined when nothing can be read at this moment. */
+async function chooseStep(): Promise<Step | undefined> {
+  const list = await alice.request("GET", clusters);
+  if (list.status !== 200) return undefined;
+  const cluster = pick<{ id: string }>(list.body.items);
+  const name = pick(NAMES) ?? "red";
+  if (cluster === undefined || random(6) === 0)
+    return { method: "POST", path: clusters, body: aCluster(name), audited: true };
+  const path = `${clusters}/${cluster.id}`;
+  const pools = await alice.request("GET", `${path}/nodepools`);
+  const pool = pick<{ id: string }>(pools.body.items ?? []);
+  const poolPath = pool === undefined ? undefined : `${path}/nodepools/${pool.id}`;
+  const label = { node_labels: { change: `c${++count}` } };
+  const steps: Step[] = [
+    { method: "PUT", path: `${path}/network`, body: aPolicy(), audited: true },
+    { method: "POST", path: `${path}/nodepools`, body: aPool(), audited: true },
+    { method: "PUT", path, body: { name: `${name} ${count}` }, audited: true },
+    { method: "POST", path: `${path}/upgrade`, body: { target_version: "1.35" }, audited: false },
+    { method: "POST", path: `${path}/credentials/rotate`, audited: true },
+    ...(random(4) === 0 ? [{ method: "DELETE", path, audited: false }] : []),
+    ...(poolPath === undefined
+      ? []
+      : [
+          { method: "PUT", path: poolPath, body: label, audited: true },
+          { method: "PUT", path: poolPath, body: label, audited: true },
+          { method: "DELETE", path: poolPath, audited: false },
+        ]),
+  ];
+  return pick(steps);
+}
+
+interface Outcome extends Step {
+  requestId: string;
+  /** Undefined: no answer. */
+  answer: Answer<unknown> | undefined;
+}
+
+/** One user of many: does this and that until it is told to end. */
+async function wander(outcomes: Outcome[], signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const step = await chooseStep().catch(() => undefined);
+    if (step === undefined) {
+      await sleep(100);
+      continue;
+    }
+    const requestId = `random-${SEED}-${++count}`;
+    const headers = { "x-request-id": requestId, "idempotency-key": requestId };
+    const answer = await alice.request(step.method, step.path, step.body, headers).catch(() => undefined);
+    outcomes.push({ ...step, requestId, answer });
+  }
+}
+
+/** Kills one part after another, each of which is away for some seconds. */
+async function disturb(signal: AbortSignal): Promise<string[]> {
+  const killed: string[] = [];
+  while (!signal.aborted) {
+    await sleep(2000 + random(4000));
+    const name = pick(PARTS) ?? "apiserver";
+    killed.push(name);
+    await stack.part(name).kill("SIGKILL");
+    await sleep(random(4000));
+    await stack.part(name).start();
+  }
+  return killed;
+}
+
+async function listAll(): Promise<{ id: string; name: string; status: string }[]> {
+  const { status, body } = await alice.request("GET", clusters);
+  if (status !== 200) throw new Error(`the list: ${status}`);
+  return body.items;
+}
+
+/** Asks until the answer has this status, as a tenant does who repeats what was refused. */
+function insist(step: Omit<Step, "audited">, statuses: readonly number[]): Promise<unknown> {
+  const { method, path, body } = step;
+  return waitFor(
+    `${method} ${path} to be ${statuses.join(" or ")}`,
+    async () => {
+      const answer = await alice.request(method, path, body);
+      if (statuses.includes(answer.status)) return answer;
+      throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+    },
+    RECOVERS,
+  );
+}
+
+async function readAuditedRequests(): Promise<Set<string>> {
+  const ids = new Set<string>();
+  let cursor: string | null = null;
+  do {
+    const query: string = cursor === null ? "" : `&cursor=${cursor}`;
+    const { body } = await alice.request("GET", `${organization}/audit-log?limit=100${query}`);
+    for (const row of body.items) ids.add(row.request_id);
+    cursor = body.next_cursor;
+  } while (cursor !== null);
+  return ids;
+}
+
+test("no random order of operations and faults leads a tenant where nothing can be retried, changed or deleted", {
+  timeout: 600_000,
+}, async () => {
+  console.log(`seed ${SEED}`);
+  const stop = new AbortController();
+  const outcomes: Outcome[] = [];
+  const users = Promise.all(Array.from({ length: 4 }, () => wander(outcomes, stop.signal)));
+  const disturbing = disturb(stop.signal);
+  await sleep(RUN_MS);
+  stop.abort();
+  const killed = await disturbing;
+  await users;
+  await waitFor("readiness", async () => (await fetch(`${stack.info.apiUrl}/readyz`)).ok, RECOVERS);
+
+  const strange = outcomes.filter(({ answer }) => answer !== undefined && !EXPECTED.includes(answer.status));
+  expect(strange.map(({ method, path, answer }) => [method, path, answer?.status, answer?.body])).toEqual([]);
+  const done = outcomes.filter(({ answer, audited }) => audited && (answer?.status ?? 500) < 300);
+  console.log(`${outcomes.length} operations, ${done.length} changes, killed: ${killed.join(", ")}`);
+  expect(done.length).toBeGreaterThan(20);
+
+  // Forward: what is there can be changed, or is on its way out.
+  for (const { id, status } of await listAll()) {
+    if (status === "deleting") continue;
+    const path = `${clusters}/${id}`;
+    await insist({ method: "PUT", path: `${path}/network`, body: aPolicy() }, [200, 404]);
+    await insist({ method: "POST", path: `${path}/nodepools`, body: aPool() }, [202, 404]);
+  }
+  // Every change that was answered with success is in the audit log.
+  await waitFor(
+    "the audit log to be whole",
+    async () => {
+      const audited = await readAuditedRequests();
+      const missing = done.filter(({ requestId }) => !audited.has(requestId));
+      if (missing.length === 0) return true;
+      throw new Error(missing.map(({ method, path, requestId }) => `${method} ${path} ${requestId}`).join());
+    },
+    RECOVERS,
+  );
+  // Out: all of it can be deleted, and nothing of it is left.
+  for (const { id } of await listAll())
+    await insist({ method: "DELETE", path: `${clusters}/${id}` }, [202, 404]);
+  await waitFor("all to be gone", async () => (await listAll()).length === 0, RECOVERS);
+  const namespace = `org-${organization.split("/").at(-1)}`;
+  await waitFor(
+    "no object to be left",
+    async () => {
+      const kinds = "clusters.cloud.marina.dev,nodepools.cloud.marina.dev";
+      const { stdout } = await kubectl(["get", kinds, "-n", namespace, "-o", "name"], { stack: stack.info });
+      return stdout.trim() === "" ? true : Promise.reject(new Error(stdout));
+    },
+    RECOVERS,
+  );
+  // Again: every name is free.
+  for (const name of NAMES) await insist({ method: "POST", path: clusters, body: aCluster(name) }, [202]);
+});

@@ -1,0 +1,129 @@
+import postgres from "postgres";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Stack, startStack } from "../stack/stack.ts";
+import { waitFor } from "../stack/testing.ts";
+import { createTenant, type Tenant } from "../tenant.ts";
+
+const AWAY_MS = 60_000;
+/** A sweep looks at what is older than a minute, four times a minute. */
+const SWEPT = { timeoutMs: 120_000, intervalMs: 1000 };
+let stack: Stack;
+let alice: Tenant;
+let organization: string;
+let clusters: string;
+
+beforeAll(async () => {
+  stack = await startStack({ dir: ".marina/faults-tenant", fresh: true, onCrash: "report" });
+  alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
+  const { body } = await alice.request("POST", "/organizations", { name: "Faults" });
+  organization = `/organizations/${body.id}`;
+  clusters = `${organization}/clusters`;
+});
+
+afterAll(() => stack?.stop());
+
+const aPool = (name: string) => ({
+  name,
+  vcpus: 2,
+  memory_gb: 4,
+  disk_gb: 20,
+  desired_nodes: 0,
+  max_nodes: 9,
+});
+
+async function make(name: string): Promise<{ path: string; pool: string }> {
+  const body = { name, k8s_version: "1.34", node_pools: [aPool("workers")] };
+  const made = await alice.request("POST", clusters, body);
+  if (made.status !== 202) throw new Error(JSON.stringify(made.body));
+  const path = `${clusters}/${made.body.id}`;
+  const { body: pools } = await alice.request("GET", `${path}/nodepools`);
+  return { path, pool: `${path}/nodepools/${pools.items[0].id}` };
+}
+
+async function countAudit(action: string, path: string): Promise<number> {
+  const target = path.split("/").at(-1);
+  const { body } = await alice.request("GET", `${organization}/audit-log?action=${action}&target=${target}`);
+  return body.items.length;
+}
+
+test("an API server killed between an object and its audit row loses no row: of a PUT of a pool, of a DELETE of a cluster", async () => {
+  const changed = await make("changed");
+  const deleted = await make("deleted");
+  const database = postgres(stack.info.databaseUrl, { max: 1, onnotice: () => undefined });
+  try {
+    // Whoever completes a request waits behind this lock: the objects are written, nothing of them is told.
+    const lock = await database.reserve();
+    await lock`BEGIN`;
+    await lock`LOCK TABLE audit_log IN EXCLUSIVE MODE`;
+    const unanswered = [
+      alice.request("PUT", changed.pool, { desired_nodes: 3 }),
+      alice.request("DELETE", deleted.path),
+    ].map((call) => call.catch(() => "no answer"));
+    await waitFor("both to be written", async () => {
+      const pool = await alice.request("GET", changed.pool);
+      const cluster = await alice.request("GET", deleted.path);
+      return pool.body.desired_nodes === 3 && ["deleting", undefined].includes(cluster.body.status);
+    });
+    await stack.part("apiserver").kill("SIGKILL");
+    expect(await Promise.all(unanswered)).toEqual(["no answer", "no answer"]);
+    await lock`ROLLBACK`;
+    lock.release();
+  } finally {
+    await database.end();
+  }
+  await stack.part("apiserver").start();
+  await waitFor(
+    "the row of the change",
+    async () => (await countAudit("node_pool.update", changed.pool)) === 1,
+    SWEPT,
+  );
+  await waitFor(
+    "the row of the deletion",
+    async () => (await countAudit("cluster.delete", deleted.path)) === 1,
+    SWEPT,
+  );
+  expect(await countAudit("node_pool.update", changed.pool)).toBe(1);
+});
+
+test("with the Kubernetes API away for a minute, writes are 503 and change nothing, reads and the feed go on, and all catches up", async () => {
+  const { path, pool } = await make("readable");
+  await waitFor("it to run", async () => (await alice.request("GET", path)).body.status === "running");
+  const feed = alice.follow(`${path}/system-events`);
+  await stack.part("kube-apiserver").kill("SIGKILL");
+  const wrong: string[] = [];
+  const until = Date.now() + AWAY_MS;
+  let round = 0;
+  while (Date.now() < until) {
+    for (const read of [path, pool, `${path}/nodepools`, `${path}/network`, clusters, "/plans"]) {
+      const { status } = await alice.request("GET", read);
+      if (status !== 200) wrong.push(`GET ${read}: ${status}`);
+    }
+    const writes = [
+      ["PUT", path, { name: "changed" }],
+      ["PUT", pool, { desired_nodes: 1 }],
+      ["PUT", `${path}/network`, { authorized_cidrs: ["203.0.113.0/24"] }],
+      ["POST", `${path}/nodepools`, aPool("refused")],
+      ["POST", `${path}/kubeconfig`, { ttl_seconds: 600 }],
+      ["GET", `${path}/kubeconfig`, undefined],
+      ["DELETE", path, undefined],
+    ] as const;
+    const [method, at, body] = writes[round++ % writes.length] ?? writes[0];
+    const { status, headers } = await alice.request(method, at, body);
+    if (status !== 503 || Number(headers.get("retry-after")) <= 0) wrong.push(`${method} ${at}: ${status}`);
+  }
+  await stack.part("kube-apiserver").start();
+  expect(wrong).toEqual([]);
+  const { body: now } = await alice.request("GET", path);
+  expect(now).toMatchObject({ name: "readable" });
+  await waitFor("writes to be accepted", async () => {
+    return (await alice.request("PUT", pool, { desired_nodes: 1 })).status === 200;
+  });
+  await waitFor(
+    "the world to follow",
+    async () => (await alice.request("GET", pool)).body.current_nodes === 1,
+  );
+  await waitFor("the feed to tell of it", () => feed.events.some(({ event }) => event === "status"));
+  feed.close();
+  expect((await alice.request("POST", `${path}/nodepools`, aPool("refused"))).status).toBe(202);
+  expect((await alice.request("DELETE", path)).status).toBe(202);
+});
