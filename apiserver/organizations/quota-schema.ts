@@ -103,3 +103,9 @@ export function toQuotaChange(body: z.output<typeof setQuotasBody>): QuotaChange
     memoryGB: body.memory_gb,
   };
 }
+
+/** The version of the limits, and behind it what else the record shows: as of a custom resource, a write insists on the first alone. */
+export function quotasTag({ version, effective }: Quotas, used: QuotaAmounts): string {
+  const shown = [effective, used].flatMap((amounts) => Object.values(presentLimits(amounts)));
+  return `"${version}-${shown.join(".")}"`;
+}
