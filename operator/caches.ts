@@ -158,7 +158,7 @@ export function createCaches(options: CacheOptions): CacheSet {
     caches: {
       ...stores,
       readCatalogue: createCatalogueReader(stores.catalogues, log),
-      countMost: ledger.countMost,
+      countMost: (namespace) => ledger.countMost(namespace),
     },
     cacheOfWrites: (kind) => written.get(kind),
     listen,

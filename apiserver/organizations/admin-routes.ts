@@ -3,13 +3,13 @@ import { and, asc, eq, gt, isNull } from "drizzle-orm";
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
 import { notFound } from "../http/errors.ts";
-import { versionTag } from "../http/etag.ts";
+import { isNotModified } from "../http/etag.ts";
 import { requireUnchanged } from "../http/fixed-field.ts";
 import { pageQuery, toPage } from "../http/page.ts";
 import { addRoute } from "../http/routes.ts";
 import { readUse } from "../quotas/store.ts";
 import { changeQuotas } from "./change-quotas.ts";
-import { presentQuotas, quotasRecord, setQuotasBody, toQuotaChange } from "./quota-schema.ts";
+import { presentQuotas, quotasRecord, quotasTag, setQuotasBody, toQuotaChange } from "./quota-schema.ts";
 import { organizationPageSchema, organizationSchema, presentOrganization } from "./schema.ts";
 import { findOrganization, organizations, readQuotas } from "./store.ts";
 
@@ -87,13 +87,18 @@ function addQuotas(router: Router, deps: Deps): void {
       tag,
       summary: "Get the quotas of an organization",
       access: "platform-admin",
-      answers: { 200: { description: "Its limits and their use.", body: quotasRecord, headers: ["ETag"] } },
+      answers: {
+        200: { description: "Its limits and their use.", body: quotasRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
     },
     async (c, { params: { orgID } }) => {
       if ((await findOrganization(deps, orgID)) === undefined) throw notFound("organization");
       const quotas = await readQuotas(deps.db, defaults, orgID);
       const used = await readUse(deps.db, orgID);
-      return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: versionTag(quotas.version) });
+      const etag = quotasTag(quotas, used);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: etag });
     },
   );
 
@@ -121,7 +126,7 @@ function addQuotas(router: Router, deps: Deps): void {
       const target = { orgId: orgID, ifMatch: c.req.header("if-match") };
       const quotas = await changeQuotas(deps, origin, target, toQuotaChange(body));
       const used = await readUse(deps.db, orgID);
-      return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: versionTag(quotas.version) });
+      return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: quotasTag(quotas, used) });
     },
   );
 }

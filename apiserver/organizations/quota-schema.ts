@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { z } from "@hono/zod-openapi";
 import { MAX_QUOTA, type QuotaAmounts, type QuotaName, quotaLimitsSchema } from "../../shared/crd/quota.ts";
 import { countField, idField, timestampField } from "../http/fields.ts";
@@ -102,4 +103,10 @@ export function toQuotaChange(body: z.output<typeof setQuotasBody>): QuotaChange
     vcpus: body.vcpus,
     memoryGB: body.memory_gb,
   };
+}
+
+/** The version of the limits, and behind it what else the record shows: as of a custom resource, a write insists on the first alone. */
+export function quotasTag({ version, effective }: Quotas, used: QuotaAmounts): string {
+  const shown = JSON.stringify([presentLimits(effective), presentLimits(used)]);
+  return `"${version}-${createHash("sha256").update(shown).digest("hex").slice(0, 16)}"`;
 }

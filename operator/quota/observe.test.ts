@@ -43,7 +43,7 @@ function observe(
     );
   const ledger = createQuotaLedger(caches);
   ledger.update(KEY);
-  return { ...caches, cluster, ledger, countMost: ledger.countMost };
+  return { ...caches, cluster, ledger, countMost: (name: string) => ledger.countMost(name) };
 }
 
 describe("what the quotas hold back", () => {
