@@ -113,13 +113,13 @@ async function createOrganizations(client: KubeClient): Promise<string[]> {
 async function followServed(client: KubeClient) {
   const order: { namespace: string; at: number }[] = [];
   const known = new Set<string>();
-  const { stop } = await followClusters(client, ({ metadata, status }) => {
+  const following = await followClusters(client, ({ metadata, status }) => {
     const key = `${metadata.namespace}/${metadata.name}`;
     if (status?.workerSubnet === undefined || known.has(key)) return;
     known.add(key);
     order.push({ namespace: metadata.namespace ?? "", at: performance.now() });
   });
-  return { order, stop };
+  return { order, stop: () => following.stop() };
 }
 
 function countReady(clusters: readonly Cluster[]): number {

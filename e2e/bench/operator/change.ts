@@ -71,7 +71,7 @@ function keyOf({ metadata }: MachineDeployment): string {
 async function watchReadyNodes(client: KubeClient) {
   const ready = new Map<string, number | undefined>();
   const waiters = new Map<string, () => void>();
-  const { stop } = await followClusters(client, ({ metadata, status }) => {
+  const following = await followClusters(client, ({ metadata, status }) => {
     const key = `${metadata.namespace}/${metadata.name}`;
     ready.set(key, status?.nodes?.ready);
     waiters.get(key)?.();
@@ -86,6 +86,6 @@ async function watchReadyNodes(client: KubeClient) {
           resolve();
         });
       }),
-    stop,
+    stop: () => following.stop(),
   };
 }
