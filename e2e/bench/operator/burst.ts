@@ -9,6 +9,7 @@ import { choosePorts } from "../../stack/ports.ts";
 import { startStack } from "../../stack/stack.ts";
 import { report } from "../report.ts";
 import { BENCH_DIR, percentile, readMemoryMB, secondsSince, until } from "./common.ts";
+import { followClusters } from "./follow.ts";
 import { createMemoryGroup, createOperator, readOperatorEnvironment } from "./operator-process.ts";
 
 const LOUD = 91;
@@ -112,24 +113,13 @@ async function createOrganizations(client: KubeClient): Promise<string[]> {
 async function followServed(client: KubeClient) {
   const order: { namespace: string; at: number }[] = [];
   const known = new Set<string>();
-  const stopping = new AbortController();
-  const { resourceVersion } = await client.list(clusterKind);
-  const take = ({ metadata, status }: Cluster) => {
+  const following = await followClusters(client, ({ metadata, status }) => {
     const key = `${metadata.namespace}/${metadata.name}`;
     if (status?.workerSubnet === undefined || known.has(key)) return;
     known.add(key);
     order.push({ namespace: metadata.namespace ?? "", at: performance.now() });
-  };
-  const watching = (async () => {
-    const options = { resourceVersion, timeoutSeconds: 3600, signal: stopping.signal };
-    for await (const event of client.watch(clusterKind, options)) {
-      if (event.type !== "BOOKMARK") take(event.object);
-    }
-  })();
-  watching.catch((error: Error) => {
-    if (!stopping.signal.aborted) console.error(`the watch of the benchmark ended: ${error.message}`);
   });
-  return { order, stop: () => stopping.abort() };
+  return { order, stop: () => following.stop() };
 }
 
 function countReady(clusters: readonly Cluster[]): number {

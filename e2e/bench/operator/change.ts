@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
 import { defineKind, type KubeObject } from "../../../shared/kube/kind.ts";
 import { createTransport, loadConnection } from "../../../shared/kube/transport.ts";
 import { secondsSince } from "./common.ts";
+import { followClusters } from "./follow.ts";
 
 interface MachineDeployment extends KubeObject {
   status?: { readyReplicas?: number };
@@ -71,22 +71,10 @@ function keyOf({ metadata }: MachineDeployment): string {
 async function watchReadyNodes(client: KubeClient) {
   const ready = new Map<string, number | undefined>();
   const waiters = new Map<string, () => void>();
-  const stopping = new AbortController();
-  const take = ({ metadata, status }: Cluster) => {
+  const following = await followClusters(client, ({ metadata, status }) => {
     const key = `${metadata.namespace}/${metadata.name}`;
     ready.set(key, status?.nodes?.ready);
     waiters.get(key)?.();
-  };
-  const first = await client.list(clusterKind, {});
-  for (const cluster of first.items) take(cluster);
-  const watching = (async () => {
-    const options = { resourceVersion: first.resourceVersion, timeoutSeconds: 3600, signal: stopping.signal };
-    for await (const event of client.watch(clusterKind, options)) {
-      if (event.type !== "BOOKMARK") take(event.object);
-    }
-  })();
-  watching.catch((error: Error) => {
-    if (!stopping.signal.aborted) console.error(`the watch of the benchmark ended: ${error.message}`);
   });
   return {
     readyNodes: (key: string) => ready.get(key),
@@ -98,6 +86,6 @@ async function watchReadyNodes(client: KubeClient) {
           resolve();
         });
       }),
-    stop: () => stopping.abort(),
+    stop: () => following.stop(),
   };
 }
