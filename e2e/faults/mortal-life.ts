@@ -41,8 +41,8 @@ export async function liveMortally(world: BareStack, keeper: Keeper, death: Deat
       const from = world.proxy.writes.length;
       const trap = setTrap(world, keeper, death);
       await step.change(engineer);
-      const isDone = async () => (await step.isDone(engineer)) && isQuiet();
       const isQuiet = watchQuiet(world);
+      const isDone = async () => (await step.isDone(engineer)) && isQuiet();
       await waitFor(`${step.name}, or a death`, async () => trap.sprung() || (await isDone()), STEP);
       if (trap.sprung()) {
         life.died.push(step.name);
