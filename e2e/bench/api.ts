@@ -39,7 +39,7 @@ interface Ask {
  */
 export async function benchApi(): Promise<void> {
   const verification = await measureVerification();
-  const stack = await startStack({ dir: DIR, fresh: true, onCrash: "stop" });
+  const stack = await startStack({ dir: DIR, fresh: true, engine: "in-memory", onCrash: "stop" });
   let floor: ChildProcess | undefined;
   try {
     await stack.part("operator").kill("SIGTERM");

@@ -50,7 +50,7 @@ export async function benchEvents(): Promise<void> {
     MARINA_MAX_STREAMS: most,
     MARINA_MAX_STREAMS_PER_PRINCIPAL: most,
   };
-  const stack = await startStack({ dir: DIR, fresh: true, onCrash: "stop", apiserver });
+  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop", apiserver });
   const workers: Worker[] = [];
   const start = (file: string, ...args: string[]) => {
     const worker = startWorker(file, args);

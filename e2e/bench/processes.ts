@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DEFAULT_ENGINE } from "../stack/engine.ts";
 import { startStack } from "../stack/stack.ts";
 import { median, report } from "./report.ts";
 
@@ -7,7 +8,7 @@ const ROUNDS = 5;
 
 /** Start of each of the two programs until it says it is ready, on a stack that stands still otherwise. */
 export async function benchProcesses(): Promise<void> {
-  const stack = await startStack({ dir: DIR, onCrash: "report" });
+  const stack = await startStack({ dir: DIR, engine: DEFAULT_ENGINE, onCrash: "report" });
   try {
     const figures = [];
     for (const name of ["apiserver", "operator"]) {

@@ -29,7 +29,13 @@ const LEASE = "marina-operator";
 
 export async function startBareStack(dir: string): Promise<BareStack> {
   await buildBundles();
-  const stack = await startStack({ dir, fresh: true, parts: "infrastructure", onCrash: "report" });
+  const stack = await startStack({
+    engine: "in-memory",
+    dir,
+    fresh: true,
+    parts: "infrastructure",
+    onCrash: "report",
+  });
   for (const manager of ENGINE_MANAGERS) await stack.part(manager).kill();
   const webhooks = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
   await kubectl(["delete", webhooks, "--all"], { stack: stack.info });

@@ -22,6 +22,7 @@ let path: string;
 
 beforeAll(async () => {
   stack = await startStack({
+    engine: "in-memory",
     dir: DIR,
     fresh: true,
     onCrash: "report",

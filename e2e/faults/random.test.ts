@@ -20,7 +20,12 @@ let organization: string;
 let clusters: string;
 
 beforeAll(async () => {
-  stack = await startStack({ dir: ".marina/faults-random", fresh: true, onCrash: "report" });
+  stack = await startStack({
+    engine: "in-memory",
+    dir: ".marina/faults-random",
+    fresh: true,
+    onCrash: "report",
+  });
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   const { body } = await alice.request("POST", "/organizations", { name: "Random" });
   organization = `/organizations/${body.id}`;

@@ -13,7 +13,12 @@ let organization: string;
 let clusters: string;
 
 beforeAll(async () => {
-  stack = await startStack({ dir: ".marina/faults-tenant", fresh: true, onCrash: "report" });
+  stack = await startStack({
+    engine: "in-memory",
+    dir: ".marina/faults-tenant",
+    fresh: true,
+    onCrash: "report",
+  });
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   const { body } = await alice.request("POST", "/organizations", { name: "Faults" });
   organization = `/organizations/${body.id}`;

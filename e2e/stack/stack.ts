@@ -7,7 +7,7 @@ import { ensureCertificates } from "./certificates.ts";
 import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
 import { requireFreeSpace } from "./disk.ts";
-import { DEFAULT_ENGINE, ENGINE_SETTINGS, type Engine, requireSameEngine } from "./engine.ts";
+import { ENGINE_SETTINGS, type Engine, requireSameEngine } from "./engine.ts";
 import { describeEnvironment, type MarinaEnvironment, PLATFORM_CIDRS, writeEnvFiles } from "./environment.ts";
 import { openExistingCluster } from "./existing-cluster.ts";
 import { identityNode, issuerOf, requestTokens } from "./identity.ts";
@@ -48,8 +48,8 @@ export interface StackOptions {
   withoutPlans?: readonly string[];
   /** Variables of the API server, on top of those that the stack gives it. */
   apiserver?: Record<string, string>;
-  /** What tenant clusters are made of; default DEFAULT_ENGINE. */
-  engine?: Engine;
+  /** What tenant clusters are made of: as `npm start` makes them (DEFAULT_ENGINE), or where many are needed, in memory. */
+  engine: Engine;
   /** Have the embedded kube-apiserver write down every request, see AUDIT_LOG. */
   audit?: boolean;
   /** When a part ends by itself: stop everything, or go on and only say so. */
@@ -145,7 +145,7 @@ async function givenCluster(kubeconfig: string) {
 
 async function prepare(options: StackOptions, dir: string, progress: Progress): Promise<Setup> {
   const embedded = options.kubeconfig === undefined;
-  const engine = options.engine ?? DEFAULT_ENGINE;
+  const { engine } = options;
   const settings = ENGINE_SETTINGS[engine];
   requireFreeSpace(dir, EMPTY_RUN_SPACE_GB, "a run");
   if (embedded) requireSameEngine(dir, engine);

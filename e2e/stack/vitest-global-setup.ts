@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
+import { DEFAULT_ENGINE } from "./engine.ts";
 import { createProgress } from "./progress.ts";
 import { startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
@@ -34,6 +35,7 @@ function openStack(): Promise<Running> {
   }
   return startStack({
     dir: TEST_DIR,
+    engine: DEFAULT_ENGINE,
     fresh: true,
     // Integration tests of the API make their clusters with this plan, so that no machine is made for them.
     withoutPlans: ["scale"],

@@ -42,7 +42,12 @@ interface Round {
  * are ready, and its operator's part of the processor time.
  */
 export async function benchOverhead(clusters = CLUSTERS): Promise<void> {
-  const stack = await startStack({ dir: join(BENCH_DIR, "overhead"), fresh: true, onCrash: "stop" });
+  const stack = await startStack({
+    engine: "in-memory",
+    dir: join(BENCH_DIR, "overhead"),
+    fresh: true,
+    onCrash: "stop",
+  });
   const connection = loadConnection(stack.info.kubeconfig);
   const transport = createTransport({ connection, qps: 1000, burst: 1000 });
   const client = createClient(transport);

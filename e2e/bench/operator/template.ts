@@ -61,7 +61,12 @@ export async function recordTemplate(): Promise<string> {
     .digest("hex");
   const file = join(BENCH_DIR, `template-${build.slice(0, 12)}.json`);
   if (existsSync(file)) return file;
-  const stack = await startStack({ dir: join(BENCH_DIR, "template"), fresh: true, onCrash: "stop" });
+  const stack = await startStack({
+    engine: "in-memory",
+    dir: join(BENCH_DIR, "template"),
+    fresh: true,
+    onCrash: "stop",
+  });
   const transport = createTransport({ connection: loadConnection(stack.info.kubeconfig) });
   try {
     writeFileSync(file, JSON.stringify(await makeTemplate(createClient(transport))));
