@@ -5,7 +5,11 @@ test("values under a secret's name never reach the log", () => {
   const lines: string[] = [];
   const log = createLogger({ name: "x", level: "info", destination: { write: (line) => lines.push(line) } });
   log.info(
-    { token: "s3cret", request: { headers: { authorization: "s3cret" }, kubeconfig: "s3cret" } },
+    {
+      token: "s3cret",
+      request: { headers: { authorization: "s3cret" }, kubeconfig: "s3cret" },
+      err: Object.assign(new Error("broken"), { password: "s3cret" }),
+    },
     "hello",
   );
   log.debug("not shown");
@@ -16,5 +20,6 @@ test("values under a secret's name never reach the log", () => {
     level: "info",
     msg: "hello",
     token: "[redacted]",
+    err: { message: "broken", password: "[redacted]" },
   });
 });

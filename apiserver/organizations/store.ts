@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { recordAudit } from "../audit/store.ts";
+import { batchLookups, isOneOf, toUuidArray } from "../db/batch.ts";
 import { prepareOnce, type Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
@@ -21,18 +22,22 @@ export interface NewOrganization {
   vatId: string | null;
 }
 
-const findById = prepareOnce((db) =>
+const findByIds = prepareOnce((db) =>
   db
     .select()
     .from(organizations)
-    .where(and(eq(organizations.id, sql.placeholder("id")), isNull(organizations.deletedAt)))
-    .prepare("find_organization"),
+    .where(and(isOneOf(organizations.id, "ids"), isNull(organizations.deletedAt)))
+    .prepare("find_organizations"),
 );
+const findById = batchLookups(async (db, ids: readonly string[]) => {
+  const rows = await findByIds(db).execute({ ids: toUuidArray(ids) });
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return ids.map((id) => found.get(id));
+});
 
 /** The organization, unless it is deleted. */
-export async function findOrganization(deps: Deps, orgId: string): Promise<OrganizationRow | undefined> {
-  const [row] = await findById(deps.db).execute({ id: orgId });
-  return row;
+export function findOrganization(deps: Deps, orgId: string): Promise<OrganizationRow | undefined> {
+  return findById(deps.db, orgId);
 }
 
 /** How long a deletion holds the organization shut; one that takes longer has died, and another may begin. */
