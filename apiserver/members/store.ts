@@ -6,7 +6,7 @@ import { createId, NIL_ID } from "../http/id.ts";
 import type { PageRequest } from "../http/page.ts";
 import { rightsOf } from "../http/permissions.ts";
 import type { Membership, Origin, Role, UserPrincipal } from "../http/principal.ts";
-import { type OrganizationRow, organizations } from "../organizations/store.ts";
+import { organizations, type PresentedOrganization, presentedColumns } from "../organizations/store.ts";
 import { acceptInvitations } from "./invitations.ts";
 import { type MemberRow, members, users } from "./table.ts";
 
@@ -101,7 +101,7 @@ export async function listMembershipsOf(deps: Deps, userId: string): Promise<Mem
 
 const listOrganizationsQuery = prepareOnce((db) =>
   db
-    .select({ organization: organizations })
+    .select(presentedColumns)
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .where(
@@ -121,9 +121,8 @@ export async function listOrganizationsOf(
   deps: Deps,
   userId: string,
   { cursor = NIL_ID, limit }: PageRequest,
-): Promise<OrganizationRow[]> {
-  const rows = await listOrganizationsQuery(deps.db).execute({ userId, after: cursor, limit: limit + 1 });
-  return rows.map((row) => row.organization);
+): Promise<PresentedOrganization[]> {
+  return listOrganizationsQuery(deps.db).execute({ userId, after: cursor, limit: limit + 1 });
 }
 
 /** Makes the first owner of a new organization. */

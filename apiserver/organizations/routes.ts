@@ -16,6 +16,7 @@ import {
   createOrganizationSchema,
   organizationPageSchema,
   organizationSchema,
+  type PresentedOrganization,
   presentOrganization,
   type UpdateOrganization,
   updateOrganizationSchema,
@@ -175,7 +176,7 @@ async function listOrganizations(
   deps: Deps,
   { principal }: Origin,
   page: PageRequest,
-): Promise<OrganizationRow[]> {
+): Promise<PresentedOrganization[]> {
   if (principal.kind === "user") return listOrganizationsOf(deps, principal.userId, page);
   const membership = await findTokenMembership(deps, principal, principal.orgId);
   if (membership?.rights.has("organization:read") !== true) return [];

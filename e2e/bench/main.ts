@@ -1,4 +1,5 @@
 import { benchApi } from "./api.ts";
+import { benchClusters } from "./clusters.ts";
 import { benchCreate } from "./create.ts";
 import { benchLocal } from "./local.ts";
 import { benchProcesses } from "./processes.ts";
@@ -10,6 +11,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   create: benchCreate,
   local: benchLocal,
   api: benchApi,
+  clusters: benchClusters,
 };
 
 /** `npm run bench [name ...]`: the named benchmarks, or all of them, one after another. */
