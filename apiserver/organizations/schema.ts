@@ -95,8 +95,7 @@ export const organizationPageSchema = pageSchema(organizationSchema, "Organizati
 
 /** The fields of an organization that the audit log holds. */
 export function presentAudit(row: OrganizationRow) {
-  const { name, slug, billing_email, vat_id } = presentOrganization(row);
-  return { name, slug, billing_email, vat_id };
+  return { name: row.name, slug: row.slug, billing_email: row.billingEmail, vat_id: row.vatId };
 }
 
 /** What the wire form of an organization is made of. */
