@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createLogger } from "./log.ts";
 
@@ -22,4 +24,18 @@ test("values under a secret's name never reach the log", () => {
     token: "[redacted]",
     err: { message: "broken", password: "[redacted]" },
   });
+});
+
+test.each([
+  ["by itself", ""],
+  ["by process.exit()", "process.exit()"],
+])("a process that ends %s loses no line", (_how, end) => {
+  const program = `import { createLogger } from ${JSON.stringify(join(import.meta.dirname, "log.ts"))};
+    const log = createLogger({ name: "x", level: "info" });
+    for (let n = 0; n < 1000; n++) log.info({ n }, "line");
+    ${end}`;
+  const lines = execFileSync(process.execPath, ["--input-type=module", "--eval", program], {
+    encoding: "utf8",
+  });
+  expect(lines.trim().split("\n")).toHaveLength(1000);
 });
