@@ -4,6 +4,7 @@ import { createClient } from "../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
+import { releaseStartMemory } from "../shared/start-memory.ts";
 import { createApiTokenVerifier } from "./api-tokens/store.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
@@ -57,6 +58,7 @@ async function run(config: Config): Promise<void> {
 
   const keysLoaded = authenticator.loadKeys(stopping);
   const app = createApp(deps, { authenticator, readiness });
+  releaseStartMemory();
   const server = await listen(app.fetch, {
     address: config.listenAddress,
     port: config.port,

@@ -14,6 +14,7 @@ import { createClient } from "../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
+import { releaseStartMemory } from "../shared/start-memory.ts";
 import { createCaches } from "./caches.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
@@ -33,6 +34,7 @@ async function run(config: Config): Promise<void> {
   const { set, election, controllers, recorder } = operator;
   const caching = new AbortController();
   let synced = false;
+  releaseStartMemory();
   const server = await startHealthServer({
     address: config.listenAddress,
     port: config.metricsPort,

@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createLogger } from "./log.ts";
 
@@ -5,7 +7,11 @@ test("values under a secret's name never reach the log", () => {
   const lines: string[] = [];
   const log = createLogger({ name: "x", level: "info", destination: { write: (line) => lines.push(line) } });
   log.info(
-    { token: "s3cret", request: { headers: { authorization: "s3cret" }, kubeconfig: "s3cret" } },
+    {
+      token: "s3cret",
+      request: { headers: { authorization: "s3cret" }, kubeconfig: "s3cret" },
+      err: Object.assign(new Error("broken"), { password: "s3cret" }),
+    },
     "hello",
   );
   log.debug("not shown");
@@ -16,5 +22,20 @@ test("values under a secret's name never reach the log", () => {
     level: "info",
     msg: "hello",
     token: "[redacted]",
+    err: { message: "broken", password: "[redacted]" },
   });
+});
+
+test.each([
+  ["by itself", ""],
+  ["by process.exit()", "process.exit()"],
+])("a process that ends %s loses no line", (_how, end) => {
+  const program = `import { createLogger } from ${JSON.stringify(join(import.meta.dirname, "log.ts"))};
+    const log = createLogger({ name: "x", level: "info" });
+    for (let n = 0; n < 1000; n++) log.info({ n }, "line");
+    ${end}`;
+  const lines = execFileSync(process.execPath, ["--input-type=module", "--eval", program], {
+    encoding: "utf8",
+  });
+  expect(lines.trim().split("\n")).toHaveLength(1000);
 });

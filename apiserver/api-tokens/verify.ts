@@ -1,4 +1,5 @@
 import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
+import { batchLookups, isOneOf, toUuidArray } from "../db/batch.ts";
 import { prepareOnce } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { ApiTokenVerifier } from "../http/auth.ts";
@@ -12,7 +13,7 @@ import { apiTokens } from "./table.ts";
 const USE_GRANULARITY_MS = 60_000;
 
 /** A token that is alive: not revoked, not expired, its organization there, its creator still a member of it. */
-const findLiveToken = prepareOnce((db) =>
+const findLiveTokens = prepareOnce((db) =>
   db
     .select({
       id: apiTokens.id,
@@ -31,14 +32,19 @@ const findLiveToken = prepareOnce((db) =>
     .innerJoin(members, and(eq(members.orgId, apiTokens.orgId), eq(members.userId, apiTokens.createdBy)))
     .where(
       and(
-        eq(apiTokens.id, sql.placeholder("id")),
+        isOneOf(apiTokens.id, "ids"),
         isNull(apiTokens.revokedAt),
         gt(apiTokens.expiresAt, sql`now()`),
         isNull(organizations.deletedAt),
       ),
     )
-    .prepare("find_live_token"),
+    .prepare("find_live_tokens"),
 );
+const findLiveToken = batchLookups(async (db, ids: readonly string[]) => {
+  const rows = await findLiveTokens(db).execute({ ids: toUuidArray(ids) });
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return ids.map((id) => found.get(id));
+});
 
 /** Looks tokens up at every request: what is revoked now is refused now. */
 export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiTokenVerifier {
@@ -47,7 +53,7 @@ export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiToken
     async verify(text) {
       const id = parseTokenId(text);
       if (id === undefined) return undefined;
-      const [row] = await findLiveToken(deps.db).execute({ id });
+      const row = await findLiveToken(deps.db, id);
       if (row === undefined || !matchesHash(text, row.secretHash)) return undefined;
       await noteUse(deps, row);
       return toPrincipal(row);
@@ -62,7 +68,7 @@ export async function findTokenMembership(
   orgId: string,
 ): Promise<Membership | undefined> {
   if (principal.orgId !== orgId) return undefined;
-  const [row] = await findLiveToken(deps.db).execute({ id: principal.tokenId });
+  const row = await findLiveToken(deps.db, principal.tokenId);
   if (row === undefined) return undefined;
   return { memberId: row.memberId, orgId, role: row.role, rights: rightsOfToken(row) };
 }

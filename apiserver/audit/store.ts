@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { StaffRequest } from "../http/env.ts";
@@ -43,6 +44,39 @@ interface Author {
   actor: AuditActor;
   requestId: string | null;
   sourceAddress: string | null;
+}
+
+/**
+ * The part of a prepared statement that writes the audit row of what its subquery `changed` returned: a change and its
+ * row in one statement, which is a transaction as well. Its values are `toAuditValues`.
+ */
+export const AUDIT_OF_CHANGED = sql`insert into ${auditLog}
+  (id, actor, request_id, source_address, action, org_id, target_kind, target_id, before, after, result)
+  select ${sql.placeholder("auditId")}::uuid, ${sql.placeholder("actor")}::text::jsonb,
+    ${sql.placeholder("requestId")}::text, ${sql.placeholder("sourceAddress")}::text,
+    ${sql.placeholder("action")}::text, ${sql.placeholder("auditOrgId")}::uuid,
+    ${sql.placeholder("targetKind")}::text, ${sql.placeholder("targetId")}::text,
+    ${sql.placeholder("auditBefore")}::text::jsonb, ${sql.placeholder("auditAfter")}::text::jsonb,
+    ${sql.placeholder("result")}::text
+  from changed`;
+
+/** The values of AUDIT_OF_CHANGED. */
+export function toAuditValues(origin: Origin, entry: AuditEntry) {
+  const toJson = (fields: AuditFields | undefined) =>
+    fields === undefined ? null : JSON.stringify(redact(fields));
+  return {
+    auditId: createId(),
+    actor: JSON.stringify(toActor(origin)),
+    requestId: origin.requestId,
+    sourceAddress: origin.sourceAddress ?? null,
+    action: entry.action,
+    auditOrgId: entry.orgId,
+    targetKind: entry.target.kind,
+    targetId: entry.target.id,
+    auditBefore: toJson(entry.before),
+    auditAfter: toJson(entry.after),
+    result: entry.result,
+  };
 }
 
 async function insertAudit(tx: Queryable, author: Author, entry: AuditEntry): Promise<string> {

@@ -28,6 +28,23 @@ export interface Pool {
 /** How long queries on the other connections of a lost pool may take to end. */
 const LOST_POOL_SECONDS = 1;
 
+type Values = Parameters<Sql["unsafe"]>[1];
+
+/** Far more than this program has; each costs memory in every backend. */
+const MAX_PREPARED = 1000;
+const preparedTexts = new Set<string>();
+
+/**
+ * Whether a text is sent as a prepared statement, which spares a round trip and the planning: the first thousand are,
+ * so that texts which grow with their input cannot fill the memory of the backends.
+ */
+function isPreparable(text: string): boolean {
+  if (preparedTexts.has(text)) return true;
+  if (preparedTexts.size >= MAX_PREPARED) return false;
+  preparedTexts.add(text);
+  return true;
+}
+
 /** Opens a pool of connections at the first query; a broken connection gives way to a new pool. */
 export function createPool(databaseUrl: string, options: postgres.Options<Record<string, never>>): Pool {
   let closing = false;
@@ -57,7 +74,8 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
 
   const client = {
     options: current.sql.options,
-    unsafe: ((...args: Parameters<Sql["unsafe"]>) => current.sql.unsafe(...args)) as Sql["unsafe"],
+    unsafe: ((text: string, values?: Values) =>
+      current.sql.unsafe(text, values, { prepare: isPreparable(text) })) as Sql["unsafe"],
     begin: <T>(run: (tx: Transaction) => Promise<T>) => begin(current, run),
   };
   return {
@@ -78,9 +96,9 @@ function begin<T>(generation: Generation, run: (tx: Transaction) => Promise<T>):
 
 function guard(generation: Generation, tx: Transaction): Transaction {
   return {
-    unsafe: ((...args: Parameters<Transaction["unsafe"]>) => {
+    unsafe: ((text: string, values?: Values) => {
       if (generation.isLost) throw connectionLost();
-      return tx.unsafe(...args);
+      return tx.unsafe(text, values, { prepare: isPreparable(text) });
     }) as Transaction["unsafe"],
     savepoint: (run) =>
       tx.savepoint((inner) => settleWhileAlive(generation, () => run(guard(generation, inner)))),

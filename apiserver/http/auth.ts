@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from "jose";
 import type { IssuerConfig } from "../config.ts";
 import { ApiError, dependencyUnavailable } from "./errors.ts";
@@ -91,7 +91,7 @@ interface Issuer {
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i;
 
 function hashOf(token: string): string {
-  return createHash("sha256").update(token).digest("base64");
+  return hash("sha256", token, "base64");
 }
 
 function parseBearer(authorization: string | undefined): string {

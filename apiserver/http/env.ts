@@ -13,9 +13,11 @@ export interface HttpEnv {
   Variables: {
     requestId: string;
     log: Logger;
+    /** Of whatever the answer will be. */
+    answerHeaders: Record<string, string>;
     /** The pattern of the path, as in the OpenAPI document; absent until an operation matched. */
     route: string | undefined;
-    visitor: Visitor;
+    visitor: Visitor | undefined;
     /** Where the request came from, as far as it can be believed. */
     sourceAddress: string | undefined;
   };

@@ -55,12 +55,12 @@ function answerError(error: ApiError, c: Context<HttpEnv>): Response {
       code: error.code,
       message: error.message,
       ...(error.details === undefined ? {} : { details: error.details }),
-      request_id: c.var.requestId,
+      request_id: c.get("requestId"),
     },
   };
-  for (const [name, value] of Object.entries(error.headers)) c.header(name, value);
-  if (error.retryAfterSeconds !== undefined) c.header("Retry-After", String(error.retryAfterSeconds));
-  return c.json(body, error.status);
+  const { retryAfterSeconds } = error;
+  const again = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
+  return c.json(body, error.status, { ...error.headers, ...again });
 }
 
 /** A failed query carries its parameters in the message and in the stack: only the driver's own words are logged. */
@@ -68,7 +68,7 @@ function logFailure(error: unknown, apiError: ApiError, c: Context<HttpEnv>): vo
   const database = describeDatabaseError(error) ?? describeDatabaseError(apiError.cause);
   const cause = database ?? describeError(apiError.cause ?? error);
   const level = apiError.code === "internal" ? "error" : "warn";
-  c.var.log[level]({ code: apiError.code, cause }, "request failed");
+  c.get("log")[level]({ requestId: c.get("requestId"), code: apiError.code, cause }, "request failed");
 }
 
 function describeError(error: unknown): { message: string; stack?: string | undefined } {

@@ -1,5 +1,8 @@
 import { randomUUIDv7 } from "node:crypto";
 
+/** Before every id. */
+export const NIL_ID = "00000000-0000-0000-0000-000000000000";
+
 let last = "";
 
 /**

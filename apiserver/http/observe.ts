@@ -1,8 +1,9 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import type { Logger } from "../../shared/log.ts";
 import { Counter, Histogram, type Registry } from "../../shared/metrics.ts";
 import type { HttpEnv } from "./env.ts";
 import { createId } from "./id.ts";
+import { answerPlainly } from "./plain-answers.ts";
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -14,32 +15,32 @@ export function observe(log: Logger, registry: Registry): MiddlewareHandler<Http
   const metrics = createHttpMetrics(registry);
   return async (c, next) => {
     const startedMs = performance.now();
-    const sent = c.req.header("x-request-id");
-    const requestId = sent !== undefined && REQUEST_ID_PATTERN.test(sent) ? sent : createId();
+    const requestId = findRequestId(c);
     c.set("requestId", requestId);
-    c.set("log", log.child({ requestId }));
-    c.header("X-Request-Id", requestId);
-    c.header("X-Content-Type-Options", "nosniff");
-    c.header("Cache-Control", "private, no-cache");
+    c.set("log", log);
+    c.set("answerHeaders", {
+      "X-Request-Id": requestId,
+      "X-Content-Type-Options": "nosniff",
+      "Cache-Control": "private, no-cache",
+    });
+    const complete = answerPlainly(c);
     await next();
+    complete(c.res);
     const seconds = (performance.now() - startedMs) / 1000;
-    const route = c.var.route ?? "unmatched";
-    const labels = { method: c.req.method, route };
-    metrics.requests.inc({ ...labels, status: String(c.res.status) });
-    metrics.seconds.observe(labels, seconds);
-    const level = c.var.visitor?.principal === undefined && c.res.status < 400 ? "debug" : "info";
-    c.var.log[level](
-      {
-        method: c.req.method,
-        route,
-        path: c.req.path,
-        status: c.res.status,
-        ms: Math.round(seconds * 1000),
-        userId: c.var.visitor?.principal?.userId,
-      },
-      "request",
-    );
+    const { method, path } = c.req;
+    const { status } = c.res;
+    const route = c.get("route") ?? "unmatched";
+    metrics.requests.inc({ method, route, status });
+    metrics.seconds.observe({ method, route }, seconds);
+    const userId = c.get("visitor")?.principal?.userId;
+    const line = { requestId, method, route, path, status, ms: Math.round(seconds * 1000), userId };
+    log[userId === undefined && status < 400 ? "debug" : "info"](line, "request");
   };
+}
+
+function findRequestId(c: Context<HttpEnv>): string {
+  const sent = c.req.header("x-request-id");
+  return sent !== undefined && REQUEST_ID_PATTERN.test(sent) ? sent : createId();
 }
 
 function createHttpMetrics(registry: Registry) {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
-import type { StatusCode } from "hono/utils/http-status";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Queryable } from "../db/client.ts";
 import type { HttpEnv, IdempotencyClaim, IdempotencyStore, StoredAnswer } from "./env.ts";
 import { ApiError } from "./errors.ts";
@@ -130,8 +130,7 @@ function replay(c: Context<HttpEnv>, answer: StoredAnswer): Response {
       `This request was already carried out and its secret is shown once: ${where}.`,
     );
   }
-  for (const [name, value] of Object.entries(answer.headers)) c.header(name, value);
-  c.header("Idempotency-Replayed", "true");
-  c.status(answer.status as StatusCode);
-  return answer.body === "" ? c.body(null) : c.body(answer.body);
+  const headers = { ...answer.headers, "Idempotency-Replayed": "true" };
+  const status = answer.status as ContentfulStatusCode;
+  return answer.body === "" ? c.body(null, status, headers) : c.body(answer.body, status, headers);
 }

@@ -5,6 +5,7 @@ import { ApiError } from "./errors.ts";
 import { handleError } from "./handle-error.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "./limits.ts";
 import type { Operation } from "./operation.ts";
+import { answerPlainly } from "./plain-answers.ts";
 import type { Principal } from "./principal.ts";
 import { createRateLimiter, rateClassOf } from "./rate-limit.ts";
 
@@ -37,6 +38,8 @@ function anApp(limits: Partial<RateLimits>, access: Operation["access"] = "signe
   app.onError(handleError);
   app.use(async (c, next) => {
     c.set("requestId", "r");
+    c.set("answerHeaders", {});
+    answerPlainly(c);
     c.set("sourceAddress", c.req.header("test-address") ?? "192.0.2.1");
     await next();
   });

@@ -81,7 +81,7 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
       return {
         ...control,
         async authenticate(authorization) {
-          const principal = await authenticate(control, authorization, c.var.sourceAddress);
+          const principal = await authenticate(control, authorization, c.get("sourceAddress"));
           const key = principalKey(principal);
           const all = counters.default.buckets.take(key);
           setHeaders(c, counters.default, all, false);
@@ -113,8 +113,10 @@ function setHeaders(
   state: BucketState,
   append: boolean,
 ): void {
-  c.header("RateLimit-Policy", policy, { append });
-  c.header("RateLimit", `"${name}";r=${state.remaining};t=${state.fullAfterSeconds}`, { append });
+  const headers = c.get("answerHeaders");
+  const left = `"${name}";r=${state.remaining};t=${state.fullAfterSeconds}`;
+  headers["RateLimit-Policy"] = append ? `${headers["RateLimit-Policy"]}, ${policy}` : policy;
+  headers.RateLimit = append ? `${headers.RateLimit}, ${left}` : left;
 }
 
 function tooMany(what: string, { retryAfterSeconds }: BucketState): ApiError {

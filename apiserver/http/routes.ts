@@ -89,7 +89,7 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
       {
         authorization: ticket ?? c.req.header("authorization"),
         orgId: c.req.param("orgID"),
-        requestId: c.var.requestId,
+        requestId: c.get("requestId"),
         sourceAddress: findSourceAddress(c),
       },
       (principal) => traceStaffRequest(router, operation, c, { principal, status: 403, asStaff: false }),
@@ -136,7 +136,7 @@ async function traceStaffRequest(
 function toOrigin(operation: Operation, c: Context<HttpEnv>, principal: Principal): Origin {
   return {
     principal,
-    requestId: c.var.requestId,
+    requestId: c.get("requestId"),
     sourceAddress: findSourceAddress(c),
     ...(operation.access === "platform-admin" ? { asStaff: true } : {}),
   };
@@ -172,9 +172,9 @@ function createCall(
   operation: Operation,
   c: Context<HttpEnv, string, { in: object; out: { param: unknown; query: unknown } }>,
 ) {
-  const { principal, membership } = c.var.visitor;
+  const { principal, membership } = c.get("visitor") ?? {};
   const shared = {
-    requestId: c.var.requestId,
+    requestId: c.get("requestId"),
     params: c.req.valid("param"),
     query: c.req.valid("query"),
     hasRunOnce: () => ranOnce,

@@ -4,7 +4,7 @@ import type { HttpEnv } from "./env.ts";
 
 /** The address that this request came from; undefined when it came by no socket. */
 export function findSourceAddress(c: Context<HttpEnv>): string | undefined {
-  return c.var.sourceAddress;
+  return c.get("sourceAddress");
 }
 
 /** Middleware: finds where a request came from. X-Forwarded-For counts only from the proxies named here (CIDR). */

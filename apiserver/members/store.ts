@@ -1,31 +1,38 @@
 import { and, asc, eq, gt, inArray, isNull, sql } from "drizzle-orm";
+import { batchLookups, toUuidArray } from "../db/batch.ts";
 import { prepareOnce, type Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import { createId } from "../http/id.ts";
+import { createId, NIL_ID } from "../http/id.ts";
 import type { PageRequest } from "../http/page.ts";
 import { rightsOf } from "../http/permissions.ts";
 import type { Membership, Origin, Role, UserPrincipal } from "../http/principal.ts";
-import { type OrganizationRow, organizations } from "../organizations/store.ts";
+import { organizations, type PresentedOrganization, presentedColumns } from "../organizations/store.ts";
 import { acceptInvitations } from "./invitations.ts";
 import { type MemberRow, members, users } from "./table.ts";
 
 export { acceptInvitations } from "./invitations.ts";
 export { type MemberRow, members } from "./table.ts";
 
-const findMembershipQuery = prepareOnce((db) =>
+const findMemberships = prepareOnce((db) =>
   db
-    .select({ memberId: members.id, orgId: members.orgId, role: members.role })
+    .select({ memberId: members.id, orgId: members.orgId, userId: members.userId, role: members.role })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
-    .where(
-      and(
-        eq(members.orgId, sql.placeholder("orgId")),
-        eq(members.userId, sql.placeholder("userId")),
-        isNull(organizations.deletedAt),
-      ),
+    .innerJoin(
+      sql`unnest(${sql.placeholder("orgIds")}::uuid[], ${sql.placeholder("userIds")}::uuid[]) as asked(org_id, user_id)`,
+      sql`asked.org_id = ${members.orgId} and asked.user_id = ${members.userId}`,
     )
-    .prepare("find_membership"),
+    .where(isNull(organizations.deletedAt))
+    .prepare("find_memberships"),
 );
+const lookUpMembership = batchLookups(async (db, keys: readonly { orgId: string; userId: string }[]) => {
+  const rows = await findMemberships(db).execute({
+    orgIds: toUuidArray(keys.map(({ orgId }) => orgId)),
+    userIds: toUuidArray(keys.map(({ userId }) => userId)),
+  });
+  const found = new Map(rows.map((row) => [`${row.orgId} ${row.userId}`, row]));
+  return keys.map(({ orgId, userId }) => found.get(`${orgId} ${userId}`));
+});
 
 /** A user's membership of an organization that is not deleted. */
 export async function findMembership(
@@ -33,8 +40,9 @@ export async function findMembership(
   userId: string,
   orgId: string,
 ): Promise<Membership | undefined> {
-  const [row] = await findMembershipQuery(deps.db).execute({ orgId, userId });
-  return row === undefined ? undefined : { ...row, rights: rightsOf(row.role) };
+  const row = await lookUpMembership(deps.db, { orgId, userId });
+  if (row === undefined) return undefined;
+  return { memberId: row.memberId, orgId, role: row.role, rights: rightsOf(row.role) };
 }
 
 /** The same; on a miss, an invitation that waits for this person is accepted first. */
@@ -119,7 +127,7 @@ export async function listMembershipsOf(deps: Deps, userId: string): Promise<Mem
 
 const listOrganizationsQuery = prepareOnce((db) =>
   db
-    .select({ organization: organizations })
+    .select(presentedColumns)
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .where(
@@ -134,17 +142,13 @@ const listOrganizationsQuery = prepareOnce((db) =>
     .prepare("list_organizations"),
 );
 
-/** Before every id. */
-const NIL_ID = "00000000-0000-0000-0000-000000000000";
-
 /** The organizations that the user is a member of, in the order of their id; one row more than `limit`. */
 export async function listOrganizationsOf(
   deps: Deps,
   userId: string,
   { cursor = NIL_ID, limit }: PageRequest,
-): Promise<OrganizationRow[]> {
-  const rows = await listOrganizationsQuery(deps.db).execute({ userId, after: cursor, limit: limit + 1 });
-  return rows.map((row) => row.organization);
+): Promise<PresentedOrganization[]> {
+  return listOrganizationsQuery(deps.db).execute({ userId, after: cursor, limit: limit + 1 });
 }
 
 /** Makes the first owner of a new organization. */

@@ -16,6 +16,7 @@ import {
   createOrganizationSchema,
   organizationPageSchema,
   organizationSchema,
+  type PresentedOrganization,
   presentOrganization,
   type UpdateOrganization,
   updateOrganizationSchema,
@@ -140,8 +141,7 @@ function addUpdate(router: Router, deps: Deps): void {
       const body = await readBody();
       const target = { orgId, ifMatch: c.req.header("if-match"), change: toChange(body) };
       const row = await updateOrganization(deps, origin, target, (current) => {
-        const { id, plan } = presentOrganization(current);
-        requireUnchanged({ id, plan }, body);
+        requireUnchanged({ id: current.id, plan: current.plan }, body);
         for (const permission of findNeededPermissions(target.change, current)) requirePermission(permission);
       });
       return c.json(presentOrganization(row), 200, { ETag: versionTag(row.version) });
@@ -175,7 +175,7 @@ async function listOrganizations(
   deps: Deps,
   { principal }: Origin,
   page: PageRequest,
-): Promise<OrganizationRow[]> {
+): Promise<PresentedOrganization[]> {
   if (principal.kind === "user") return listOrganizationsOf(deps, principal.userId, page);
   const membership = await findTokenMembership(deps, principal, principal.orgId);
   if (membership?.rights.has("organization:read") !== true) return [];

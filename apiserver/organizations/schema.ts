@@ -3,7 +3,7 @@ import { idField, textField, timestampField } from "../http/fields.ts";
 import { observedField } from "../http/fixed-field.ts";
 import { pageSchema } from "../http/page.ts";
 import { idSchema } from "../http/validate.ts";
-import type { OrganizationRow } from "./table.ts";
+import { type OrganizationRow, organizations } from "./table.ts";
 import { VAT_ID_PATTERN } from "./vat-id.ts";
 
 export const MAX_SLUG_LENGTH = 40;
@@ -95,12 +95,24 @@ export const organizationPageSchema = pageSchema(organizationSchema, "Organizati
 
 /** The fields of an organization that the audit log holds. */
 export function presentAudit(row: OrganizationRow) {
-  const { name, slug, billing_email, vat_id } = presentOrganization(row);
-  return { name, slug, billing_email, vat_id };
+  return { name: row.name, slug: row.slug, billing_email: row.billingEmail, vat_id: row.vatId };
 }
 
+/** What the wire form of an organization is made of. */
+export const presentedColumns = {
+  id: organizations.id,
+  name: organizations.name,
+  slug: organizations.slug,
+  billingEmail: organizations.billingEmail,
+  vatId: organizations.vatId,
+  plan: organizations.plan,
+  createdAt: organizations.createdAt,
+  updatedAt: organizations.updatedAt,
+};
+export type PresentedOrganization = Pick<OrganizationRow, keyof typeof presentedColumns>;
+
 /** The wire form of an organization. */
-export function presentOrganization(row: OrganizationRow): z.output<typeof organizationSchema> {
+export function presentOrganization(row: PresentedOrganization): z.output<typeof organizationSchema> {
   return {
     id: row.id,
     name: row.name,

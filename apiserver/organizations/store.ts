@@ -1,7 +1,7 @@
-import { isDeepStrictEqual } from "node:util";
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
-import { recordAudit } from "../audit/store.ts";
-import { prepareOnce, type Queryable } from "../db/client.ts";
+import { AUDIT_OF_CHANGED, recordAudit, toAuditValues } from "../audit/store.ts";
+import { batchLookups, isOneOf, toUuidArray } from "../db/batch.ts";
+import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, notFound } from "../http/errors.ts";
@@ -12,6 +12,7 @@ import { type OrganizationRow, organizations } from "./table.ts";
 
 export { ensureNamespace, namespaceJobs, organizationNamespace } from "./namespace.ts";
 export { readQuotas } from "./read-quotas.ts";
+export { type PresentedOrganization, presentedColumns } from "./schema.ts";
 export { type OrganizationRow, organizations } from "./table.ts";
 
 export interface NewOrganization {
@@ -22,18 +23,22 @@ export interface NewOrganization {
   vatId: string | null;
 }
 
-const findById = prepareOnce((db) =>
+const findByIds = prepareOnce((db) =>
   db
     .select()
     .from(organizations)
-    .where(and(eq(organizations.id, sql.placeholder("id")), isNull(organizations.deletedAt)))
-    .prepare("find_organization"),
+    .where(and(isOneOf(organizations.id, "ids"), isNull(organizations.deletedAt)))
+    .prepare("find_organizations"),
 );
+const findById = batchLookups(async (db, ids: readonly string[]) => {
+  const rows = await findByIds(db).execute({ ids: toUuidArray(ids) });
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return ids.map((id) => found.get(id));
+});
 
 /** The organization, unless it is deleted. */
-export async function findOrganization(deps: Deps, orgId: string): Promise<OrganizationRow | undefined> {
-  const [row] = await findById(deps.db).execute({ id: orgId });
-  return row;
+export function findOrganization(deps: Deps, orgId: string): Promise<OrganizationRow | undefined> {
+  return findById(deps.db, orgId);
 }
 
 /** Which of these organizations there are, or were: deleted ones too. */
@@ -47,6 +52,7 @@ export async function findKnownOrganizations(db: Queryable, orgIds: readonly str
 
 /** How long a deletion holds the organization shut; one that takes longer has died, and another may begin. */
 export const DELETION_LEASE = sql`interval '60 seconds'`;
+const isDeleting = sql<boolean>`coalesce(${organizations.deletingAt} > now() - ${DELETION_LEASE}, false)`;
 
 /**
  * Takes the organization's row lock for a change inside it, until the transaction ends. Throws 404 when it is deleted,
@@ -56,7 +62,7 @@ export async function lockOrganization(tx: Queryable, orgId: string): Promise<Or
   const [found] = await tx
     .select({
       row: organizations,
-      isDeleting: sql<boolean>`coalesce(${organizations.deletingAt} > now() - ${DELETION_LEASE}, false)`,
+      isDeleting,
     })
     .from(organizations)
     .where(and(eq(organizations.id, orgId), isNull(organizations.deletedAt)))
@@ -91,6 +97,8 @@ export async function createOrganization<T>(
   );
 }
 
+const SETTINGS = ["name", "slug", "billingEmail", "vatId"] as const;
+
 /** The settings that a change touches; `undefined` leaves one as it is. */
 export interface OrganizationChange {
   name?: string | undefined;
@@ -99,9 +107,38 @@ export interface OrganizationChange {
   vatId?: string | null | undefined;
 }
 
+/** Writes the settings and the audit row in one statement, if the record still has the version that was read. */
+const prepareChange = (db: Pick<Database, "$with" | "with" | "update">) => {
+  const changed = db.$with("changed").as(
+    db
+      .update(organizations)
+      .set({
+        name: sql`${sql.placeholder("name")}`,
+        slug: sql`${sql.placeholder("slug")}`,
+        billingEmail: sql`${sql.placeholder("billingEmail")}`,
+        vatId: sql`${sql.placeholder("vatId")}`,
+        version: sql`${organizations.version} + 1`,
+        updatedAt: sql`now()`,
+      })
+      .where(
+        and(
+          eq(organizations.id, sql.placeholder("id")),
+          eq(organizations.version, sql.placeholder("version")),
+          isNull(organizations.deletedAt),
+          sql`not ${isDeleting}`,
+        ),
+      )
+      .returning(),
+  );
+  const audited = db.$with("audited", {}).as(AUDIT_OF_CHANGED);
+  return db.with(changed, audited).select().from(changed).prepare("change_organization");
+};
+const changeOnce = prepareOnce(prepareChange);
+
 /**
- * Changes settings under the row's lock, so that no concurrent change is lost. `examine` sees the record first and
- * may refuse. Throws 404, 412, 409 already_exists for a taken slug. A change of nothing writes nothing.
+ * Changes settings on the very version that was read, so that no concurrent change is lost: at first without a lock,
+ * and when another change came in between, under it. `examine` sees the record before and may refuse. Throws 404, 412,
+ * 409 already_exists for a taken slug. A change of nothing writes nothing.
  */
 export async function updateOrganization(
   deps: Deps,
@@ -110,31 +147,51 @@ export async function updateOrganization(
   examine: (row: OrganizationRow) => void,
 ): Promise<OrganizationRow> {
   const { orgId, ifMatch, change } = target;
-  return refuseTakenSlug(change.slug ?? "", () =>
-    deps.db.transaction(async (tx) => {
-      const before = await lockOrganization(tx, orgId);
-      requireMatch(ifMatch, versionTag(before.version));
-      examine(before);
-      const after = { ...before, ...withoutUndefined(change) };
-      if (isDeepStrictEqual(after, before)) return before;
-      const { name, slug, billingEmail, vatId } = after;
-      const [row] = await tx
-        .update(organizations)
-        .set({ name, slug, billingEmail, vatId, version: before.version + 1, updatedAt: sql`now()` })
-        .where(eq(organizations.id, orgId))
-        .returning();
+  const decide = async (
+    before: OrganizationRow,
+    write: (values: ReturnType<typeof toChangeValues>) => Promise<OrganizationRow[]>,
+  ): Promise<OrganizationRow | undefined> => {
+    requireMatch(ifMatch, versionTag(before.version));
+    examine(before);
+    const after = { ...before, ...withoutUndefined(change) };
+    if (isSameSettings(before, after)) return before;
+    const [row] = await write(toChangeValues(origin, before, after));
+    return row;
+  };
+  return refuseTakenSlug(change.slug ?? "", async () => {
+    const read = await findOrganization(deps, orgId);
+    if (read === undefined) throw notFound("organization");
+    const done =
+      read.deletingAt === null
+        ? await decide(read, (values) => changeOnce(deps.db).execute(values))
+        : undefined;
+    if (done !== undefined) return done;
+    return deps.db.transaction(async (tx) => {
+      const row = await decide(await lockOrganization(tx, orgId), (values) =>
+        prepareChange(tx).execute(values),
+      );
       if (row === undefined) throw notFound("organization");
-      await recordAudit(tx, origin, {
-        action: "organization.update",
-        orgId,
-        target: { kind: "organization", id: orgId },
-        before: presentAudit(before),
-        after: presentAudit(row),
-        result: "done",
-      });
       return row;
-    }),
-  );
+    });
+  });
+}
+
+function isSameSettings(one: OrganizationRow, other: OrganizationRow): boolean {
+  return SETTINGS.every((name) => one[name] === other[name]);
+}
+
+function toChangeValues(origin: Origin, before: OrganizationRow, after: OrganizationRow) {
+  const { id, version } = before;
+  const { name, slug, billingEmail, vatId } = after;
+  const audit = toAuditValues(origin, {
+    action: "organization.update",
+    orgId: id,
+    target: { kind: "organization", id },
+    before: presentAudit(before),
+    after: presentAudit(after),
+    result: "done",
+  });
+  return { id, version, name, slug, billingEmail, vatId, ...audit };
 }
 
 async function refuseTakenSlug<T>(slug: string, write: () => Promise<T>): Promise<T> {

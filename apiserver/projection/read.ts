@@ -1,21 +1,33 @@
 import { and, asc, desc, eq, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { batchLookups, isOneOf, toUuidArray } from "../db/batch.ts";
 import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
+import { NIL_ID } from "../http/id.ts";
 import type { PageRequest } from "../http/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
 import { clusterRecords, nodePoolRecords, projectedClusters, projectedNodePools } from "./table.ts";
 
+const findClusters = prepareOnce((db) =>
+  db
+    .select()
+    .from(projectedClusters)
+    .where(and(isOneOf(projectedClusters.id, "ids"), isNull(projectedClusters.deletedAt)))
+    .prepare("find_clusters"),
+);
+const lookUpCluster = batchLookups(async (db, ids: readonly string[]) => {
+  const rows = await findClusters(db).execute({ ids: toUuidArray(ids) });
+  const found = new Map(rows.map((row) => [row.id, toCluster(row)]));
+  return ids.map((id) => found.get(id));
+});
+
 /** A cluster of the organization that has not been removed. */
 export async function findCluster(
-  db: Queryable,
+  db: Database,
   orgId: string,
   clusterId: string,
 ): Promise<ProjectedCluster | undefined> {
-  const rows = await db
-    .select()
-    .from(projectedClusters)
-    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
-  return rows[0] === undefined ? undefined : toCluster(rows[0]);
+  const cluster = await lookUpCluster(db, clusterId);
+  return cluster?.orgId === orgId ? cluster : undefined;
 }
 
 export interface ClusterFilter extends PageRequest {
@@ -46,34 +58,55 @@ export async function listClusters(
   return rows.map(toCluster);
 }
 
+const findNodePools = prepareOnce((db) =>
+  db
+    .select()
+    .from(projectedNodePools)
+    .where(and(isOneOf(projectedNodePools.id, "ids"), isNull(projectedNodePools.deletedAt)))
+    .prepare("find_node_pools"),
+);
+const lookUpNodePool = batchLookups(async (db, ids: readonly string[]) => {
+  const rows = await findNodePools(db).execute({ ids: toUuidArray(ids) });
+  const found = new Map(rows.map((row) => [row.id, toNodePool(row)]));
+  return ids.map((id) => found.get(id));
+});
+
 /** A pool of the organization's cluster that has not been removed. */
 export async function findNodePool(
-  db: Queryable,
+  db: Database,
   orgId: string,
   clusterId: string,
   poolId: string,
 ): Promise<ProjectedNodePool | undefined> {
-  const rows = await db
+  const pool = await lookUpNodePool(db, poolId);
+  return pool?.orgId === orgId && pool.clusterId === clusterId ? pool : undefined;
+}
+
+const listNodePoolsQuery = prepareOnce((db) =>
+  db
     .select()
     .from(projectedNodePools)
-    .where(and(isLivePool(orgId, clusterId), eq(projectedNodePools.id, poolId)));
-  return rows[0] === undefined ? undefined : toNodePool(rows[0]);
-}
+    .where(
+      and(
+        eq(projectedNodePools.orgId, sql.placeholder("orgId")),
+        eq(projectedNodePools.clusterId, sql.placeholder("clusterId")),
+        isNull(projectedNodePools.deletedAt),
+        gt(projectedNodePools.id, sql.placeholder("cursor")),
+      ),
+    )
+    .orderBy(asc(projectedNodePools.id))
+    .limit(sql.placeholder("limit"))
+    .prepare("list_node_pools"),
+);
 
 /** One page of the cluster's pools and one more, in the order of their ids. */
 export async function listNodePools(
-  db: Queryable,
+  db: Database,
   orgId: string,
   clusterId: string,
-  page: PageRequest,
+  { cursor = NIL_ID, limit }: PageRequest,
 ): Promise<ProjectedNodePool[]> {
-  const after = page.cursor === undefined ? undefined : gt(projectedNodePools.id, page.cursor);
-  const rows = await db
-    .select()
-    .from(projectedNodePools)
-    .where(and(isLivePool(orgId, clusterId), after))
-    .orderBy(asc(projectedNodePools.id))
-    .limit(page.limit + 1);
+  const rows = await listNodePoolsQuery(db).execute({ orgId, clusterId, cursor, limit: limit + 1 });
   return rows.map(toNodePool);
 }
 

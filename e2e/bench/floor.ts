@@ -4,6 +4,8 @@ import postgres from "postgres";
 
 const RECORD = /^\/record\/([0-9a-f-]{36})$/;
 const LIST = /^\/list\/([0-9a-f-]{36})$/;
+const CLUSTER = /^\/cluster\/([0-9a-f-]{36})$/;
+const NODE_POOLS = /^\/pools\/([0-9a-f-]{36})$/;
 
 /**
  * The least that a server in this language can do for the same answers: node:http, one prepared statement of
@@ -42,10 +44,36 @@ async function answer(method: string, url: string, body: string): Promise<unknow
     const [row] = await sql`SELECT ${columns} FROM organizations WHERE id = ${id}`;
     return row;
   }
+  const cluster = CLUSTER.exec(url)?.[1];
+  if (cluster !== undefined) {
+    const [row] = await sql`SELECT id, org_id, display_name, status, updated_at, object
+      FROM projected_clusters WHERE id = ${cluster} AND deleted_at IS NULL`;
+    return toRecord(row);
+  }
+  const owner = NODE_POOLS.exec(url)?.[1];
+  if (owner !== undefined) {
+    const rows = await sql`SELECT id, cluster_id, display_name, status, updated_at, object
+      FROM projected_node_pools WHERE cluster_id = ${owner} AND deleted_at IS NULL ORDER BY id LIMIT 51`;
+    return { items: rows.slice(0, 50).map(toRecord), next_cursor: rows[49]?.id ?? null };
+  }
   const user = LIST.exec(url)?.[1] ?? "";
   const items = await sql`SELECT ${columns} FROM organizations
     WHERE id IN (SELECT org_id FROM members WHERE user_id = ${user}) AND deleted_at IS NULL ORDER BY id LIMIT 51`;
   return { items: items.slice(0, 50), next_cursor: items[49]?.id ?? null };
+}
+
+/** What a record of the API tells, taken from the stored object as it stands there. */
+function toRecord(row: postgres.Row | undefined): unknown {
+  if (row === undefined) return null;
+  const { object, ...columns } = row;
+  const { metadata, spec, status } = object;
+  return {
+    ...columns,
+    ...spec,
+    ...status,
+    generation: metadata.generation,
+    created_at: metadata.creationTimestamp,
+  };
 }
 
 server.listen(0, "127.0.0.1", () => console.log((server.address() as AddressInfo).port));

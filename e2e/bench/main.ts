@@ -1,4 +1,5 @@
 import { benchApi } from "./api.ts";
+import { benchClusters } from "./clusters.ts";
 import { benchCreate } from "./create.ts";
 import { benchEvents } from "./events.ts";
 import { benchLocal } from "./local.ts";
@@ -14,6 +15,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   api: benchApi,
   operator: benchOperator,
   events: benchEvents,
+  clusters: benchClusters,
 };
 
 /**

@@ -1,0 +1,51 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { batchLookups } from "./batch.ts";
+import type { Database } from "./client.ts";
+
+const one = {} as Database;
+const other = {} as Database;
+
+function record() {
+  const statements: string[][] = [];
+  const find = batchLookups(async (_db, keys: readonly string[]) => {
+    statements.push([...keys]);
+    if (keys.includes("broken")) throw new Error("no");
+    return keys.map((key) => (key === "missing" ? undefined : `row of ${key}`));
+  });
+  return { statements, find };
+}
+
+test("lookups of one turn of the event loop are one statement, and each gets its own row", async () => {
+  const { statements, find } = record();
+  const rows = await Promise.all([find(one, "a"), find(one, "missing"), find(one, "a"), find(one, "b")]);
+  expect(rows).toEqual(["row of a", undefined, "row of a", "row of b"]);
+  expect(statements).toEqual([["a", "missing", "a", "b"]]);
+});
+
+test("a lookup is never answered by a statement that left before it was asked", async () => {
+  const { statements, find } = record();
+  const first = find(one, "a");
+  await turn();
+  await Promise.all([first, find(one, "a")]);
+  expect(statements).toEqual([["a"], ["a"]]);
+});
+
+test("databases are apart, and a failed statement fails all who asked in it alone", async () => {
+  const { statements, find } = record();
+  const [a, broken, elsewhere] = await Promise.allSettled([
+    find(one, "a"),
+    find(one, "broken"),
+    find(other, "a"),
+  ]);
+  expect([a.status, broken.status, elsewhere.status]).toEqual(["rejected", "rejected", "fulfilled"]);
+  expect(statements).toHaveLength(2);
+  expect(await find(one, "a")).toBe("row of a");
+});
+
+test("more than a hundred keys are several statements", async () => {
+  const { statements, find } = record();
+  const keys = Array.from({ length: 250 }, (_, n) => String(n));
+  expect(await Promise.all(keys.map((key) => find(one, key)))).toEqual(keys.map((key) => `row of ${key}`));
+  expect(statements.map(({ length }) => length)).toEqual([100, 100, 50]);
+});

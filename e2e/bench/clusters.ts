@@ -1,0 +1,56 @@
+import { join } from "node:path";
+import postgres from "postgres";
+import { startStack } from "../stack/stack.ts";
+import { measurePages } from "./pages.ts";
+import { clusterId, seedClusters } from "./projected-clusters.ts";
+import { type Figure, report } from "./report.ts";
+import { type Case, type SideBySide, startSideBySide } from "./side-by-side.ts";
+import { organizationId, seedOrganizations } from "./tenants.ts";
+
+const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-clusters");
+const ORGANIZATION = organizationId(0);
+const PATH = `/api/v1/organizations/${ORGANIZATION}/clusters`;
+
+/**
+ * CPU of one read of the projection beside the floor (floor.ts), and the time of a page of clusters at the beginning
+ * and at the end of 10,000. The rows are put straight into the projection.
+ */
+export async function benchClusters(): Promise<void> {
+  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
+  let sides: SideBySide | undefined;
+  try {
+    await stack.part("operator").kill("SIGTERM");
+    const sql = postgres(stack.info.databaseUrl, { max: 1, onnotice: () => undefined });
+    await seedOrganizations(sql, stack.info);
+    await seedClusters(sql, ORGANIZATION);
+    await sql.end();
+    sides = await startSideBySide(stack);
+    const ratios: Figure[] = [];
+    for (const one of CASES) ratios.push(...(await sides.compare(one)));
+    const pages = await measurePages(sides, PATH);
+    report("clusters", [
+      ...ratios,
+      { name: "page 1 of 10,000 clusters: p99", value: pages.first, unit: "ms" },
+      { name: "last page: p99", value: pages.last, unit: "ms" },
+      { name: "the slower of both: the faster", value: pages.ratio, unit: "x", limit: 1.2 },
+    ]);
+  } finally {
+    await sides?.stop();
+    await stack.stop();
+  }
+}
+
+const CASES: readonly Case[] = [
+  {
+    name: "GET a cluster",
+    limit: 1.6,
+    floor: (n) => ({ method: "GET", path: `/cluster/${clusterId(n)}` }),
+    api: (n) => ({ method: "GET", path: `${PATH}/${clusterId(n)}` }),
+  },
+  {
+    name: "GET 50 node pools",
+    limit: 1.5,
+    floor: () => ({ method: "GET", path: `/pools/${clusterId(0)}` }),
+    api: () => ({ method: "GET", path: `${PATH}/${clusterId(0)}/nodepools?limit=50` }),
+  },
+];
