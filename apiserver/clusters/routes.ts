@@ -230,6 +230,8 @@ function addKubeconfig(router: Router, deps: Deps): void {
         200: {
           description: "The admin kubeconfig, as a file.",
           mediaType: "application/yaml",
+          // It comes out of a Secret, and Kubernetes stores none above 1 MiB.
+          maxLength: 1_048_576,
           headers: ["Content-Disposition"],
         },
       },

@@ -136,12 +136,18 @@ function describeAnswer({ access, method }: Operation, answer: Answer): Response
   };
 }
 
-function describeBody({ body, mediaType = "application/json", description }: Answer) {
+function describeBody({ body, mediaType = "application/json", ...text }: Answer) {
   if (body !== undefined) return { [mediaType]: { schema: body } };
-  return mediaType === "application/json" ? {} : { [mediaType]: describeText({ description }) };
+  return mediaType === "application/json" ? {} : { [mediaType]: describeText(text) };
 }
 
-function describeText({ description, example }: { description: string; example?: string }) {
-  const schema = { type: "string" as const, description };
+interface Text {
+  description: string;
+  maxLength?: number;
+  example?: string;
+}
+
+function describeText({ description, maxLength, example }: Text) {
+  const schema = { type: "string" as const, description, ...(maxLength === undefined ? {} : { maxLength }) };
   return { schema, ...(example === undefined ? {} : { example }) };
 }

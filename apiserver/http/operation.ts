@@ -5,6 +5,8 @@ import type { JSONParsed } from "hono/utils/types";
 import type { ErrorCode } from "./errors.ts";
 import type { Access } from "./guard.ts";
 
+const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
+
 /** The headers that answers can have, as the document describes them. */
 export const ANSWER_HEADERS = {
   "X-Request-Id": header("The id of this request: the caller's own when it sent one, else a new UUID.", 128),
@@ -31,7 +33,7 @@ export const ANSWER_HEADERS = {
 
 function header(description: string, maxLength: number, example?: string) {
   const shown = example === undefined ? {} : { example };
-  return { description, schema: { type: "string" as const, maxLength, ...shown } };
+  return { description, schema: { type: "string" as const, maxLength, pattern: VISIBLE_ASCII, ...shown } };
 }
 
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;
@@ -41,6 +43,8 @@ export interface Answer {
   description: string;
   body?: z.ZodType;
   mediaType?: string;
+  /** The most characters of an answer that is text. */
+  maxLength?: number;
   /** A second form of the answer, by Accept: its media type and a description of its text. */
   stream?: { mediaType: string; description: string; example: string };
   headers?: readonly AnswerHeader[];

@@ -1,17 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createProgress } from "../stack/progress.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
+import { cacheRoot } from "../stack/tools.ts";
 import { type Seeds, seedTenant } from "./seeds.ts";
 
 const VERSION = "4.32.5";
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "fuzz");
-const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "marina");
 
 /**
  * `npm run test:fuzz [-- --cases 500] [--stack <stack.json>]`: Schemathesis over the whole OpenAPI document, all checks
@@ -72,10 +71,10 @@ async function main(): Promise<number> {
 
 /** Schemathesis in a virtual environment of its own, made at the first use. Returns the path of its command. */
 async function ensureSchemathesis(): Promise<string> {
-  const home = join(CACHE, `schemathesis-${VERSION}`);
+  const home = join(cacheRoot(), `schemathesis-${VERSION}`);
   const complete = join(home, "complete");
   if (!existsSync(complete)) {
-    mkdirSync(CACHE, { recursive: true });
+    mkdirSync(cacheRoot(), { recursive: true });
     await requireSuccess("python3", ["-m", "venv", "--clear", home]);
     const pip = ["-m", "pip", "install", "-q", `schemathesis==${VERSION}`];
     await requireSuccess(join(home, "bin", "python"), pip);

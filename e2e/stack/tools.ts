@@ -82,7 +82,8 @@ async function readGoVersion(): Promise<string> {
   }
 }
 
-function cacheRoot(): string {
+/** The folder of what is built or fetched once per user. */
+export function cacheRoot(): string {
   const fallback =
     process.platform === "darwin" ? join(homedir(), "Library", "Caches") : join(homedir(), ".cache");
   return join(process.env.XDG_CACHE_HOME ?? fallback, "marina");
