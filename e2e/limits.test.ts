@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { fetchConforming } from "./openapi/conformance.ts";
 import { readPartEnvironment } from "./stack/part-environment.ts";
 import { readStack, waitFor } from "./stack/testing.ts";
 import { createTenant } from "./tenant.ts";
@@ -32,7 +33,7 @@ async function startOwn(changes: Record<string, string>): Promise<void> {
 }
 
 const get = (path: string, headers: Record<string, string> = {}) =>
-  fetch(`${URL_OF_OWN}${path}`, {
+  fetchConforming(`${URL_OF_OWN}${path}`, {
     headers: { authorization: `Bearer ${readStack().tokens.alice}`, ...headers },
   });
 
@@ -67,7 +68,7 @@ test("kubeconfigs, invitations and API tokens have quotas of their own", async (
   const organization = `/api/v1/organizations/${body.id}`;
   const cluster = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
   const post = (path: string) =>
-    fetch(`${URL_OF_OWN}${organization}${path}`, {
+    fetchConforming(`${URL_OF_OWN}${organization}${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${readStack().tokens.alice}`, "content-type": "application/json" },
       body: "{}",
@@ -97,7 +98,7 @@ test("an address that guesses is stopped; X-Forwarded-For counts only from a con
 
 test("the size of bodies and addresses is a setting", async () => {
   await startOwn({ MARINA_MAX_BODY_BYTES: "2048", MARINA_MAX_URL_BYTES: "600" });
-  const response = await fetch(`${URL_OF_OWN}/api/v1/organizations`, {
+  const response = await fetchConforming(`${URL_OF_OWN}/api/v1/organizations`, {
     method: "POST",
     headers: { authorization: `Bearer ${readStack().tokens.alice}`, "content-type": "application/json" },
     body: JSON.stringify({ name: "a".repeat(3000) }),

@@ -1,10 +1,11 @@
+import { requireConformance } from "../../e2e/openapi/conformance.ts";
 import { readStack } from "../../e2e/stack/testing.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
 import { createLogger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/store.ts";
-import { createApp } from "../app.ts";
+import { type AppParts, createApp } from "../app.ts";
 import type { Config, IssuerConfig } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
@@ -88,7 +89,7 @@ export async function startTestApp(
     apiTokens: createApiTokenVerifier(deps),
   });
   const operations: Operation[] = [];
-  const app = createApp(deps, { authenticator, readiness: createReadiness(), operations });
+  const app = createTestedApp(deps, { authenticator, readiness: createReadiness(), operations });
   const request = (method: string, path: string, options: TestRequest = {}) =>
     send(app, stack.tokens, method, path, options);
   return {
@@ -111,6 +112,25 @@ export async function startTestApp(
       await database.drop();
     },
   };
+}
+
+/**
+ * The API as one application whose every answer is held to the OpenAPI document: a request rejects where the answer is
+ * not as declared.
+ */
+export function createTestedApp(deps: Deps, parts: AppParts): ReturnType<typeof createApp> {
+  const app = createApp(deps, parts);
+  const { request } = app;
+  app.request = async (input, init, env, context) => {
+    const response = await request(input, init, env, context);
+    await requireConformance(
+      init?.method ?? "GET",
+      input instanceof Request ? input.url : String(input),
+      response,
+    );
+    return response;
+  };
+  return app;
 }
 
 type Stack = ReturnType<typeof readStack>;
