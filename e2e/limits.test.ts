@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { openSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { fetchConforming } from "./openapi/conformance.ts";
+import { findSeenFolder } from "./seen/seen.ts";
 import { readPartEnvironment } from "./stack/part-environment.ts";
 import { readStack, waitFor } from "./stack/testing.ts";
 import { createTenant } from "./tenant.ts";
@@ -28,7 +30,9 @@ async function startOwn(changes: Record<string, string>): Promise<void> {
     MARINA_ROLES: "api",
     ...changes,
   };
-  own = spawn(process.execPath, [BUNDLE], { env, stdio: "ignore" });
+  const folder = findSeenFolder();
+  const log = folder === undefined ? "ignore" : openSync(join(folder, `limits-${process.pid}.log`), "a");
+  own = spawn(process.execPath, [BUNDLE], { env, stdio: ["ignore", log, log] });
   await waitFor("the second API server", async () => (await fetch(`${URL_OF_OWN}/readyz`)).ok);
 }
 

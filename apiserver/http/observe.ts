@@ -3,6 +3,7 @@ import type { Logger } from "../../shared/log.ts";
 import { Counter, Histogram, type Registry } from "../../shared/metrics.ts";
 import type { HttpEnv } from "./env.ts";
 import { createId } from "./id.ts";
+import { principalKey } from "./principal.ts";
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -27,7 +28,8 @@ export function observe(log: Logger, registry: Registry): MiddlewareHandler<Http
     const labels = { method: c.req.method, route };
     metrics.requests.inc({ ...labels, status: String(c.res.status) });
     metrics.seconds.observe(labels, seconds);
-    const level = c.var.visitor?.principal === undefined && c.res.status < 400 ? "debug" : "info";
+    const principal = c.var.visitor?.principal;
+    const level = principal === undefined && c.res.status < 400 ? "debug" : "info";
     c.var.log[level](
       {
         method: c.req.method,
@@ -35,7 +37,7 @@ export function observe(log: Logger, registry: Registry): MiddlewareHandler<Http
         path: c.req.path,
         status: c.res.status,
         ms: Math.round(seconds * 1000),
-        userId: c.var.visitor?.principal?.userId,
+        principal: principal === undefined ? undefined : principalKey(principal),
       },
       "request",
     );

@@ -105,7 +105,7 @@ describe("every operation", () => {
   });
 });
 
-test("readiness and figures that fail are answered as every failure is", async () => {
+test("liveness, readiness and figures that fail are answered as every failure is", async () => {
   const unready = createReadiness();
   unready.add({ name: "database", check: () => false });
   const away = breakApp({}, { authenticate: async () => principal }, unready);
@@ -118,6 +118,13 @@ test("readiness and figures that fail are answered as every failure is", async (
   const broken = breakApp({ metrics }, { authenticate: async () => principal }, { ...unready, findFaults });
   expect(await codeOf(await broken.request("/readyz"))).toEqual([500, "internal"]);
   expect(await codeOf(await broken.request("/metrics"))).toEqual([500, "internal"]);
+
+  const parts = { authenticator: { authenticate: async () => principal }, readiness: unready };
+  const slow = createTestedApp(
+    { ...api.deps, metrics: createRegistry() },
+    { ...parts, isAlive: () => false },
+  );
+  expect(await codeOf(await slow.request("/healthz"))).toEqual([500, "internal"]);
 });
 
 describe("with Postgres away", () => {

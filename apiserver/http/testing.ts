@@ -1,4 +1,7 @@
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { requireConformance } from "../../e2e/openapi/conformance.ts";
+import { findSeenFolder } from "../../e2e/seen/seen.ts";
 import { readStack } from "../../e2e/stack/testing.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
@@ -74,7 +77,7 @@ export async function startTestApp(
   const metrics = createRegistry();
   const deps: Deps = {
     config: testConfig(database.url, stack, changes),
-    log: createLogger({ name: "apiserver", level: "silent" }),
+    log: createTestLogger(),
     now: () => new Date(),
     db: clients.db,
     sql: clients.sql,
@@ -114,6 +117,14 @@ export async function startTestApp(
   };
 }
 
+/** Into the folder of the run of tests, where the last test of it looks for secrets. */
+function createTestLogger() {
+  const folder = findSeenFolder();
+  if (folder === undefined) return createLogger({ name: "apiserver", level: "silent" });
+  const destination = { write: (line: string) => appendFileSync(join(folder, `${process.pid}.log`), line) };
+  return createLogger({ name: "apiserver", level: "debug", destination });
+}
+
 /**
  * The API as one application whose every answer is held to the OpenAPI document: a request rejects where the answer is
  * not as declared.
@@ -123,11 +134,7 @@ export function createTestedApp(deps: Deps, parts: AppParts): ReturnType<typeof 
   const { request } = app;
   app.request = async (input, init, env, context) => {
     const response = await request(input, init, env, context);
-    await requireConformance(
-      init?.method ?? "GET",
-      input instanceof Request ? input.url : String(input),
-      response,
-    );
+    await requireConformance(input instanceof Request ? input.url : String(input), init ?? {}, response);
     return response;
   };
   return app;

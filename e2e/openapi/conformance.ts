@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
+import { rememberSecrets, rememberSeen } from "../seen/seen.ts";
 import { type Answer, document, type Place, places } from "./document.ts";
-import { rememberSeen } from "./seen-answers.ts";
 
 interface SeenAnswer {
   method: string;
@@ -21,19 +21,25 @@ const patterns = places.map((place) => ({ place, pattern: toPattern(place.path) 
 /** `fetch`, and the answer is held to the document: see requireConformance. */
 export async function fetchConforming(url: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(url, init);
-  await requireConformance(init.method ?? "GET", url, response);
+  await requireConformance(url, init, response);
   return response;
 }
 
 /**
  * Holds an answer to the document: the status is declared, so are the media type and the body with each of its fields,
  * and the headers are of the declared form. Rejects with an Error that names every fault. Notes for the whole run of
- * tests that this status of this operation was seen. Answers of no operation (405, unknown addresses) pass.
+ * tests that this status of this operation was seen, and the credentials that went either way. Answers of no operation (405, unknown addresses) pass.
  */
-export async function requireConformance(method: string, url: string, response: Response): Promise<void> {
+export async function requireConformance(
+  url: string,
+  { method = "GET", headers: sent }: Pick<RequestInit, "method" | "headers">,
+  response: Response,
+): Promise<void> {
   const { status, headers } = response;
   const isStream = headers.get("content-type") === "text/event-stream";
-  check({ method, url, status, headers, text: isStream ? undefined : await response.clone().text() });
+  const text = isStream ? undefined : await response.clone().text();
+  rememberSecrets(new Headers(sent).get("authorization"), text);
+  check({ method, url, status, headers, text });
 }
 
 function check(seen: SeenAnswer): void {

@@ -1,4 +1,4 @@
 import { expect } from "vitest";
-import { rememberSeen } from "./seen-answers.ts";
+import { rememberSeen } from "./seen.ts";
 
 rememberSeen("file", expect.getState().testPath ?? "");
