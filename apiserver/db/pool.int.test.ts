@@ -100,7 +100,7 @@ test("the figures tell open transactions, those that wait for a connection, and 
   expect(idle).toMatch(/^marina_apiserver_db_roundtrip_seconds 0\.\d+$/m);
 
   const killed = small.db.execute(sql`select pg_terminate_backend(pg_backend_pid())`);
-  await expect(killed).rejects.toThrow();
+  await expect(killed).rejects.toThrow("Failed query");
   await waitFor("the lost pool to be counted", async () =>
     (await registry.metrics()).includes("marina_apiserver_db_pools_lost_total 1"),
   );

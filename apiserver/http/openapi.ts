@@ -108,9 +108,10 @@ function errorsOf(operation: Operation): ErrorCode[] {
   if (operation.access !== "signed-in") codes.push("forbidden");
   if (operation.path.includes("{")) codes.push("not_found");
   if (operation.method === "post") {
-    codes.push("operation_in_progress", "idempotency_key_reused", "conflict");
+    codes.push("operation_in_progress", "conflict");
   }
   if (operation.body !== undefined) {
+    if (operation.method === "post") codes.push("idempotency_key_reused");
     codes.push("payload_too_large", "unsupported_media_type", "validation_failed");
   }
   return codes;

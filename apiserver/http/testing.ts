@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { requireConformance } from "../../e2e/openapi/conformance.ts";
@@ -17,6 +18,7 @@ import { bindUser } from "../members/store.ts";
 import { members, users } from "../members/table.ts";
 import { createAuthenticator } from "./auth.ts";
 import { createId } from "./id.ts";
+import { createIdempotencyStore } from "./idempotency.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "./limits.ts";
 import type { Operation } from "./operation.ts";
 import type { Role } from "./principal.ts";
@@ -115,6 +117,15 @@ export async function startTestApp(
       await database.drop();
     },
   };
+}
+
+/** Takes an Idempotency-Key as a first POST of alice to `path` does, and leaves it without an answer. */
+export async function holdKey(api: TestApp, path: string, key: string, body?: unknown): Promise<void> {
+  const { id: userId } = (await api.request("GET", "/api/v1/me")).body.principal;
+  const text = body === undefined ? "" : JSON.stringify(body);
+  const bodyHash = createHash("sha256").update(text).digest("hex");
+  const claim = { scope: `user:${userId} POST ${path}`, key, bodyHash, id: createId(), objectName: null };
+  await createIdempotencyStore(api.deps.db).claim(claim);
 }
 
 /** Into the folder of the run of tests, where the last test of it looks for secrets. */

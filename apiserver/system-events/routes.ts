@@ -52,10 +52,15 @@ export function addSystemEventRoutes(router: Router, deps: Deps): void {
       if (wantsJson(c.req.header("accept"))) return c.json(await readPage(deps, cluster.id, call.query), 200);
       const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? call.query.last_event_id);
       const cutOff = () => c.env.outgoing?.destroy();
-      const response = openStream({ router, deps, feed }, call, {
+      const stream = openStream({ router, deps, feed }, call, {
         clusterId: cluster.id,
         lastEventId,
         cutOff,
+      });
+      const response = c.body(stream, 200, {
+        "Content-Type": "text/event-stream",
+        "Cache-Control": "no-cache, no-transform",
+        "X-Accel-Buffering": "no",
       });
       // The stream is the other form of the same answer, which the type of a JSON answer cannot say.
       return response as never;
@@ -100,7 +105,7 @@ function openStream(
   { router, deps, feed }: World,
   { orgId, origin: { principal } }: Pick<OrganizationCall<unknown, unknown, unknown>, "orgId" | "origin">,
   { clusterId, lastEventId, cutOff }: Wish,
-): Response {
+): ReadableStream<Uint8Array> {
   const source = {
     feed,
     clusterId,
@@ -117,20 +122,13 @@ function openStream(
     },
     closing: deps.draining,
   };
-  const body = toResponseBody((signal) => streamEvents(source, signal), {
+  return toResponseBody((signal) => streamEvents(source, signal), {
     onFailure: (error) =>
       deps.log.warn(
         { clusterId, message: describeDatabaseError(error)?.message ?? String(error) },
         "a stream broke",
       ),
     cutOff,
-  });
-  return new Response(body, {
-    headers: {
-      "Content-Type": "text/event-stream",
-      "Cache-Control": "no-cache, no-transform",
-      "X-Accel-Buffering": "no",
-    },
   });
 }
 
