@@ -56,6 +56,8 @@ async function main(): Promise<number> {
     writeFileSync(configFile, renderConfig(seeds, info.tokens.staff));
     const report = join(DIR, "report.json");
     rmSync(report, { force: true });
+    const generation = ["--phases", values.phases, "--max-examples", values.cases, "--seed", values.seed];
+    const reporting = ["--request-timeout", "20", "--report", "json", "--report-json-path", report];
     const code = await run(schemathesis, [
       "--config-file",
       configFile,
@@ -68,8 +70,8 @@ async function main(): Promise<number> {
       "Accept: application/json",
       "--checks",
       "all",
-      ...["--phases", values.phases, "--max-examples", values.cases, "--seed", values.seed],
-      ...["--request-timeout", "20", "--report", "json", "--report-json-path", report],
+      ...generation,
+      ...reporting,
       ...selectOperations(values).flatMap((id) => ["--include-operation-id", id]),
     ]);
     const counts = countOperations(report);
@@ -135,7 +137,12 @@ include-operation-id = "deleteOrganization"
 parameters = { "path.orgID" = "${seeds.spareOrgId}" }
 
 [[operations]]
-include-method = ["GET", "PUT"]
+include-operation-id = "rotateApiToken"
+parameters = { "path.tokenID" = "${seeds.spareTokenId}" }
+
+[[operations]]
+include-method = ["GET", "PUT", "POST"]
+exclude-operation-id = "rotateApiToken"
 
 [operations.parameters]
 "path.clusterID" = "${seeds.clusterId}"

@@ -10,6 +10,8 @@ export interface Seeds {
   poolId: string;
   memberId: string;
   tokenId: string;
+  /** One that may be rotated. */
+  spareTokenId: string;
 }
 
 /** Makes an organization with one record of each kind, and an empty one. */
@@ -24,19 +26,18 @@ export async function seedTenant({ apiUrl, tokens }: StackInfo): Promise<Seeds> 
   const pool = expectStatus(202, await alice.call("createNodePool", { orgID, clusterID, body }));
   const invitation = { email: "fuzzed@example.com", role: "viewer" } as const;
   const member = expectStatus(201, await alice.call("inviteMember", { orgID, body: invitation }));
-  const token = expectStatus(
-    201,
-    await alice.call("createApiToken", {
-      orgID,
-      body: { name: "fuzzed", role: "viewer", scopes: ["clusters:read"] },
-    }),
-  );
+  const createToken = async (name: string): Promise<string> => {
+    const scopes: ["clusters:read"] = ["clusters:read"];
+    const answer = await alice.call("createApiToken", { orgID, body: { name, role: "viewer", scopes } });
+    return expectStatus(201, answer).id;
+  };
   return {
     orgId: orgID,
     spareOrgId,
     clusterId: clusterID,
     poolId: pool.id,
     memberId: member.id,
-    tokenId: token.id,
+    tokenId: await createToken("fuzzed"),
+    spareTokenId: await createToken("spare"),
   };
 }
