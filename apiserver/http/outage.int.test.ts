@@ -82,11 +82,8 @@ describe("every operation", () => {
       bindUser: async () => principal.userId,
       apiTokens: createApiTokenVerifier(deps),
     });
-    const answer = await ask(
-      breakApp(deps, authenticator),
-      operation,
-      `Bearer ${mintToken(principal.userId).text}`,
-    );
+    const app = breakApp({ db: gone.db, sql: gone.sql }, authenticator);
+    const answer = await ask(app, operation, `Bearer ${mintToken(principal.userId).text}`);
     expect(await codeOf(answer)).toEqual([503, "dependency_unavailable"]);
   });
 
