@@ -27,8 +27,9 @@ export async function fetchConforming(url: string, init: RequestInit = {}): Prom
 
 /**
  * Holds an answer to the document: the status is declared, so are the media type and the body with each of its fields,
- * and the headers are of the declared form. Rejects with an Error that names every fault. Notes for the whole run of
- * tests that this status of this operation was seen, and the credentials that went either way. Answers of no operation (405, unknown addresses) pass.
+ * and the headers are of the declared form. Rejects with an Error that names every fault. Answers of no operation
+ * (405, unknown addresses) pass. Notes for the run of tests that this status of this operation was seen, and the
+ * credentials that went either way.
  */
 export async function requireConformance(
   url: string,
