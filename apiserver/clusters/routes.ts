@@ -1,4 +1,5 @@
 import type { Deps } from "../deps.ts";
+import { attachment } from "../http/attachment.ts";
 import type { Router } from "../http/env.ts";
 import { validationFailed } from "../http/errors.ts";
 import { isNotModified, objectTag } from "../http/etag.ts";
@@ -241,7 +242,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       return c.body(await readAdminKubeconfig(deps, origin, cluster), 200, {
         "Content-Type": "application/yaml",
-        "Content-Disposition": `attachment; filename="${cluster.name}-kubeconfig.yaml"`,
+        "Content-Disposition": attachment(`${cluster.name}-kubeconfig.yaml`),
         "Cache-Control": "no-store",
       });
     },

@@ -16,7 +16,7 @@ export const ANSWER_HEADERS = {
     description: "Seconds after which to ask again.",
     schema: { type: "integer" as const, minimum: 0, maximum: 86_400, example: 10 },
   },
-  "Content-Disposition": header("The name to store the file under.", 512),
+  "Content-Disposition": header("The name to store the file under.", 1024),
   "WWW-Authenticate": header("How to authenticate (RFC 6750).", 512, 'Bearer realm="marina"'),
   RateLimit: header(
     "What is left: `r` requests, and `t` seconds until the quota is whole again. Absent without a valid credential.",
