@@ -6,8 +6,11 @@ import type { Answer, Operation } from "./operation.ts";
 import { scopeOf } from "./permissions.ts";
 import { idSchema } from "./validate.ts";
 
-/** Longest If-Match and If-None-Match. */
-export const MAX_CONDITION_LENGTH = 1024;
+/** If-Match and If-None-Match: ETags of this API are visible ASCII. */
+export const conditionSchema = z
+  .string()
+  .max(1024)
+  .regex(/^[\t\x20-\x7e]*$/);
 
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
@@ -88,12 +91,12 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
   }
   const codes = operation.errors ?? [];
   if (codes.includes("precondition_failed")) {
-    shape["If-Match"] = z.string().max(MAX_CONDITION_LENGTH).optional().openapi({
+    shape["If-Match"] = conditionSchema.optional().openapi({
       description: "The ETag of the version to change.",
     });
   }
   if (304 in operation.answers) {
-    shape["If-None-Match"] = z.string().max(MAX_CONDITION_LENGTH).optional().openapi({
+    shape["If-None-Match"] = conditionSchema.optional().openapi({
       description: "The ETag of the version at hand.",
     });
   }

@@ -228,6 +228,14 @@ describe("preconditions and keys", () => {
     expect(answer.headers.get("etag")).toMatch(/^"/);
   });
 
+  test.each([["é"], ["x".repeat(1025)]])("a condition that is no ETag of this API is 400", async (value) => {
+    const organization = fill("/api/v1/organizations/{orgID}");
+    for (const name of ["if-match", "if-none-match"]) {
+      const answer = await api.request("GET", organization, { headers: { [name]: value } });
+      expect(answer).toMatchObject(errorAnswer(400, "bad_request"));
+    }
+  });
+
   test.each(once)("%s is 409 while the first request with its key runs", async (id, { path }) => {
     const body = VALID_BODIES[id];
     await holdKey(api, fill(path), "held", body);
