@@ -2,9 +2,12 @@ import { defineConfig } from "vitest/config";
 
 const onStack = {
   globalSetup: ["e2e/stack/vitest-global-setup.ts"],
+  setupFiles: ["e2e/seen/vitest-setup.ts"],
   testTimeout: 300_000,
   hookTimeout: 120_000,
 };
+
+const LAST = "e2e/seen/{answers,logs}.test.ts";
 
 export default defineConfig({
   test: {
@@ -16,13 +19,15 @@ export default defineConfig({
           name: "unit",
           testTimeout: 30_000,
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
-          exclude: ["**/*.int.test.ts", "e2e/*.test.ts", "e2e/faults/**", "e2e/local/**", "node_modules/**"],
+          exclude: ["**/*.int.test.ts", "e2e/*.test.ts", "e2e/{faults,local}/**", LAST, "node_modules/**"],
         },
       },
       {
         test: { name: "integration", include: ["{apiserver,operator,shared}/**/*.int.test.ts"], ...onStack },
       },
       { test: { name: "e2e", include: ["e2e/*.test.ts", "e2e/local/*.test.ts"], ...onStack } },
+      // After all others, for it looks at what they have seen.
+      { test: { name: "seen", include: [LAST], sequence: { groupOrder: 1 }, ...onStack } },
     ],
   },
 });

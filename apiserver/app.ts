@@ -31,6 +31,8 @@ import { redeemTicket } from "./system-events/tickets.ts";
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;
   readiness: Readiness;
+  /** Whether the process keeps up with its work; without it nobody looks. */
+  isAlive?: () => boolean;
   /** Filled with every operation that the application answers. */
   operations?: Operation[];
 }
@@ -65,7 +67,8 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
     operations: parts.operations ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };
-  addHealthRoutes(router, parts.readiness, deps.metrics);
+  const { readiness, isAlive = () => true } = parts;
+  addHealthRoutes(router, { readiness, isAlive, registry: deps.metrics });
   addDocumentRoutes(router);
   addMeRoute(router, deps);
   addOrganizationRoutes(router, deps);

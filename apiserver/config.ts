@@ -139,14 +139,26 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   };
 }
 
-/** The database alone, for the migration program. Throws ConfigError when it is not set. */
-export function readDatabaseUrl(
+/** What the migration program needs. */
+export interface MigrationConfig {
+  /** As the role that owns the schema. */
+  databaseUrl: string;
+  /** The role that the API server connects as, where it is another. */
+  apiserverRole: string | undefined;
+}
+
+/** Reads the environment of the migration program. Throws ConfigError when the database is not set. */
+export function readMigrationConfig(
   environment: Readonly<Record<string, string | undefined>> = process.env,
-): string {
+): MigrationConfig {
   const parsed = environmentSchema.pick({ MARINA_DATABASE_URL: true }).safeParse(environment);
   if (!parsed.success)
     throw new ConfigError("MARINA_DATABASE_URL must be the address of a Postgres database.");
-  return parsed.data.MARINA_DATABASE_URL;
+  const { MARINA_DATABASE_APISERVER_ROLE: role } = environment;
+  return {
+    databaseUrl: parsed.data.MARINA_DATABASE_URL,
+    apiserverRole: role === undefined || role === "" ? undefined : role,
+  };
 }
 
 function isAddressRange(text: string): boolean {

@@ -10,9 +10,11 @@ import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { type Config, readConfig } from "./config.ts";
 import { connectDatabase } from "./db/client.ts";
+import { addPoolMetrics } from "./db/metrics.ts";
 import { probeDatabase } from "./db/probe.ts";
 import type { Deps } from "./deps.ts";
 import { createAuthenticator } from "./http/auth.ts";
+import { watchEventLoop } from "./http/liveness.ts";
 import { createReadiness } from "./http/readiness.ts";
 import { listen } from "./http/server.ts";
 import { bindUser } from "./members/store.ts";
@@ -29,6 +31,7 @@ async function run(config: Config): Promise<void> {
   const draining = new AbortController();
   const database = connectDatabase(config.databaseUrl);
   const metrics = createRegistry();
+  addPoolMetrics(metrics, database);
   const kubeMetrics = createKubeMetrics(metrics, "marina_apiserver");
   const transport = createTransport({
     connection: loadConnection(config.kubeconfigPath),
@@ -57,7 +60,8 @@ async function run(config: Config): Promise<void> {
   readiness.add({ name: "identity provider", check: () => authenticator.isReady() });
 
   const keysLoaded = authenticator.loadKeys(stopping);
-  const app = createApp(deps, { authenticator, readiness });
+  const { isAlive } = watchEventLoop();
+  const app = createApp(deps, { authenticator, readiness, isAlive });
   releaseStartMemory();
   const server = await listen(app.fetch, {
     address: config.listenAddress,

@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
-import { createTenant } from "./tenant.ts";
+import { createTenant, expectStatus } from "./tenant.ts";
 
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
 
 test("what a pipeline applies is served by REST with ids, and its deletion is seen there too", async () => {
-  const { body: organization } = await alice.request("POST", "/organizations", { name: "GitOps" });
-  const namespace = `org-${organization.id}`;
+  const created = await alice.call("createOrganization", { body: { name: "GitOps" } });
+  const { id: orgID } = expectStatus(201, created);
+  const namespace = `org-${orgID}`;
   await waitFor("the organization's namespace", async () => {
     const { stdout } = await kubectl(["get", "namespace", namespace, "--ignore-not-found", "-o", "name"]);
     return stdout !== "";
@@ -21,17 +22,15 @@ test("what a pipeline applies is served by REST with ids, and its deletion is se
     stdin: manifests.map((m) => JSON.stringify(m)).join("\n---\n"),
   });
 
-  const path = `/organizations/${organization.id}/clusters`;
   const cluster = await waitFor("REST to list the running cluster", async () => {
-    const { body } = await alice.request("GET", path);
-    return body.items.find(
-      (item: { status: string; nodes: { ready: number }; node_pools: { ready: number } }) =>
-        item.status === "running" && item.nodes.ready === 2 && item.node_pools.ready === 1,
+    const { items } = expectStatus(200, await alice.call("listClusters", { orgID }));
+    return items.find(
+      (item) => item.status === "running" && item.nodes.ready === 2 && item.node_pools.ready === 1,
     );
   });
   expect(cluster).toMatchObject({
     name: "Delivered by a pipeline",
-    org_id: organization.id,
+    org_id: orgID,
     k8s_version: "1.34.2",
     current_version: "1.34.2",
     node_pools: { total: 1, ready: 1 },
@@ -48,16 +47,14 @@ test("what a pipeline applies is served by REST with ids, and its deletion is se
   ]);
   expect(cluster.id).toBe(id);
 
-  const pools = await alice.request("GET", `${path}/${cluster.id}/nodepools`);
-  expect(pools.body.items).toMatchObject([
+  const place = { orgID, clusterID: cluster.id };
+  const pools = expectStatus(200, await alice.call("listNodePools", place));
+  expect(pools.items).toMatchObject([
     { name: "delivered-workers", cluster_id: cluster.id, desired_nodes: 2, status: "ready" },
   ]);
 
   await kubectl(["delete", "clusters.cloud.marina.dev", "delivered", "-n", namespace, "--wait=false"]);
-  await waitFor(
-    "REST to answer 404",
-    async () => (await alice.request("GET", `${path}/${cluster.id}`)).status === 404,
-  );
+  await waitFor("REST to answer 404", async () => (await alice.call("getCluster", place)).status === 404);
 });
 
 function aCluster(namespace: string, name: string, displayName: string) {

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, test } from "vitest";
+import { fetchConforming } from "./openapi/conformance.ts";
 import { readStack } from "./stack/testing.ts";
 import { createTenant } from "./tenant.ts";
 
@@ -33,7 +34,7 @@ type SentInit = Omit<RequestInit, "headers"> & { headers?: Record<string, string
 
 async function send(method: string, path: string, init: SentInit = {}): Promise<Answer> {
   const headers = { authorization: `Bearer ${readStack().tokens.alice}`, ...init.headers };
-  const response = await fetch(`${readStack().apiUrl}${path}`, { ...init, method, headers });
+  const response = await fetchConforming(`${readStack().apiUrl}${path}`, { ...init, method, headers });
   const type = response.headers.get("content-type") ?? "";
   const body = type.startsWith("application/json") ? await response.json() : await response.text();
   return { status: response.status, headers: response.headers, body };

@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { openSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { fetchConforming } from "./openapi/conformance.ts";
+import { findSeenFolder } from "./seen/seen.ts";
 import { readPartEnvironment } from "./stack/part-environment.ts";
 import { readStack, waitFor } from "./stack/testing.ts";
 import { createTenant } from "./tenant.ts";
@@ -27,12 +30,14 @@ async function startOwn(changes: Record<string, string>): Promise<void> {
     MARINA_ROLES: "api",
     ...changes,
   };
-  own = spawn(process.execPath, [BUNDLE], { env, stdio: "ignore" });
+  const folder = findSeenFolder();
+  const log = folder === undefined ? "ignore" : openSync(join(folder, `limits-${process.pid}.log`), "a");
+  own = spawn(process.execPath, [BUNDLE], { env, stdio: ["ignore", log, log] });
   await waitFor("the second API server", async () => (await fetch(`${URL_OF_OWN}/readyz`)).ok);
 }
 
 const get = (path: string, headers: Record<string, string> = {}) =>
-  fetch(`${URL_OF_OWN}${path}`, {
+  fetchConforming(`${URL_OF_OWN}${path}`, {
     headers: { authorization: `Bearer ${readStack().tokens.alice}`, ...headers },
   });
 
@@ -67,7 +72,7 @@ test("kubeconfigs, invitations and API tokens have quotas of their own", async (
   const organization = `/api/v1/organizations/${body.id}`;
   const cluster = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
   const post = (path: string) =>
-    fetch(`${URL_OF_OWN}${organization}${path}`, {
+    fetchConforming(`${URL_OF_OWN}${organization}${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${readStack().tokens.alice}`, "content-type": "application/json" },
       body: "{}",
@@ -97,7 +102,7 @@ test("an address that guesses is stopped; X-Forwarded-For counts only from a con
 
 test("the size of bodies and addresses is a setting", async () => {
   await startOwn({ MARINA_MAX_BODY_BYTES: "2048", MARINA_MAX_URL_BYTES: "600" });
-  const response = await fetch(`${URL_OF_OWN}/api/v1/organizations`, {
+  const response = await fetchConforming(`${URL_OF_OWN}/api/v1/organizations`, {
     method: "POST",
     headers: { authorization: `Bearer ${readStack().tokens.alice}`, "content-type": "application/json" },
     body: JSON.stringify({ name: "a".repeat(3000) }),

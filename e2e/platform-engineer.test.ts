@@ -1,24 +1,29 @@
 import { expect, test } from "vitest";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
-import { createTenant } from "./tenant.ts";
+import { createTenant, expectStatus } from "./tenant.ts";
 
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
 
 test("a platform engineer sees, awaits and reads the story of a tenant's cluster with kubectl alone", async () => {
-  const { body: organization } = await alice.request("POST", "/organizations", { name: "Platform" });
-  const { body: cluster } = await alice.request("POST", `/organizations/${organization.id}/clusters`, {
-    name: "Seen from below",
-    k8s_version: "1.34.2",
-    plan: "dev",
-    node_pools: [{ name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 }],
+  const platform = await alice.call("createOrganization", { body: { name: "Platform" } });
+  const { id: orgID } = expectStatus(201, platform);
+  const accepted = await alice.call("createCluster", {
+    orgID,
+    body: {
+      name: "Seen from below",
+      k8s_version: "1.34.2",
+      plan: "dev",
+      node_pools: [{ name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 }],
+    },
   });
-  const namespace = `org-${organization.id}`;
+  const { id: clusterID } = expectStatus(202, accepted);
+  const namespace = `org-${orgID}`;
   const { stdout: name } = await kubectl([
     "get",
     "clusters.cloud.marina.dev",
     `--namespace=${namespace}`,
-    `--selector=cloud.marina.dev/id=${cluster.id}`,
+    `--selector=cloud.marina.dev/id=${clusterID}`,
     "--output=jsonpath={.items[0].metadata.name}",
   ]);
   expect(name).toMatch(/^seen-from-below-[a-z0-9]{5}$/);
@@ -46,7 +51,7 @@ test("a platform engineer sees, awaits and reads the story of a tenant's cluster
   expect(description).toMatch(/Events:/);
   expect(description).toMatch(/marina-operator/);
 
-  await alice.request("DELETE", `/organizations/${organization.id}/clusters/${cluster.id}`);
+  await alice.call("deleteCluster", { orgID, clusterID });
   await kubectl([
     "wait",
     "--for=delete",

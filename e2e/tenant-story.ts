@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type Answer, createTenant, type Feed, type Tenant } from "./tenant.ts";
+import type { components } from "./openapi/client.ts";
+import { createTenant, expectStatus, type Feed, type Tenant } from "./tenant.ts";
 
 const run = promisify(execFile);
 
@@ -25,11 +26,8 @@ interface StoryStack {
   tokens: { alice: string };
 }
 
-interface ClusterRecord {
-  status: string;
-  nodes: { total: number; ready: number };
-  apiserver_url?: string;
-}
+type ClusterRecord = components["schemas"]["Cluster"];
+type ClusterPlace = { orgID: string; clusterID: string };
 
 const POLL_MS = 500;
 
@@ -41,42 +39,36 @@ export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise
   const alice = createTenant(stack.apiUrl, stack.tokens.alice);
   const step = timeSteps(onStep);
 
-  const organization = expectStatus(201, await alice.request("POST", "/organizations", { name: "Demo" }));
+  const organization = expectStatus(201, await alice.call("createOrganization", { body: { name: "Demo" } }));
   step("organization created", organization.id);
 
-  const clusters = `/organizations/${organization.id}/clusters`;
-  const cluster = expectStatus(
-    202,
-    await alice.request("POST", clusters, {
-      name: "first",
-      k8s_version: "1.34",
-      node_pools: [aPool("general", 2), aPool("memory", 1)],
-    }),
-  );
-  const path = `${clusters}/${cluster.id}`;
+  const orgID = organization.id;
+  const wish = { name: "first", k8s_version: "1.34", node_pools: [aPool("general", 2), aPool("memory", 1)] };
+  const cluster = expectStatus(202, await alice.call("createCluster", { orgID, body: wish }));
+  const place = { orgID, clusterID: cluster.id };
   step("cluster accepted", `${cluster.name}, Kubernetes ${cluster.k8s_version}, status ${cluster.status}`);
 
-  const feed = alice.follow(`${path}/system-events`);
+  const feed = alice.follow(`/organizations/${orgID}/clusters/${cluster.id}/system-events`);
   try {
-    const running = await until("the cluster to run with 3 nodes", () => get(alice, path), isRunningWith(3));
+    const running = await until("the cluster to run with 3 nodes", () => get(alice, place), isRunningWith(3));
     const seen = [...new Set(feed.events.map((event) => event.data.reason ?? event.data.status))];
     step("cluster running", `${running.apiserver_url}; the feed told: ${seen.join(", ")}`);
 
-    const nodesAtFirst = await getNodes(stack.kubectl, alice, path);
+    const nodesAtFirst = await getNodes(stack.kubectl, alice, place);
     step("kubectl get nodes", nodesAtFirst.join(", "));
 
-    const pools = expectStatus(200, await alice.request("GET", `${path}/nodepools`)).items;
-    const general = pools.find((pool: { name: string }) => pool.name === "general");
-    const wish = { desired_nodes: 3, max_nodes: 3 };
-    expectStatus(200, await alice.request("PUT", `${path}/nodepools/${general.id}`, wish));
-    await until("4 nodes", () => get(alice, path), isRunningWith(4));
-    const nodesAfterScaling = await getNodes(stack.kubectl, alice, path);
+    const { items: pools } = expectStatus(200, await alice.call("listNodePools", place));
+    const poolID = pools.find((pool) => pool.name === "general")?.id ?? "";
+    const body = { desired_nodes: 3, max_nodes: 3 };
+    expectStatus(200, await alice.call("updateNodePool", { ...place, poolID, body }));
+    await until("4 nodes", () => get(alice, place), isRunningWith(4));
+    const nodesAfterScaling = await getNodes(stack.kubectl, alice, place);
     step("pool scaled from 2 to 3", nodesAfterScaling.join(", "));
 
-    expectStatus(202, await alice.request("DELETE", path));
+    expectStatus(202, await alice.call("deleteCluster", place));
     await until(
       "the cluster to be gone",
-      () => alice.request("GET", path),
+      () => alice.call("getCluster", place),
       ({ status }) => status === 404,
     );
     step("cluster deleted", "nothing is left");
@@ -95,8 +87,8 @@ function isRunningWith(nodes: number) {
     cluster.status === "running" && cluster.nodes.ready === nodes && cluster.nodes.total === nodes;
 }
 
-async function getNodes(kubectl: string, tenant: Tenant, clusterPath: string): Promise<string[]> {
-  const kubeconfig = expectStatus(200, await tenant.request<string>("GET", `${clusterPath}/kubeconfig`));
+async function getNodes(kubectl: string, tenant: Tenant, place: ClusterPlace): Promise<string[]> {
+  const kubeconfig = expectStatus(200, await tenant.call("getKubeconfig", place));
   const folder = await mkdtemp(join(tmpdir(), "marina-kubeconfig-"));
   try {
     await writeFile(join(folder, "config"), kubeconfig, { mode: 0o600 });
@@ -108,13 +100,8 @@ async function getNodes(kubectl: string, tenant: Tenant, clusterPath: string): P
   }
 }
 
-async function get(tenant: Tenant, path: string): Promise<ClusterRecord> {
-  return expectStatus(200, await tenant.request<ClusterRecord>("GET", path));
-}
-
-function expectStatus<T>(status: number, answer: Answer<T>): T {
-  if (answer.status === status) return answer.body;
-  throw new Error(`expected ${status}, the API answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+async function get(tenant: Tenant, place: ClusterPlace): Promise<ClusterRecord> {
+  return expectStatus(200, await tenant.call("getCluster", place));
 }
 
 async function until<T>(what: string, look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { idField, textField, timestampField } from "../http/fields.ts";
+import { idField, MAX_TIME_LENGTH, textField, timestampField } from "../http/fields.ts";
 import { pageQuery, pageSchema } from "../http/page.ts";
 import { idSchema } from "../http/validate.ts";
 import type { AuditActor, AuditRow } from "./table.ts";
@@ -68,7 +68,10 @@ export const auditEntrySchema = z
 
 export const auditPageSchema = pageSchema(auditEntrySchema, "AuditPage");
 
-const timeSchema = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
+const timeSchema = z.iso
+  .datetime({ offset: true })
+  .max(MAX_TIME_LENGTH)
+  .transform((text) => new Date(text));
 
 export const auditQuery = pageQuery.extend({
   cursor: idSchema.optional().openapi({

@@ -2,6 +2,7 @@ import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { requireCluster } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
+import { attachment } from "../http/attachment.ts";
 import type { Router } from "../http/env.ts";
 import { createId } from "../http/id.ts";
 import { pageQuery, toPage } from "../http/page.ts";
@@ -47,6 +48,7 @@ function addIssue(router: Router, deps: Deps): void {
           text: {
             mediaType: "application/yaml",
             description: "The kubeconfig alone, as a file.",
+            maxLength: 1_048_576,
             example: "apiVersion: v1\nkind: Config\n",
           },
           headers: ["Location", "Content-Disposition"],
@@ -71,7 +73,7 @@ function addIssue(router: Router, deps: Deps): void {
         });
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
-          "Content-Disposition": `attachment; filename="${cluster.name}-kubeconfig.yaml"`,
+          "Content-Disposition": attachment(`${cluster.name}-kubeconfig.yaml`),
           "Cache-Control": "no-store",
         };
         if (wantsFile(c.req.header("accept")))

@@ -211,7 +211,7 @@ describe("deleting a cluster", () => {
 
 describe("the kubeconfig (section 4.17)", () => {
   test("is 409 until the cluster has been running once, then the operator's, as a file that nobody caches", async () => {
-    const { body } = await create();
+    const { body } = await create({ name: "Zürich 日本" });
     const path = `${clusters}/${body.id}/kubeconfig`;
     const early = await api.request("GET", path);
     expect(early.status).toBe(409);
@@ -231,7 +231,9 @@ describe("the kubeconfig (section 4.17)", () => {
     expect(answer.body).toBe("apiVersion: v1\n");
     expect(answer.headers.get("content-type")).toBe("application/yaml");
     expect(answer.headers.get("cache-control")).toBe("no-store");
-    expect(answer.headers.get("content-disposition")).toMatch(/^attachment; filename=/);
+    expect(answer.headers.get("content-disposition")).toBe(
+      "attachment; filename=\"Z-rich--kubeconfig.yaml\"; filename*=UTF-8''Z%C3%BCrich%20%E6%97%A5%E6%9C%AC-kubeconfig.yaml",
+    );
     const rows = await api.deps.db
       .select()
       .from(auditLog)

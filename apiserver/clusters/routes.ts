@@ -1,5 +1,6 @@
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Deps } from "../deps.ts";
+import { attachment } from "../http/attachment.ts";
 import type { Router } from "../http/env.ts";
 import { validationFailed } from "../http/errors.ts";
 import { isNotModified, objectTag } from "../http/etag.ts";
@@ -262,6 +263,8 @@ function addKubeconfig(router: Router, deps: Deps): void {
         200: {
           description: "The admin kubeconfig, as a file.",
           mediaType: "application/yaml",
+          // It comes out of a Secret, and Kubernetes stores none above 1 MiB.
+          maxLength: 1_048_576,
           headers: ["Content-Disposition"],
         },
       },
@@ -271,7 +274,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       return c.body(await readAdminKubeconfig(deps, origin, cluster), 200, {
         "Content-Type": "application/yaml",
-        "Content-Disposition": `attachment; filename="${cluster.name}-kubeconfig.yaml"`,
+        "Content-Disposition": attachment(`${cluster.name}-kubeconfig.yaml`),
         "Cache-Control": "no-store",
       });
     },

@@ -24,7 +24,9 @@ const countersOf = (what: string) =>
     })
     .openapi({ description: `${what} of the cluster.` });
 
-export const clusterName = clusterSpecSchema.shape.displayName.unwrap();
+export const clusterName = clusterSpecSchema.shape.displayName
+  .unwrap()
+  .describe("Name shown to people; unique in the organization, letter case aside.");
 
 const conditionRecord = z
   .object({

@@ -1,6 +1,6 @@
 import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
-import { createPool } from "./pool.ts";
+import { createPool, type PoolFigures } from "./pool.ts";
 import { compileRows, type SelectedField } from "./rows.ts";
 
 export type Sql = postgres.Sql;
@@ -17,6 +17,8 @@ const RECONNECT_SECONDS = 0.25;
 export interface DatabaseClients {
   db: Database;
   sql: Sql;
+  /** Of the pool that requests use. */
+  poolFigures: Readonly<PoolFigures>;
   /** Lets running queries end for at most 5 s, then closes both pools. */
   close(): Promise<void>;
 }
@@ -45,6 +47,7 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
   return {
     db: drizzle(pool.client),
     sql,
+    poolFigures: pool.figures,
     async close() {
       await Promise.all([pool.close(), sql.end({ timeout: 5 })]);
     },

@@ -6,7 +6,8 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate as runMigrations } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
 import { z } from "zod";
-import { readDatabaseUrl } from "../config.ts";
+import { readMigrationConfig } from "../config.ts";
+import { grantRights } from "./grants.ts";
 
 const LOCK_NAME = "marina:migrate";
 const journalSchema = z.object({
@@ -70,6 +71,8 @@ async function requireAllApplied(client: postgres.Sql, entries: readonly Journal
 }
 
 if (import.meta.main) {
-  await migrate(readDatabaseUrl());
+  const { databaseUrl, apiserverRole } = readMigrationConfig();
+  await migrate(databaseUrl);
+  if (apiserverRole !== undefined) await grantRights(databaseUrl, apiserverRole);
   process.stdout.write("The database has the newest schema.\n");
 }

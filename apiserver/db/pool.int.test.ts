@@ -1,8 +1,10 @@
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { createRegistry } from "../../shared/metrics.ts";
 import { connectDatabase, type DatabaseClients } from "./client.ts";
 import { isDatabaseUnavailable } from "./errors.ts";
+import { addPoolMetrics } from "./metrics.ts";
 import { createTestDatabase, type TestDatabase } from "./testing.ts";
 
 let database: TestDatabase;
@@ -70,4 +72,37 @@ test("a transaction that fails by itself is rolled back, and the pool stays as i
   });
   await expect(work).rejects.toThrow("changed my mind");
   expect(await countUsers()).toBe(before);
+});
+
+test("the figures tell open transactions, those that wait for a connection, and the time of a query", async () => {
+  const small = connectDatabase(database.url, { poolSize: 1 });
+  const registry = createRegistry();
+  addPoolMetrics(registry, small);
+  const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const first = small.db.transaction(async (tx) => {
+    await tx.execute(sql`select 1`);
+    enter();
+    await held;
+  });
+  await entered;
+  const second = small.db.transaction((tx) => tx.execute(sql`select 1`));
+  const busy = await registry.metrics();
+  expect(busy).toContain('marina_apiserver_db_transactions{state="open"} 1');
+  expect(busy).toContain('marina_apiserver_db_transactions{state="waiting"} 1');
+  expect(busy).toContain("marina_apiserver_db_roundtrip_seconds Nan");
+
+  release();
+  await Promise.all([first, second]);
+  const idle = await registry.metrics();
+  expect(idle).toContain('marina_apiserver_db_transactions{state="open"} 0');
+  expect(idle).toContain('marina_apiserver_db_transactions{state="waiting"} 0');
+  expect(idle).toMatch(/^marina_apiserver_db_roundtrip_seconds 0\.\d+$/m);
+
+  const killed = small.db.execute(sql`select pg_terminate_backend(pg_backend_pid())`);
+  await expect(killed).rejects.toThrow("Failed query");
+  await waitFor("the lost pool to be counted", async () =>
+    (await registry.metrics()).includes("marina_apiserver_db_pools_lost_total 1"),
+  );
+  await small.close();
 });

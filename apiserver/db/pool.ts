@@ -19,7 +19,18 @@ interface Generation {
   lose(error: Error): void;
 }
 
+/** What a pool is busy with. */
+export interface PoolFigures {
+  /** Transactions that have no connection yet. */
+  waiting: number;
+  /** Transactions that have one. */
+  open: number;
+  /** How often a broken connection has taken the pool with it. */
+  lost: number;
+}
+
 export interface Pool {
+  figures: Readonly<PoolFigures>;
   /** What Drizzle needs of a client (`options`, `unsafe`, `begin`), always on a pool that lives. */
   client: Sql;
   close(): Promise<void>;
@@ -48,6 +59,7 @@ function isPreparable(text: string): boolean {
 /** Opens a pool of connections at the first query; a broken connection gives way to a new pool. */
 export function createPool(databaseUrl: string, options: postgres.Options<Record<string, never>>): Pool {
   let closing = false;
+  const figures = { waiting: 0, open: 0, lost: 0 };
   let current = open();
   const { parsers, serializers } = current.sql.options;
 
@@ -64,6 +76,7 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
   function retire(generation: Generation): void {
     if (generation.isLost || closing) return;
     generation.isLost = true;
+    figures.lost += 1;
     generation.lose(connectionLost());
     current = open();
     // Drizzle has set its own parsers on the first pool.
@@ -76,9 +89,10 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
     options: current.sql.options,
     unsafe: ((text: string, values?: Values) =>
       current.sql.unsafe(text, values, { prepare: isPreparable(text) })) as Sql["unsafe"],
-    begin: <T>(run: (tx: Transaction) => Promise<T>) => begin(current, run),
+    begin: <T>(run: (tx: Transaction) => Promise<T>) => begin(current, run, figures),
   };
   return {
+    figures,
     // Drizzle's driver uses nothing else of a client.
     client: client as unknown as Sql,
     async close() {
@@ -88,10 +102,28 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
   };
 }
 
-function begin<T>(generation: Generation, run: (tx: Transaction) => Promise<T>): Promise<T> {
-  const work = generation.sql.begin((tx) => settleWhileAlive(generation, () => run(guard(generation, tx))));
+async function begin<T>(
+  generation: Generation,
+  run: (tx: Transaction) => Promise<T>,
+  figures: PoolFigures,
+): Promise<T> {
+  let state: "waiting" | "open" | "over" = "waiting";
+  figures.waiting += 1;
+  const work = generation.sql.begin((tx) => {
+    if (state === "waiting") {
+      state = "open";
+      figures.waiting -= 1;
+      figures.open += 1;
+    }
+    return settleWhileAlive(generation, () => run(guard(generation, tx)));
+  });
   work.catch(() => undefined);
-  return Promise.race([work as Promise<T>, generation.lost]);
+  try {
+    return await Promise.race([work as Promise<T>, generation.lost]);
+  } finally {
+    figures[state as "waiting" | "open"] -= 1;
+    state = "over";
+  }
 }
 
 function guard(generation: Generation, tx: Transaction): Transaction {

@@ -53,7 +53,8 @@ type Html = ReturnType<typeof html>;
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2733}
 code,pre{font:.85em ui-monospace,monospace;background:#f2f5f8;padding:.1em .3em;border-radius:4px}
-pre{padding:.8em;overflow:auto}details{border:1px solid #d5dde5;border-radius:6px;margin:.5rem 0;padding:.5rem .8rem}
+pre{padding:.8em;overflow:auto}details{border:1px solid #d5dde5;border-radius:6px;margin:.5rem 0;padding:.5rem .8rem;overflow-x:auto}
+summary code,td code{overflow-wrap:anywhere}
 summary{cursor:pointer}b.m{display:inline-block;width:4.5em;color:#0b6bcb}table{border-collapse:collapse;width:100%}
 td,th{text-align:left;vertical-align:top;border-top:1px solid #e5ebf0;padding:.25rem .5rem}
 @media(prefers-color-scheme:dark){body{background:#10161d;color:#dbe4ee}code,pre{background:#1b2530}

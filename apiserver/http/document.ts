@@ -1,23 +1,26 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { HttpEnv } from "./env.ts";
+import { MAX_TIME_LENGTH } from "./fields.ts";
 import { registerParts } from "./openapi-parts.ts";
 
-/** `identifier` is new in 3.1, and unknown to the types. */
-const LICENSE = { name: "Apache-2.0", identifier: "Apache-2.0" };
+const LICENSE = { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" };
+
+/** `x-internal` says to gateways whether the public may reach it. */
+const PUBLIC_SERVER = { url: "/", "x-internal": false };
 
 /** What the groups of operations are about; every tag of an operation stands here. */
 const TAGS = [
-  { name: "Organizations", description: "Tenants: all else belongs to one." },
-  { name: "Members", description: "Who may do what in an organization, and who one is." },
   { name: "API tokens", description: "Credentials for programs, bound to one organization." },
   { name: "Audit", description: "Who did what, when and from where." },
-  { name: "Clusters", description: "Managed Kubernetes clusters." },
   { name: "Catalogues", description: "What a create and an upgrade of a cluster choose from." },
+  { name: "Clusters", description: "Managed Kubernetes clusters." },
+  { name: "Members", description: "Who may do what in an organization, and who one is." },
   { name: "Network policies", description: "Who may reach the public endpoint of a cluster, and how often." },
   { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
-  { name: "System events", description: "What happens to a cluster, live and as history." },
+  { name: "Organizations", description: "Tenants: all else belongs to one." },
   { name: "Platform administration", description: "All organizations, for the platform's staff." },
   { name: "Service", description: "Health and figures of the service itself." },
+  { name: "System events", description: "What happens to a cluster, live and as history." },
 ];
 
 export type OpenApiDocument = ReturnType<OpenAPIHono<HttpEnv>["getOpenAPI31Document"]>;
@@ -35,7 +38,7 @@ export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
     scheme: "bearer",
     bearerFormat: "JWT",
     description:
-      "An access token of a configured issuer. The names beside it are the permissions that open the door.",
+      "An access token of a configured issuer, verified as RFC8725 advises: algorithm, issuer, audience and type. The names beside it are the permissions that open the door.",
   });
   app.openAPIRegistry.registerComponent("securitySchemes", "apiToken", {
     type: "http",
@@ -60,7 +63,7 @@ export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
         description: DESCRIPTION,
         license: LICENSE,
       },
-      servers: [{ url: "/" }],
+      servers: [PUBLIC_SERVER],
       tags: TAGS,
     },
     { sortComponents: "alphabetically" },
@@ -84,16 +87,23 @@ function addPageExamples(document: OpenApiDocument): void {
 }
 
 const INT32_MAX = 2_147_483_647;
-const UUID_LENGTH = 36;
+/** The most characters of what has a format. */
+const FORMAT_LENGTHS: Readonly<Record<string, number>> = { uuid: 36, "date-time": MAX_TIME_LENGTH };
+/** Text of any form: bodies and addresses that hold U+0000 are refused, and Postgres stores none. */
+const ANY_TEXT = "^[^\\x00]*$";
 
-/** Says for gateways and generators what follows from each schema anyway: the width of numbers, the length of ids. */
+/** Says for gateways and generators what follows from each schema anyway: the width of numbers, the bounds of text. */
 function completeSchemas(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   const schema = value as Record<string, unknown>;
-  if ([schema.type].flat().includes("integer") && schema.format === undefined) {
+  const types = [schema.type].flat();
+  if (types.includes("integer") && schema.format === undefined) {
     schema.format = Number(schema.maximum) > INT32_MAX ? "int64" : "int32";
   }
-  if (schema.type === "string" && schema.format === "uuid") schema.maxLength = UUID_LENGTH;
+  if (types.includes("string") && schema.enum === undefined && schema.const === undefined) {
+    if (schema.format === undefined) schema.pattern ??= ANY_TEXT;
+    else if (typeof schema.format === "string") schema.maxLength ??= FORMAT_LENGTHS[schema.format];
+  }
   for (const [key, entry] of Object.entries(schema)) {
     if (key !== "example" && key !== "examples") completeSchemas(entry);
   }

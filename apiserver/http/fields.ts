@@ -3,6 +3,9 @@ import { z } from "@hono/zod-openapi";
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const EXAMPLE_TIME = "2026-11-21T09:00:00.000Z";
 
+/** The most characters of a time, whatever its offset and its fraction of a second. */
+export const MAX_TIME_LENGTH = 64;
+
 /** An identifier in an answer. */
 export function idField(description: string) {
   return z.guid().openapi({ description, example: EXAMPLE_ID });

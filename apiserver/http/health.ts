@@ -10,8 +10,11 @@ const statusSchema = z
   .openapi("Health", { example: { status: "ok" } });
 const tag = "Service";
 
-/** /healthz (the process answers), /readyz (it can serve) and /metrics (Prometheus text). */
-export function addHealthRoutes(router: Router, readiness: Readiness, registry: Registry): void {
+/** /healthz (the process keeps up with its work), /readyz (it can serve) and /metrics (Prometheus text). */
+export function addHealthRoutes(
+  router: Router,
+  { readiness, isAlive, registry }: { readiness: Readiness; isAlive: () => boolean; registry: Registry },
+): void {
   addRoute(
     router,
     {
@@ -23,7 +26,10 @@ export function addHealthRoutes(router: Router, readiness: Readiness, registry: 
       access: "anyone",
       answers: { 200: { description: "It is.", body: statusSchema } },
     },
-    async (c) => c.json({ status: "ok" as const }, 200),
+    async (c) => {
+      if (isAlive()) return c.json({ status: "ok" as const }, 200);
+      throw new ApiError("internal", "The event loop is held up.");
+    },
   );
   addRoute(
     router,

@@ -4,6 +4,7 @@ import { Counter, Histogram, type Registry } from "../../shared/metrics.ts";
 import type { HttpEnv } from "./env.ts";
 import { createId } from "./id.ts";
 import { answerPlainly } from "./plain-answers.ts";
+import { principalKey } from "./principal.ts";
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -32,9 +33,10 @@ export function observe(log: Logger, registry: Registry): MiddlewareHandler<Http
     const route = c.get("route") ?? "unmatched";
     metrics.requests.inc({ method, route, status });
     metrics.seconds.observe({ method, route }, seconds);
-    const userId = c.get("visitor")?.principal?.userId;
-    const line = { requestId, method, route, path, status, ms: Math.round(seconds * 1000), userId };
-    log[userId === undefined && status < 400 ? "debug" : "info"](line, "request");
+    const holder = c.get("visitor")?.principal;
+    const principal = holder === undefined ? undefined : principalKey(holder);
+    const line = { requestId, method, route, path, status, ms: Math.round(seconds * 1000), principal };
+    log[principal === undefined && status < 400 ? "debug" : "info"](line, "request");
   };
 }
 

@@ -6,8 +6,11 @@ import type { Answer, Operation } from "./operation.ts";
 import { scopeOf } from "./permissions.ts";
 import { idSchema } from "./validate.ts";
 
-/** Longest If-Match and If-None-Match. */
-export const MAX_CONDITION_LENGTH = 1024;
+/** If-Match and If-None-Match: ETags of this API are visible ASCII. */
+export const conditionSchema = z
+  .string()
+  .max(1024)
+  .regex(/^[\t\x20-\x7e]*$/);
 
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
@@ -91,12 +94,12 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
   }
   const codes = operation.errors ?? [];
   if (codes.includes("precondition_failed")) {
-    shape["If-Match"] = z.string().max(MAX_CONDITION_LENGTH).optional().openapi({
+    shape["If-Match"] = conditionSchema.optional().openapi({
       description: "The ETag of the version to change.",
     });
   }
   if (304 in operation.answers) {
-    shape["If-None-Match"] = z.string().max(MAX_CONDITION_LENGTH).optional().openapi({
+    shape["If-None-Match"] = conditionSchema.optional().openapi({
       description: "The ETag of the version at hand.",
     });
   }
@@ -111,9 +114,10 @@ function errorsOf(operation: Operation): ErrorCode[] {
   if (operation.access !== "signed-in") codes.push("forbidden");
   if (operation.path.includes("{")) codes.push("not_found");
   if (operation.method === "post") {
-    codes.push("operation_in_progress", "idempotency_key_reused", "conflict");
+    codes.push("operation_in_progress", "conflict");
   }
   if (operation.body !== undefined) {
+    if (operation.method === "post") codes.push("idempotency_key_reused");
     codes.push("payload_too_large", "unsupported_media_type", "validation_failed");
   }
   return codes;
@@ -140,13 +144,19 @@ function describeAnswer({ access, method }: Operation, answer: Answer): Response
   };
 }
 
-function describeBody({ body, mediaType = "application/json", description }: Answer) {
+function describeBody({ body, mediaType = "application/json", ...text }: Answer) {
   if (body !== undefined) return { [mediaType]: { schema: body } };
-  return mediaType === "application/json" ? {} : { [mediaType]: describeText({ description }) };
+  return mediaType === "application/json" ? {} : { [mediaType]: describeText(text) };
 }
 
-function describeText({ description, example }: { description: string; example?: string }) {
-  const schema = { type: "string" as const, description };
+interface Text {
+  description: string;
+  maxLength?: number;
+  example?: string;
+}
+
+function describeText({ description, maxLength, example }: Text) {
+  const schema = { type: "string" as const, description, ...(maxLength === undefined ? {} : { maxLength }) };
   return { schema, ...(example === undefined ? {} : { example }) };
 }
 

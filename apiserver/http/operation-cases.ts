@@ -24,6 +24,7 @@ const refSchema = z.object({ $ref: z.string() });
 const operationSchema = z.looseObject({
   operationId: z.string(),
   security: z.array(z.record(z.string(), z.array(z.string()))),
+  responses: z.record(z.string(), z.unknown()),
   requestBody: z.looseObject({ content: z.record(z.string(), z.object({ schema: z.unknown() })) }).optional(),
 });
 const documentSchema = z.looseObject({
@@ -39,6 +40,7 @@ export interface DocumentedOperation {
   /** Any one of which lets a person in. */
   permissions: string[];
   body: BodySchema | undefined;
+  statuses: string[];
 }
 
 /** Every operation of an OpenAPI document, with the JSON schema of its body. */
@@ -56,6 +58,7 @@ export function listOperations(text: string): DocumentedOperation[] {
         operationId: operation.operationId,
         secured: operation.security.length > 0,
         permissions: operation.security.flatMap(({ bearer = [] }) => bearer),
+        statuses: Object.keys(operation.responses),
         body: resolved === undefined ? undefined : bodySchema.parse(resolved),
       };
     }),

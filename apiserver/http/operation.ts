@@ -5,6 +5,8 @@ import type { JSONParsed } from "hono/utils/types";
 import type { ErrorCode } from "./errors.ts";
 import type { Access } from "./guard.ts";
 
+const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
+
 /** The headers that answers can have, as the document describes them. */
 export const ANSWER_HEADERS = {
   "X-Request-Id": header("The id of this request: the caller's own when it sent one, else a new UUID.", 128),
@@ -14,7 +16,7 @@ export const ANSWER_HEADERS = {
     description: "Seconds after which to ask again.",
     schema: { type: "integer" as const, minimum: 0, maximum: 86_400, example: 10 },
   },
-  "Content-Disposition": header("The name to store the file under.", 512),
+  "Content-Disposition": header("The name to store the file under.", 1024),
   "WWW-Authenticate": header("How to authenticate (RFC 6750).", 512, 'Bearer realm="marina"'),
   RateLimit: header(
     "What is left: `r` requests, and `t` seconds until the quota is whole again. Absent without a valid credential.",
@@ -31,7 +33,7 @@ export const ANSWER_HEADERS = {
 
 function header(description: string, maxLength: number, example?: string) {
   const shown = example === undefined ? {} : { example };
-  return { description, schema: { type: "string" as const, maxLength, ...shown } };
+  return { description, schema: { type: "string" as const, maxLength, pattern: VISIBLE_ASCII, ...shown } };
 }
 
 export type AnswerHeader = keyof typeof ANSWER_HEADERS;
@@ -41,6 +43,8 @@ export interface Answer {
   description: string;
   body?: z.ZodType;
   mediaType?: string;
+  /** The most characters of an answer that is text. */
+  maxLength?: number;
   /** A second form of the answer, by Accept: a stream of events. */
   stream?: {
     mediaType: string;
@@ -49,7 +53,7 @@ export interface Answer {
     examples: Readonly<Record<string, { summary: string; value: object }>>;
   };
   /** Another second form, by Accept: a text. */
-  text?: { mediaType: string; description: string; example?: string };
+  text?: { mediaType: string; description: string; maxLength?: number; example?: string };
   headers?: readonly AnswerHeader[];
 }
 

@@ -8,7 +8,7 @@ import {
   typeFaults,
 } from "./operation-cases.ts";
 import { hasPermission, type Permission } from "./permissions.ts";
-import { startTestApp, type TestAnswer, type TestApp, type TestRequest } from "./testing.ts";
+import { holdKey, startTestApp, type TestAnswer, type TestApp, type TestRequest } from "./testing.ts";
 
 /** One table for every operation of the document: an operation that is added is tested here without another line. */
 const operations = listOperations(renderOpenApi());
@@ -230,6 +230,42 @@ describe.each(named(withBody))("%s looks at its body", (id, operation) => {
       expect(answer.body.error.message.startsWith(`${first.field}/${first.code}`)).toBe(true);
     },
   );
+});
+
+const answering = (status: string) => named(operations.filter(({ statuses }) => statuses.includes(status)));
+const once = named(
+  operations.filter(({ method, operationId }) => method === "POST" && operationId !== "replaceNode"),
+);
+
+describe("preconditions and keys", () => {
+  test.each(answering("304"))("%s is 304 for who has this version already", async (_id, { path }) => {
+    const first = await api.request("GET", fill(path));
+    const headers = { "if-none-match": first.headers.get("etag") ?? "" };
+    expect(await api.request("GET", fill(path), { headers })).toMatchObject({ status: 304, body: "" });
+  });
+
+  test.each(answering("412"))("%s is 412 for a version that has passed", async (id, { method, path }) => {
+    const body = VALID_BODIES[id];
+    const answer = await api.request(method, fill(path), { body, headers: { "if-match": '"0-0"' } });
+    expect(answer).toMatchObject(errorAnswer(412, "precondition_failed"));
+    expect(answer.headers.get("etag")).toMatch(/^"/);
+  });
+
+  test.each([["é"], ["x".repeat(1025)]])("a condition that is no ETag of this API is 400", async (value) => {
+    const organization = fill("/api/v1/organizations/{orgID}");
+    for (const name of ["if-match", "if-none-match"]) {
+      const answer = await api.request("GET", organization, { headers: { [name]: value } });
+      expect(answer).toMatchObject(errorAnswer(400, "bad_request"));
+    }
+  });
+
+  test.each(once)("%s is 409 while the first request with its key runs", async (id, { path }) => {
+    const body = VALID_BODIES[id];
+    await holdKey(api, fill(path), "held", body);
+    const answer = await api.request("POST", fill(path), { body, headers: { "idempotency-key": "held" } });
+    expect(answer).toMatchObject(errorAnswer(409, "operation_in_progress"));
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
 });
 
 test("an unknown path is 404 with the error body", async () => {

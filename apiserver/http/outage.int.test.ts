@@ -1,13 +1,21 @@
 import { type AddressInfo, createServer } from "node:net";
+import type { OpenAPIHono } from "@hono/zod-openapi";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../shared/kube/client.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import { createRegistry } from "../../shared/metrics.ts";
-import { createApp } from "../app.ts";
+import { createRegistry, Gauge } from "../../shared/metrics.ts";
+import { mintToken } from "../api-tokens/secret.ts";
+import { createApiTokenVerifier } from "../api-tokens/store.ts";
+import type { AppParts } from "../app.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";
 import { probeDatabase } from "../db/probe.ts";
+import type { Deps } from "../deps.ts";
+import { renderOpenApi } from "../openapi.ts";
+import { createAuthenticator } from "./auth.ts";
+import type { HttpEnv } from "./env.ts";
+import { type DocumentedOperation, listOperations } from "./operation-cases.ts";
 import { createReadiness } from "./readiness.ts";
-import { startTestApp, type TestApp } from "./testing.ts";
+import { createTestedApp, startTestApp, type TestApp } from "./testing.ts";
 
 let api: TestApp;
 let gone: DatabaseClients;
@@ -41,13 +49,88 @@ const principal = {
   expiresAtMs: 0,
 };
 
+const operations = listOperations(renderOpenApi());
+const secured = operations.filter((operation) => operation.secured);
+
+/** Asks an operation, about nothing that exists. */
+function ask(app: OpenAPIHono<HttpEnv>, { method, path }: DocumentedOperation, authorization = "Bearer x") {
+  const url = path.replaceAll(/\{.+?\}/g, principal.userId);
+  return app.request(url, { method, headers: { authorization } });
+}
+
+/** The application with other parts than the tests' own. */
+function breakApp(
+  deps: Partial<Deps>,
+  authenticator: AppParts["authenticator"],
+  readiness = createReadiness(),
+) {
+  return createTestedApp({ ...api.deps, metrics: createRegistry(), ...deps }, { authenticator, readiness });
+}
+
+async function codeOf(response: Response): Promise<[number, string]> {
+  const { error } = (await response.json()) as { error: { code: string } };
+  return [response.status, error.code];
+}
+
+const named = (list: DocumentedOperation[]) => list.map((one) => [one.operationId, one] as const);
+
+describe("every operation", () => {
+  test.each(named(secured))("%s is 503 while credentials cannot be looked up", async (_id, operation) => {
+    const deps = { ...api.deps, db: gone.db, sql: gone.sql };
+    const authenticator = createAuthenticator({
+      issuers: [],
+      bindUser: async () => principal.userId,
+      apiTokens: createApiTokenVerifier(deps),
+    });
+    const app = breakApp({ db: gone.db, sql: gone.sql }, authenticator);
+    const answer = await ask(app, operation, `Bearer ${mintToken(principal.userId).text}`);
+    expect(await codeOf(answer)).toEqual([503, "dependency_unavailable"]);
+  });
+
+  test.each(named(secured))("%s is 429 for whoever has sent too much", async (_id, operation) => {
+    const { limits } = api.deps.config;
+    const rates = { ...limits.rates, default: { burst: 1, perMinute: 1 } };
+    const config = { ...api.deps.config, limits: { ...limits, rates } };
+    const app = breakApp({ config }, { authenticate: async () => principal });
+    await app.request("/api/v1/me");
+    expect(await codeOf(await ask(app, operation))).toEqual([429, "rate_limited"]);
+  });
+
+  test.each(named(secured))("%s is 500 after a fault that nobody foresaw", async (_id, operation) => {
+    const app = breakApp({}, { authenticate: () => Promise.reject(new TypeError("unforeseen")) });
+    expect(await codeOf(await ask(app, operation))).toEqual([500, "internal"]);
+  });
+});
+
+test("liveness, readiness and figures that fail are answered as every failure is", async () => {
+  const unready = createReadiness();
+  unready.add({ name: "database", check: () => false });
+  const away = breakApp({}, { authenticate: async () => principal }, unready);
+  expect(await codeOf(await away.request("/readyz"))).toEqual([503, "dependency_unavailable"]);
+
+  const metrics = createRegistry();
+  const collect = () => Promise.reject(new TypeError("unforeseen"));
+  metrics.registerMetric(new Gauge({ name: "broken", help: "Cannot be read", registers: [], collect }));
+  const findFaults = () => Promise.reject(new TypeError("unforeseen"));
+  const broken = breakApp({ metrics }, { authenticate: async () => principal }, { ...unready, findFaults });
+  expect(await codeOf(await broken.request("/readyz"))).toEqual([500, "internal"]);
+  expect(await codeOf(await broken.request("/metrics"))).toEqual([500, "internal"]);
+
+  const parts = { authenticator: { authenticate: async () => principal }, readiness: unready };
+  const slow = createTestedApp(
+    { ...api.deps, metrics: createRegistry() },
+    { ...parts, isAlive: () => false },
+  );
+  expect(await codeOf(await slow.request("/healthz"))).toEqual([500, "internal"]);
+});
+
 describe("with Postgres away", () => {
   test.each([["/api/v1/organizations"], ["/api/v1/me"], [`/api/v1/organizations/${principal.userId}`]])(
     "%s is 503 with Retry-After, and tells nothing of the database",
     async (path) => {
       const readiness = createReadiness();
       const deps = { ...api.deps, db: gone.db, sql: gone.sql };
-      const app = createApp(
+      const app = createTestedApp(
         { ...deps, metrics: createRegistry() },
         { authenticator: { authenticate: async () => principal }, readiness },
       );
@@ -71,7 +154,7 @@ describe("with Postgres away", () => {
 test("with the Kubernetes API away an organization is made all the same", async () => {
   const connection = { server: `https://127.0.0.1:${await findClosedPort()}` };
   const transport = createTransport({ connection, timeoutMs: 500 });
-  const app = createApp(
+  const app = createTestedApp(
     { ...api.deps, kube: createClient(transport), metrics: createRegistry() },
     {
       authenticator: { authenticate: async () => ({ ...principal, userId: (await me()).id }) },
@@ -92,7 +175,7 @@ async function me(): Promise<{ id: string }> {
 }
 
 test("an unexpected failure is one fixed sentence with the request id", async () => {
-  const app = createApp(
+  const app = createTestedApp(
     { ...api.deps, metrics: createRegistry() },
     {
       authenticator: { authenticate: () => Promise.reject(new TypeError("secret detail")) },

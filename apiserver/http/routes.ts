@@ -7,7 +7,7 @@ import type { AccessControl, HttpEnv, Router } from "./env.ts";
 import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { type Access, admit, requireAnyPermission } from "./guard.ts";
 import { runOnce } from "./once.ts";
-import { documentOperation, MAX_CONDITION_LENGTH } from "./openapi.ts";
+import { conditionSchema, documentOperation } from "./openapi.ts";
 import type { AnswerOf, Operation, PathParams } from "./operation.ts";
 import type { Permission } from "./permissions.ts";
 import { type Origin, type Principal, principalKey } from "./principal.ts";
@@ -79,7 +79,7 @@ function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv>
   return async (c, next) => {
     c.set("route", operation.path);
     requireShortUrl(c.req.url, router.limits.maxUrlBytes);
-    requireShortConditions(c);
+    requirePlainConditions(c);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
     const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
     const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
@@ -147,11 +147,12 @@ function requireShortUrl(url: string, maxBytes: number): void {
   throw new ApiError("bad_request", `The address must not be longer than ${maxBytes} bytes.`);
 }
 
-/** What the document says of If-Match and If-None-Match: longer lists of tags are nobody's. */
-function requireShortConditions(c: Context<HttpEnv>): void {
+/** What the document says of If-Match and If-None-Match: longer lists of tags, or other characters, are nobody's. */
+function requirePlainConditions(c: Context<HttpEnv>): void {
   for (const name of ["if-match", "if-none-match"]) {
-    if ((c.req.header(name)?.length ?? 0) <= MAX_CONDITION_LENGTH) continue;
-    throw new ApiError("bad_request", `The header ${name} must not be longer than ${MAX_CONDITION_LENGTH}.`);
+    const value = c.req.header(name);
+    if (value === undefined || conditionSchema.safeParse(value).success) continue;
+    throw new ApiError("bad_request", `The header ${name} must be at most 1024 characters of ASCII.`);
   }
 }
 

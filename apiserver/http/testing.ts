@@ -1,10 +1,15 @@
+import { createHash } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { requireConformance } from "../../e2e/openapi/conformance.ts";
+import { findSeenFolder } from "../../e2e/seen/seen.ts";
 import { readStack } from "../../e2e/stack/testing.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/store.ts";
-import { createApp } from "../app.ts";
+import { type AppParts, createApp } from "../app.ts";
 import { type Config, DEFAULT_QUOTAS, type IssuerConfig } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
@@ -13,6 +18,7 @@ import { bindUser } from "../members/store.ts";
 import { members, users } from "../members/table.ts";
 import { createAuthenticator } from "./auth.ts";
 import { createId } from "./id.ts";
+import { createIdempotencyStore } from "./idempotency.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "./limits.ts";
 import type { Operation } from "./operation.ts";
 import type { Role } from "./principal.ts";
@@ -82,7 +88,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
   const metrics = createRegistry();
   const deps: Deps = {
     config: testConfig(database.url, stack, changes),
-    log: changes.log ?? createLogger({ name: "apiserver", level: "silent" }),
+    log: changes.log ?? createTestLogger(),
     now: () => new Date(),
     db: clients.db,
     sql: clients.sql,
@@ -97,7 +103,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     apiTokens: createApiTokenVerifier(deps),
   });
   const operations: Operation[] = [];
-  const app = createApp(deps, { authenticator, readiness: createReadiness(), operations });
+  const app = createTestedApp(deps, { authenticator, readiness: createReadiness(), operations });
   const request = (method: string, path: string, options: TestRequest = {}) =>
     send(app, stack.tokens, method, path, options);
   return {
@@ -120,6 +126,38 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
       await database.drop();
     },
   };
+}
+
+/** Takes an Idempotency-Key as a first POST of alice to `path` does, and leaves it without an answer. */
+export async function holdKey(api: TestApp, path: string, key: string, body?: unknown): Promise<void> {
+  const { id: userId } = (await api.request("GET", "/api/v1/me")).body.principal;
+  const text = body === undefined ? "" : JSON.stringify(body);
+  const bodyHash = createHash("sha256").update(text).digest("hex");
+  const claim = { scope: `user:${userId} POST ${path}`, key, bodyHash, id: createId(), objectName: null };
+  await createIdempotencyStore(api.deps.db).claim(claim);
+}
+
+/** Into the folder of the run of tests, where the last test of it looks for secrets. */
+function createTestLogger() {
+  const folder = findSeenFolder();
+  if (folder === undefined) return createLogger({ name: "apiserver", level: "silent" });
+  const destination = { write: (line: string) => appendFileSync(join(folder, `${process.pid}.log`), line) };
+  return createLogger({ name: "apiserver", level: "debug", destination });
+}
+
+/**
+ * The API as one application whose every answer is held to the OpenAPI document: a request rejects where the answer is
+ * not as declared.
+ */
+export function createTestedApp(deps: Deps, parts: AppParts): ReturnType<typeof createApp> {
+  const app = createApp(deps, parts);
+  const { request } = app;
+  app.request = async (input, init, env, context) => {
+    const response = await request(input, init, env, context);
+    await requireConformance(input instanceof Request ? input.url : String(input), init ?? {}, response);
+    return response;
+  };
+  return app;
 }
 
 type Stack = ReturnType<typeof readStack>;

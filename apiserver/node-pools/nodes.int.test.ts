@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/stack/testing.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { holdKey, startTestApp, type TestApp } from "../http/testing.ts";
 import { findNodePool, projectSights } from "../projection/store.ts";
 
 let api: TestApp;
@@ -92,6 +92,11 @@ describe("replacing a node", () => {
       .from(auditLog)
       .where(and(eq(auditLog.targetId, poolId), eq(auditLog.action, "node.replace")));
     expect(rows).toMatchObject([{ after: { node: "node-1" } }]);
+
+    await holdKey(api, `${nodes}/node-1/replace`, "held");
+    const headers = { "idempotency-key": "held" };
+    const early = await api.request("POST", `${nodes}/node-1/replace`, { headers });
+    expect([early.status, early.body.error.code]).toEqual([409, "operation_in_progress"]);
   });
 
   test("of a node that the pool does not have is 404", async () => {

@@ -85,11 +85,14 @@ export const nodePoolDryRun = z
 export const updatedNodePool = z
   .object({ ...nodePoolRecord.shape, effects: effectsRecord.optional() })
   .openapi("UpdatedNodePool", { example: exampleNodePool });
+const poolName = spec.displayName
+  .unwrap()
+  .describe("Name shown to people; unique in the cluster, letter case aside.");
 
 /** A pool to create. min_nodes and max_nodes default to desired_nodes. */
 export const createNodePoolBody = z
   .strictObject({
-    name: spec.displayName.unwrap(),
+    name: poolName,
     ...size,
     desired_nodes: spec.desiredNodes,
     min_nodes: spec.minNodes.optional(),
@@ -107,7 +110,7 @@ const observed = z.unknown().optional().openapi({ description: "Read only: accep
 /** A change of a pool: what is omitted stays. What GET returns may be sent back as it is. */
 export const updateNodePoolBody = z
   .strictObject({
-    name: spec.displayName,
+    name: poolName.optional(),
     vcpus: size.vcpus.optional(),
     memory_gb: size.memory_gb.optional(),
     disk_gb: size.disk_gb.optional(),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { fetchConforming } from "../openapi/conformance.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { waitFor } from "../stack/testing.ts";
 
@@ -47,7 +48,7 @@ async function createOrganization(name: string): Promise<Attempt> {
   const startedMs = performance.now();
   const ms = () => performance.now() - startedMs;
   try {
-    const answer = await fetch(`${stack.info.apiUrl}/api/v1/organizations`, {
+    const answer = await fetchConforming(`${stack.info.apiUrl}/api/v1/organizations`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${stack.info.tokens.alice}`,

@@ -1,5 +1,5 @@
 import type { StackInfo } from "../stack/stack-info.ts";
-import { createTenant } from "../tenant.ts";
+import { createTenant, expectStatus } from "../tenant.ts";
 
 /** Records that are there when the fuzzing begins. */
 export interface Seeds {
@@ -10,25 +10,34 @@ export interface Seeds {
   poolId: string;
   memberId: string;
   tokenId: string;
+  /** One that may be rotated. */
+  spareTokenId: string;
 }
 
 /** Makes an organization with one record of each kind, and an empty one. */
 export async function seedTenant({ apiUrl, tokens }: StackInfo): Promise<Seeds> {
   const alice = createTenant(apiUrl, tokens.alice);
-  const create = async (path: string, body: unknown): Promise<string> => {
-    const answer = await alice.request("POST", path, body);
-    if (answer.body.id === undefined) throw new Error(`POST ${path}: ${JSON.stringify(answer.body)}`);
-    return answer.body.id;
+  const createOrganization = async (name: string): Promise<string> =>
+    expectStatus(201, await alice.call("createOrganization", { body: { name } })).id;
+  const [orgID, spareOrgId] = [await createOrganization("Fuzzed"), await createOrganization("Spare")];
+  const wish = { name: "fuzzed", k8s_version: "1.34" };
+  const { id: clusterID } = expectStatus(202, await alice.call("createCluster", { orgID, body: wish }));
+  const body = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+  const pool = expectStatus(202, await alice.call("createNodePool", { orgID, clusterID, body }));
+  const invitation = { email: "fuzzed@example.com", role: "viewer" } as const;
+  const member = expectStatus(201, await alice.call("inviteMember", { orgID, body: invitation }));
+  const createToken = async (name: string): Promise<string> => {
+    const scopes: ["clusters:read"] = ["clusters:read"];
+    const answer = await alice.call("createApiToken", { orgID, body: { name, role: "viewer", scopes } });
+    return expectStatus(201, answer).id;
   };
-  const orgId = await create("/organizations", { name: "Fuzzed" });
-  const spareOrgId = await create("/organizations", { name: "Spare" });
-  const pool = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
-  const clusters = `/organizations/${orgId}/clusters`;
-  const clusterId = await create(clusters, { name: "fuzzed", k8s_version: "1.34" });
-  const poolId = await create(`${clusters}/${clusterId}/nodepools`, pool);
-  const organization = `/organizations/${orgId}`;
-  const memberId = await create(`${organization}/members`, { email: "fuzzed@example.com", role: "viewer" });
-  const token = { name: "fuzzed", role: "viewer", scopes: ["clusters:read"] };
-  const tokenId = await create(`${organization}/api-tokens`, token);
-  return { orgId, spareOrgId, clusterId, poolId, memberId, tokenId };
+  return {
+    orgId: orgID,
+    spareOrgId,
+    clusterId: clusterID,
+    poolId: pool.id,
+    memberId: member.id,
+    tokenId: await createToken("fuzzed"),
+    spareTokenId: await createToken("spare"),
+  };
 }

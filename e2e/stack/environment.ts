@@ -9,7 +9,8 @@ export const PLATFORM_CIDRS = ["127.0.0.1/32"];
 export interface MarinaEnvironment {
   apiUrl: string;
   operatorUrl: string;
-  ownerUrl: string;
+  /** The migrations' program: as the owner of the schema, with the API server's role to give rights to. */
+  migrate: { MARINA_DATABASE_URL: string; MARINA_DATABASE_APISERVER_ROLE: string };
   apiserver: Record<string, string>;
   operator: Record<string, string>;
 }
@@ -65,7 +66,10 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
   return {
     apiUrl,
     operatorUrl: `http://127.0.0.1:${input.operatorPort}`,
-    ownerUrl: input.databaseUrls.owner,
+    migrate: {
+      MARINA_DATABASE_URL: input.databaseUrls.owner,
+      MARINA_DATABASE_APISERVER_ROLE: new URL(input.databaseUrls.apiserver).username,
+    },
     apiserver: {
       ...shared,
       MARINA_PORT: String(input.apiPort),
@@ -96,11 +100,10 @@ function toEnvFile(variables: Record<string, string>): string {
 
 /** Writes apiserver.env and operator.env, for `node --env-file=` by hand or in a debugger. */
 export function writeEnvFiles(dir: string, environment: MarinaEnvironment): void {
-  const migrating = { MARINA_DATABASE_URL: environment.ownerUrl };
   for (const [name, variables] of Object.entries({
     apiserver: environment.apiserver,
     operator: environment.operator,
-    migrate: migrating,
+    migrate: environment.migrate,
   })) {
     writeFileSync(join(dir, `${name}.env`), toEnvFile(variables), { mode: 0o600 });
   }

@@ -24,7 +24,7 @@ export interface DatabaseUrls {
   superuser: string;
   /** Owns the schema; migrations run as this role. */
   owner: string;
-  /** What the API server uses; a member of the owner. */
+  /** What the API server uses; the migrations give it its rights. */
   apiserver: string;
 }
 
@@ -150,13 +150,11 @@ async function withClient<T>(url: string, use: (sql: postgres.Sql) => Promise<T>
 async function createDatabase({ superuser }: DatabaseUrls, secrets: Secrets): Promise<void> {
   await withClient(superuser, async (sql) => {
     const [found] = await sql`SELECT 1 FROM pg_database WHERE datname = ${DATABASE}`;
-    if (found !== undefined) return;
+    if (found !== undefined) return void (await sql.unsafe(`REVOKE ${OWNER} FROM ${APISERVER}`));
     // The names are ours and the passwords hexadecimal; DDL takes no parameters.
     await sql.unsafe(`DROP ROLE IF EXISTS ${APISERVER}; DROP ROLE IF EXISTS ${OWNER};`);
     await sql.unsafe(`CREATE ROLE ${OWNER} LOGIN CREATEDB PASSWORD '${secrets.ownerPassword}'`);
-    await sql.unsafe(
-      `CREATE ROLE ${APISERVER} LOGIN PASSWORD '${secrets.apiserverPassword}' IN ROLE ${OWNER}`,
-    );
+    await sql.unsafe(`CREATE ROLE ${APISERVER} LOGIN PASSWORD '${secrets.apiserverPassword}'`);
     await sql.unsafe(`CREATE DATABASE ${DATABASE} OWNER ${OWNER}`);
   });
 }

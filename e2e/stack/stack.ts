@@ -106,7 +106,7 @@ function requireNotRunning(dir: string, lockFile: string, apiUrl: string): void 
 async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Promise<void> {
   const { PATH = "" } = process.env;
   try {
-    const env = { PATH, MARINA_DATABASE_URL: environment.ownerUrl };
+    const env = { PATH, ...environment.migrate };
     await run(process.execPath, [join(DIST, "migrate.js")], { env, signal });
   } catch (error) {
     throw new StartError(`The migrations failed: ${messageOf(error)}`);
@@ -208,7 +208,7 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
     apiUrl: environment.apiUrl,
     docsUrl: `${environment.apiUrl}/docs`,
     issuer,
-    databaseUrl: environment.ownerUrl,
+    databaseUrl: environment.migrate.MARINA_DATABASE_URL,
     kubeconfig: setup.kubeconfig,
     kubectl: tools.path("kubectl"),
     helm: tools.path("helm"),

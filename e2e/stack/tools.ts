@@ -82,6 +82,7 @@ export async function readGoVersion(): Promise<string> {
   }
 }
 
+/** The folder of what is built or fetched once per user. */
 export function cacheRoot(): string {
   const fallback =
     process.platform === "darwin" ? join(homedir(), "Library", "Caches") : join(homedir(), ".cache");

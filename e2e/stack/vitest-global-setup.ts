@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
 import { DEFAULT_ENGINE } from "./engine.ts";
@@ -17,13 +18,14 @@ interface Running {
 interface Shared {
   running: Promise<Running> | undefined;
   users: number;
+  seenFolder: string | undefined;
 }
 
 // Both projects ask for the stack, each through an instance of this module of its own: the first starts it, the last
 // stops it, and they find each other in the process.
 const SHARED = Symbol.for("marina.test-stack");
 const holder = globalThis as { [SHARED]?: Shared };
-holder[SHARED] ??= { running: undefined, users: 0 };
+holder[SHARED] ??= { running: undefined, users: 0, seenFolder: undefined };
 const shared = holder[SHARED];
 
 function openStack(): Promise<Running> {
@@ -47,7 +49,8 @@ function openStack(): Promise<Running> {
 /**
  * Gives the tests one running stack: MARINA_STACK=<path of a stack.json> uses one that runs already (for a quick
  * round while developing), else a fresh one is started. `inject("stackJson")` is the path; MARINA_TEST_KUBECONFIG and
- * MARINA_TEST_DATABASE_URL serve the tests of shared code, which may not import from here; kubectl is in PATH.
+ * MARINA_TEST_DATABASE_URL serve the tests of shared code, which may not import from here; MARINA_TEST_SEEN_FOLDER is where processes note which
+ * answers they saw; kubectl is in PATH.
  */
 export default async function setUpStack(project: TestProject): Promise<() => Promise<void>> {
   shared.running ??= openStack();
@@ -56,11 +59,15 @@ export default async function setUpStack(project: TestProject): Promise<() => Pr
   project.provide("stackJson", infoFile);
   process.env.MARINA_TEST_KUBECONFIG = info.kubeconfig;
   process.env.MARINA_TEST_DATABASE_URL = info.databaseUrl;
+  shared.seenFolder ??= mkdtempSync(join(tmpdir(), "marina-seen-"));
+  process.env.MARINA_TEST_SEEN_FOLDER ??= shared.seenFolder;
   process.env.PATH = `${dirname(info.kubectl)}${delimiter}${process.env.PATH ?? ""}`;
   return async () => {
     shared.users -= 1;
     if (shared.users > 0) return;
     shared.running = undefined;
     await stop();
+    if (shared.seenFolder !== undefined) rmSync(shared.seenFolder, { recursive: true });
+    shared.seenFolder = undefined;
   };
 }

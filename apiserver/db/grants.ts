@@ -1,0 +1,23 @@
+import postgres from "postgres";
+
+/**
+ * Lets the API server's role read and change every table but the audit log, whose rows it may only add and read.
+ * Repeatable: for tables that a migration has added. Connects as the owner of the schema, and throws when the role is
+ * one that has all rights anyway.
+ */
+export async function grantRights(ownerUrl: string, role: string): Promise<void> {
+  const sql = postgres(ownerUrl, { max: 1, onnotice: () => undefined, connect_timeout: 10 });
+  try {
+    const [found] = await sql<
+      { owns: boolean }[]
+    >`select pg_has_role(${role}, current_user, 'member') as owns`;
+    if (found?.owns !== false)
+      throw new Error(`The role ${role} owns the schema, so nothing can be kept from it.`);
+    await sql.begin(async (tx) => {
+      await tx`grant select, insert, update, delete on all tables in schema public to ${tx(role)}`;
+      await tx`revoke update, delete on audit_log from ${tx(role)}`;
+    });
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

@@ -1,0 +1,78 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { places } from "./openapi/document.ts";
+import { readStack } from "./stack/testing.ts";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome";
+
+/** The browser of this machine, or the one that MARINA_BROWSER names. */
+function findBrowser(): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const known = [
+    process.env.MARINA_BROWSER,
+    ...NAMES.flatMap((name) => folders.map((f) => join(f, name))),
+    MAC,
+  ];
+  return known.find((file) => file !== undefined && existsSync(file));
+}
+
+const executablePath = findBrowser();
+// On a build server a missing browser must not pass for a page that works.
+const skip = executablePath === undefined && process.env.CI === undefined;
+
+let browser: Browser | undefined;
+let page: Page;
+/** What the page asked for, and what the browser had to complain of. */
+const requests: string[] = [];
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  if (skip) return;
+  if (executablePath === undefined) throw new Error(`none of ${NAMES.join(", ")} is installed`);
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  page = await browser.newPage();
+  page.on("request", (request) => requests.push(request.url()));
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await page.goto(`${readStack().apiUrl}/docs`);
+});
+afterAll(() => browser?.close());
+
+describe.skipIf(skip)("the reference page", () => {
+  test("shows every operation, and opens it at a click", async () => {
+    expect(await page.title()).toBe("Marina API");
+    for (const { method, path, operation } of places) {
+      const entry = page.locator(`details[id="${operation.operationId}"]`);
+      const summary = entry.locator("> summary");
+      expect(await summary.isVisible()).toBe(true);
+      expect((await summary.textContent())?.split(/\s+/)).toEqual(expect.arrayContaining([method, path]));
+      const statuses = entry.locator("> table").last();
+      expect(await statuses.isVisible()).toBe(false);
+      await summary.click();
+      expect(await statuses.isVisible()).toBe(true);
+      const rows = await statuses.locator("> tbody > tr > th").allInnerTexts();
+      expect(rows).toEqual(Object.keys(operation.responses));
+    }
+  });
+
+  test("has links that lead to each schema", async () => {
+    await page.locator('a[href="#schema-Cluster"]').first().click();
+    const schema = page.locator("#schema-Cluster");
+    await schema.waitFor({ state: "visible" });
+    expect(new URL(page.url()).hash).toBe("#schema-Cluster");
+    await schema.locator("> summary").click();
+    expect(await schema.textContent()).toContain("apiserver_url");
+  });
+
+  test("fits a telephone, asks nobody else for anything, and the browser has no complaint", async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    expect(await page.evaluate(overflow)).toBeLessThanOrEqual(0);
+    const { apiUrl } = readStack();
+    expect(requests.filter((url) => ![`${apiUrl}/docs`, `${apiUrl}/favicon.ico`].includes(url))).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+});

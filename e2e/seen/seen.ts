@@ -1,0 +1,40 @@
+import { appendFileSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { findSecrets } from "./secrets.ts";
+
+/**
+ * What the processes of one run of tests have seen: test files that began, `<operationId> <status>` answered, and what
+ * gives a credential away that went either way.
+ */
+type Kind = "file" | "answer" | "secret";
+
+const remembered = new Set<string>();
+
+/** The folder of the run of tests that is under way, if there is one: logs of programs in test processes go there too. */
+export function findSeenFolder(): string | undefined {
+  return process.env.MARINA_TEST_SEEN_FOLDER;
+}
+
+/** Notes it for the run of tests that is under way, if there is one: one file for each process. */
+export function rememberSeen(kind: Kind, what: string): void {
+  const folder = findSeenFolder();
+  const line = `${kind} ${what}\n`;
+  if (folder === undefined || remembered.has(line)) return;
+  remembered.add(line);
+  appendFileSync(join(folder, `${process.pid}.seen`), line, { mode: 0o600 });
+}
+
+/** Notes every credential in the texts. */
+export function rememberSecrets(...texts: (string | null | undefined)[]): void {
+  if (findSeenFolder() === undefined) return;
+  for (const text of texts) for (const secret of findSecrets(text ?? "")) rememberSeen("secret", secret);
+}
+
+/** All that was noted so far, in all processes. */
+export function readSeen(kind: Kind): Set<string> {
+  const folder = findSeenFolder() ?? "";
+  const names = readdirSync(folder).filter((name) => name.endsWith(".seen"));
+  const lines = names.flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n"));
+  const own = lines.filter((line) => line.startsWith(`${kind} `));
+  return new Set(own.map((line) => line.slice(kind.length + 1)));
+}
