@@ -11,7 +11,6 @@ import { expectSame, identify, listLeftovers } from "./lifecycle.ts";
 import { type Keeper, liveMortally } from "./mortal-life.ts";
 import { startOperator } from "./operator-process.ts";
 import { settleCluster, stepOf } from "./settled-cluster.ts";
-import { openToxiproxy } from "./toxiproxy.ts";
 
 const SOON = { timeoutMs: 90_000, intervalMs: 50 };
 const CLOCK = join(import.meta.dirname, "shifted-clock.ts");
@@ -80,28 +79,6 @@ test("a leader that was paused past its lease and wakes up in the middle of its 
   await keeper.operator.signal("SIGKILL");
   await other.close();
   await organization.close();
-  keeper.operator = await world.startOperator();
-});
-
-test("a leader whose connections are half-open leaves the work to another, and writes nothing when they open again", async () => {
-  await keeper.operator.signal("SIGKILL");
-  const toxiproxy = await openToxiproxy(world.proxy.kubeconfig);
-  const frozen = await world.startOperator({ KUBECONFIG: toxiproxy.kubeconfig });
-  const cluster = await settleCluster(world);
-  const { engineer } = cluster;
-  const other = await openApiProxy(world.stack.info, "standby");
-  const settings = { KUBECONFIG: other.kubeconfig, MARINA_METRICS_PORT: "0" };
-  keeper.operator = startOperator(world.stack.info, "standby", settings);
-  world.proxy.writes.length = 0;
-  await toxiproxy.freeze();
-  await cluster.live("scale");
-  expect(await frozen.ended()).toBe(1);
-  await toxiproxy.close();
-  expect(world.proxy.writes).toEqual([]);
-  expectSame("scale", cluster.identities, await identify(engineer));
-  await cluster.close();
-  await keeper.operator.signal("SIGKILL");
-  await other.close();
   keeper.operator = await world.startOperator();
 });
 

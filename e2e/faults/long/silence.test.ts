@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../stack/testing.ts";
+import { type Call, openApiProxy } from "../api-proxy.ts";
 import { type BareStack, startBareStack } from "../bare-stack.ts";
 import { expectSame, identify } from "../lifecycle.ts";
-import type { OperatorProcess } from "../operator-process.ts";
+import { type OperatorProcess, startOperator } from "../operator-process.ts";
 import { settleCluster, stepOf } from "../settled-cluster.ts";
+import { openToxiproxy } from "../toxiproxy.ts";
 
 const LATE = { timeoutMs: 300_000, intervalMs: 100 };
 
@@ -73,4 +75,27 @@ test("watches that have gone silent are noticed by their idle deadline, and what
   expect(swallowed).toBeGreaterThan(0);
   expectSame("scale", cluster.identities, await identify(engineer));
   await cluster.close();
+});
+
+test("a leader whose connections are half-open leaves the work to another, and writes nothing when they open again", async () => {
+  await operator.signal("SIGKILL");
+  const toxiproxy = await openToxiproxy(world.proxy.kubeconfig);
+  const frozen = await world.startOperator({ KUBECONFIG: toxiproxy.kubeconfig });
+  const cluster = await settleCluster(world);
+  const { engineer } = cluster;
+  const other = await openApiProxy(world.stack.info, "standby");
+  const settings = { KUBECONFIG: other.kubeconfig, MARINA_METRICS_PORT: "0" };
+  const standby = startOperator(world.stack.info, "standby", settings);
+  await toxiproxy.freeze();
+  const isFrozen = ({ userAgent }: Call) => userAgent === "marina-operator";
+  const before = world.proxy.writes.filter(isFrozen).length;
+  await cluster.live("scale");
+  expect(await frozen.ended()).toBe(1);
+  await toxiproxy.close();
+  expect(world.proxy.writes.filter(isFrozen).slice(before)).toEqual([]);
+  expectSame("scale", cluster.identities, await identify(engineer));
+  await cluster.close();
+  await standby.signal("SIGKILL");
+  await other.close();
+  operator = await world.startOperator();
 });
