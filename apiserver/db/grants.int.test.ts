@@ -27,6 +27,7 @@ test("it may read and add what it needs to", async () => {
   const statements = [
     "select from audit_log limit 1",
     "insert into audit_log select * from audit_log where false",
+    "update audit_log set position = position where false",
     "update organizations set name = name where false",
     "delete from idempotency_keys where false",
   ];

@@ -1,8 +1,8 @@
 import postgres from "postgres";
 
 /**
- * Lets the API server's role read and change every table but the audit log, whose rows it may only add and read.
- * Repeatable: for tables that a migration has added. Connects as the owner of the schema, and throws when the role is
+ * Lets the API server's role read and change every table but the audit log, whose rows it may only add, read
+ * and give their place. Repeatable: for tables that a migration has added. Connects as the owner of the schema, and throws when the role is
  * one that has all rights anyway.
  */
 export async function grantRights(ownerUrl: string, role: string): Promise<void> {
@@ -16,6 +16,8 @@ export async function grantRights(ownerUrl: string, role: string): Promise<void>
     await sql.begin(async (tx) => {
       await tx`grant select, insert, update, delete on all tables in schema public to ${tx(role)}`;
       await tx`revoke update, delete on audit_log from ${tx(role)}`;
+      // Its place in the log, which a trigger lets a row be given once.
+      await tx`grant update (position) on audit_log to ${tx(role)}`;
     });
   } finally {
     await sql.end({ timeout: 5 });

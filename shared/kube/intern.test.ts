@@ -24,3 +24,10 @@ test.each([{}, { status: {} }, { status: { conditions: "none" } }])("%j has no c
   internWords(object);
   expect(object).toEqual({ ...thing, ...more });
 });
+
+test("a condition that objects share frozen is left as it is", () => {
+  const condition = Object.freeze({ type: "Ready", status: "True" });
+  const object = { ...structuredClone(thing), status: { conditions: [condition] } };
+  internWords(object);
+  expect(object.status.conditions[0]).toBe(condition);
+});

@@ -21,6 +21,8 @@ export function internWords(object: KubeObject): void {
   const conditions = (object as Conditioned).status?.conditions;
   if (!Array.isArray(conditions)) return;
   for (const condition of conditions) {
+    // A frozen one is shared as a whole already.
+    if (Object.isFrozen(condition)) continue;
     for (const name of Object.keys(condition)) {
       const value = condition[name];
       if (typeof value === "string") condition[name] = intern(value);
