@@ -118,7 +118,7 @@ test("with the Kubernetes API away for a minute, writes are 503 and change nothi
   await waitFor("writes to be accepted", async () => {
     return (await alice.request("PUT", pool, { desired_nodes: 1 })).status === 200;
   });
-  // What others write is followed again too. The engine's own controllers need not outlive a minute without it.
+  // What others write is followed again too.
   const namespace = `org-${organization.split("/").at(-1)}`;
   const selector = `cloud.marina.dev/id=${pool.split("/").at(-1)}`;
   const patch = JSON.stringify({ spec: { maxNodes: 8 } });
