@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../stack/stack.ts";
-import { waitFor } from "../stack/testing.ts";
+import { kubectl, waitFor } from "../stack/testing.ts";
 import { createTenant, type Tenant } from "../tenant.ts";
 
 const AWAY_MS = 60_000;
@@ -123,11 +123,17 @@ test("with the Kubernetes API away for a minute, writes are 503 and change nothi
   await waitFor("writes to be accepted", async () => {
     return (await alice.request("PUT", pool, { desired_nodes: 1 })).status === 200;
   });
-  await waitFor(
-    "the world to follow",
-    async () => (await alice.request("GET", pool)).body.current_nodes === 1,
-  );
-  await waitFor("the feed to tell of it", () => feed.events.some(({ event }) => event === "status"));
+  // What others write is followed again too.
+  const namespace = `org-${organization.split("/").at(-1)}`;
+  const selector = `cloud.marina.dev/id=${pool.split("/").at(-1)}`;
+  const patch = JSON.stringify({ spec: { maxNodes: 8 } });
+  const place = ["-n", namespace, "-o", "name"];
+  const { stdout: name } = await kubectl(["get", "nodepools.cloud.marina.dev", "-l", selector, ...place], {
+    stack: stack.info,
+  });
+  await kubectl(["patch", name.trim(), "--type=merge", "-p", patch, ...place], { stack: stack.info });
+  await waitFor("REST to show it", async () => (await alice.request("GET", pool)).body.max_nodes === 8);
+  expect(feed.events.filter(({ event }) => event === "bye" || event === "deleted")).toEqual([]);
   feed.close();
   expect((await alice.request("POST", `${path}/nodepools`, aPool("refused"))).status).toBe(202);
   expect((await alice.request("DELETE", path)).status).toBe(202);
