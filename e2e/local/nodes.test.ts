@@ -131,8 +131,11 @@ test("a taint keeps pods out that do not tolerate it, and a resize rolls that po
   expect(status).toBe(202);
   const findBatch = async () => {
     const nodes = (await listNodes()).filter(({ metadata }) => !others.includes(metadata.name));
-    const isSettled = nodes.length === 1 && nodes[0]?.spec.taints?.length === 1;
-    return isSettled ? nodes[0] : undefined;
+    const [node] = nodes;
+    // Until it is ready it has a taint that says so.
+    const taints = node?.spec.taints ?? [];
+    const isSettled = nodes.length === 1 && taints.length === 1 && taints[0]?.key === taint.key;
+    return isSettled ? node : undefined;
   };
   const first = await waitFor("the node of the new pool", findBatch);
   expect(first.spec.taints).toEqual([taint]);
