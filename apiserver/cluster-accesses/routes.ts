@@ -73,7 +73,7 @@ function addIssue(router: Router, deps: Deps): void {
         });
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
-          "Content-Disposition": attachment(`${cluster.name}-kubeconfig.yaml`),
+          "Content-Disposition": attachment(`${cluster.displayName}-kubeconfig.yaml`),
           "Cache-Control": "no-store",
         };
         if (wantsFile(c.req.header("accept")))

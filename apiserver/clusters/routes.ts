@@ -274,7 +274,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       return c.body(await readAdminKubeconfig(deps, origin, cluster), 200, {
         "Content-Type": "application/yaml",
-        "Content-Disposition": attachment(`${cluster.name}-kubeconfig.yaml`),
+        "Content-Disposition": attachment(`${cluster.displayName}-kubeconfig.yaml`),
         "Cache-Control": "no-store",
       });
     },

@@ -108,6 +108,11 @@ describe("DELETE organization", () => {
     expect([invitation.status, invitation.body.error.code]).toEqual([409, "conflict"]);
     const cluster = await createCluster(org);
     expect([cluster.status, cluster.body.error.code]).toEqual([409, "conflict"]);
+    const quotas = await api.request("PUT", `/api/v1/admin/organizations/${org.id}/quotas`, {
+      as: "staff",
+      body: { clusters: 1 },
+    });
+    expect([quotas.status, quotas.body.error.code]).toEqual([409, "conflict"]);
     await expect(api.deps.db.transaction((tx) => lockOrganization(tx, org.id))).rejects.toMatchObject({
       code: "conflict",
       retryAfterSeconds: 5,

@@ -29,16 +29,38 @@ beforeAll(async () => {
   api = await startTestApp();
   orgId = await api.createOrganization();
   clusters = `/api/v1/organizations/${orgId}/clusters`;
-  const db = Object.create(api.deps.db, {
-    transaction: { value: () => Promise.reject(new Error("killed")) },
-  });
-  dying = { ...api.deps, db };
+  dying = dieAfterWrite(api.deps);
 });
 afterAll(async () => {
   const { body } = await api.request("GET", clusters);
   for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
   await api.close();
 });
+
+/** These parts until they have written an object: from then on nothing is committed. */
+function dieAfterWrite(deps: Deps): Deps {
+  let isDead = false;
+  const { create, mergePatch, delete: remove } = deps.kube;
+  const deadly =
+    <Args extends unknown[], Result>(write: (...args: Args) => Promise<Result>) =>
+    async (...args: Args) => {
+      const written = await write(...args);
+      isDead = true;
+      return written;
+    };
+  const kube = {
+    ...deps.kube,
+    create: deadly(create) as typeof create,
+    mergePatch: deadly(mergePatch) as typeof mergePatch,
+    delete: deadly(remove) as typeof remove,
+  };
+  const transaction: Deps["db"]["transaction"] = (...args) => {
+    if (!isDead) return deps.db.transaction(...args);
+    isDead = false;
+    return Promise.reject(new Error("killed"));
+  };
+  return { ...deps, kube, db: Object.create(deps.db, { transaction: { value: transaction } }) };
+}
 
 const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes: 9 };
 let count = 0;
