@@ -83,8 +83,8 @@ function managerNode(name: EngineManager, deps: ClusterApiDeps): ProcessNode {
   const health = `127.0.0.1:${ports[`${name}-health`]}`;
   return {
     name,
-    // Every manager watches kinds of the core too.
-    after: [...new Set(["capi-core CRDs", `${name} CRDs`])],
+    // Managers watch kinds of one another, and end when there are none.
+    after: deps.managers.map((manager) => `${manager} CRDs`),
     process: () => ({
       command: tools.path(name),
       args: [
