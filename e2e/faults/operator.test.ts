@@ -198,7 +198,7 @@ test("a missing class, a refused variable and the end of the subnets: cause, obj
     await engineer.createPool("large", "refused", { vcpus: 2 });
     const classless = await waitForMessage(
       "classless",
-      /class marina-system\/absent does not exist; .*operator has to/,
+      /class marina-system\/absent does not exist; ask .*operator to install/,
     );
     await expectTold("classless", classless, "Stalled", /absent/);
     const refused = await waitForMessage("refused", /does not accept .*vcpus.*Change the specification/);
