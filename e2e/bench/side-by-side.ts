@@ -9,8 +9,8 @@ import { type Figure, median } from "./report.ts";
 
 const CONNECTIONS = 16;
 /** The first rounds warm up the compiler and the caches. */
-const WARM_UP_ROUNDS = 2;
-const ROUNDS = 5;
+const WARM_UP_ROUNDS = 6;
+const ROUNDS = 7;
 const REQUESTS = 2000;
 /** The kernel counts CPU time in ticks of 10 ms. */
 const TICK_MICROSECONDS = 10_000;
