@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import postgres from "postgres";
 import { startStack } from "../stack/stack.ts";
+import { benchFollowing } from "./followed-clusters.ts";
 import { measurePages } from "./pages.ts";
-import { clusterId, seedClusters } from "./projected-clusters.ts";
+import { CLUSTERS, clusterId, seedClusters } from "./projected-clusters.ts";
 import { type Figure, report } from "./report.ts";
 import { type Case, type SideBySide, startSideBySide } from "./side-by-side.ts";
 import { organizationId, seedOrganizations } from "./tenants.ts";
@@ -13,9 +14,15 @@ const PATH = `/api/v1/organizations/${ORGANIZATION}/clusters`;
 
 /**
  * CPU of one read of the projection beside the floor (floor.ts), and the time of a page of clusters at the beginning
- * and at the end of 10,000. The rows are put straight into the projection.
+ * and at the end of 10,000, whose rows are put straight into the projection. Then, on a stack of its own, the projection
+ * as it follows Cluster objects, `followed` of them (followed-clusters.ts).
  */
-export async function benchClusters(): Promise<void> {
+export async function benchClusters(followed = CLUSTERS): Promise<void> {
+  await benchReads();
+  await benchFollowing(followed);
+}
+
+async function benchReads(): Promise<void> {
   const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
   let sides: SideBySide | undefined;
   try {

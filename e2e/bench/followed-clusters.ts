@@ -1,0 +1,159 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres from "postgres";
+import { Pool } from "undici";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { createClient, type KubeClient } from "../../shared/kube/client.ts";
+import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
+import { type Stack, startStack } from "../stack/stack.ts";
+import { createTenant } from "../tenant.ts";
+import { percentile, secondsSince, until } from "./operator/common.ts";
+import { type PoolWriting, timePoolWrites } from "./pool-writes.ts";
+import { type Figure, report } from "./report.ts";
+
+const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-followed");
+const FIELD_MANAGER = "engineer";
+const CONNECTIONS = 32;
+const CHANGES = 200;
+const POLL_MS = 5;
+const GIVE_UP_MS = 10_000;
+/** More than this machine can send: the benchmark's own client must never wait for its bucket. */
+const UNLIMITED_QPS = 100_000;
+
+/**
+ * The projection as it follows the Kubernetes API: its rebuild with this many Cluster objects (the start of the API
+ * server is part of it), the time until a change by kubectl is visible by REST, and a PUT of a pool beside the
+ * Kubernetes write that it makes. The operator is stopped, so that nothing is reconciled.
+ */
+export async function benchFollowing(count: number): Promise<void> {
+  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
+  const transport = createTransport({
+    connection: loadConnection(stack.info.kubeconfig),
+    qps: UNLIMITED_QPS,
+    burst: UNLIMITED_QPS,
+  });
+  const api = new Pool(stack.info.apiUrl, { connections: CONNECTIONS });
+  const sql = postgres(stack.info.databaseUrl, { max: 1, onnotice: () => undefined });
+  const headers = {
+    authorization: `Bearer ${stack.info.tokens.alice}`,
+    "content-type": "application/json",
+  };
+  const side = { client: createClient(transport), api, headers };
+  try {
+    await stack.part("operator").kill("SIGTERM");
+    const orgId = await createOrganization(stack, "Fleet");
+    const writes = await timePoolWrites(side, await createOrganization(stack, "Writes"));
+    await stack.part("apiserver").stop();
+    const loadingSince = performance.now();
+    const fleet = await createFleet(side.client, orgId, count);
+    const loadedSeconds = secondsSince(loadingSince);
+    const firstSeconds = await timeBuild(stack, sql, orgId, count);
+    await stack.part("apiserver").stop();
+    const rebuildSeconds = await timeBuild(stack, sql, orgId, count);
+    const clusters = count.toLocaleString("en");
+    report("clusters, followed", [
+      ...writes,
+      { name: `${clusters} Cluster objects made`, value: loadedSeconds, unit: "s" },
+      { name: `projection of ${clusters} clusters, the first`, value: firstSeconds, unit: "s" },
+      { name: `projection of ${clusters} clusters, rebuilt`, value: rebuildSeconds, unit: "s", limit: 30 },
+      ...(await timeChanges(side, fleet)),
+    ]);
+  } finally {
+    await sql.end();
+    await api.destroy();
+    await transport.close();
+    await stack.stop();
+  }
+}
+
+/** Makes it by REST, which makes its Namespace too. */
+async function createOrganization({ info }: Stack, name: string): Promise<string> {
+  const alice = createTenant(info.apiUrl, info.tokens.alice);
+  const { body } = await alice.request<{ id: string }>("POST", "/organizations", { name });
+  return body.id;
+}
+
+interface Fleet {
+  orgId: string;
+  namespace: string;
+  clusters: readonly { id: string; name: string }[];
+}
+
+/** Running clusters as the operator would have left them, of one organization. */
+async function createFleet(client: KubeClient, orgId: string, count: number): Promise<Fleet> {
+  const namespace = `org-${orgId}`;
+  const by = { fieldManager: FIELD_MANAGER };
+  const clusters = Array.from({ length: count }, (_, n) => ({ id: randomUUID(), name: `c-${n}` }));
+  const left = clusters.values();
+  const create = async () => {
+    for (const { id, name } of left) {
+      const metadata = { name, namespace, labels: { [LABEL_ID]: id } };
+      await client.create(clusterKind, { metadata, spec: { version: "1.34.2" } }, by);
+      const status = { fieldManager: "marina-operator-status", subresource: "status" as const };
+      await client.mergePatch(clusterKind, namespace, name, { status: STATUS }, status);
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, create));
+  return { orgId, namespace, clusters };
+}
+
+const SINCE = "2026-11-21T09:00:00Z";
+const STATUS = {
+  observedGeneration: 1,
+  phase: "Ready",
+  version: "1.34.2",
+  apiServerURL: "https://192.0.2.1:6443",
+  workerSubnet: "10.1.0.0/24",
+  firstReadyAt: SINCE,
+  nodes: { total: 3, ready: 3 },
+  nodePools: { total: 1, ready: 1 },
+  transitions: [{ sequence: 1, type: "Ready", at: SINCE, version: "1.34.2" }],
+  conditions: ["Ready", "ControlPlaneReady", "WorkersReady"].map((type) => ({
+    type,
+    status: "True",
+    reason: "Available",
+    message: "",
+    lastTransitionTime: SINCE,
+    observedGeneration: 1,
+  })),
+};
+
+/** From the start of the API server with an empty projection until every row is there. */
+async function timeBuild(stack: Stack, sql: postgres.Sql, orgId: string, count: number): Promise<number> {
+  await sql`TRUNCATE projected_clusters, projected_node_pools`;
+  const startedAt = performance.now();
+  await stack.part("apiserver").start();
+  const isWhole = async () => {
+    const [row] = await sql`SELECT count(*)::int AS rows FROM projected_clusters WHERE org_id = ${orgId}`;
+    return row?.rows === count;
+  };
+  await until("the projection to be whole", isWhole, { everyMs: 50 });
+  return secondsSince(startedAt);
+}
+
+/** From the sending of the patch until a GET tells of it, so the Kubernetes write itself is part of the time. */
+async function timeChanges({ client, api, headers }: PoolWriting, fleet: Fleet): Promise<Figure[]> {
+  const times: number[] = [];
+  for (let n = 0; n < CHANGES; n++) {
+    const { id, name } = fleet.clusters[n % fleet.clusters.length] ?? { id: "", name: "" };
+    const path = `/api/v1/organizations/${fleet.orgId}/clusters/${id}`;
+    const displayName = `change-${n}`;
+    const startedAt = performance.now();
+    const patch = { spec: { displayName } };
+    await client.mergePatch(clusterKind, fleet.namespace, name, patch, { fieldManager: FIELD_MANAGER });
+    for (;;) {
+      const { body } = await api.request({ method: "GET", path, headers });
+      if (((await body.json()) as { name?: string }).name === displayName) break;
+      if (performance.now() - startedAt > GIVE_UP_MS)
+        throw new Error(`${path} never tells of ${displayName}`);
+      await sleep(POLL_MS);
+    }
+    times.push(performance.now() - startedAt);
+  }
+  return [
+    { name: "a change by kubectl told by REST: median", value: percentile(times, 0.5), unit: "ms" },
+    { name: "a change by kubectl told by REST: p99", value: percentile(times, 0.99), unit: "ms", limit: 300 },
+  ];
+}

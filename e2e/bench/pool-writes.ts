@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Pool } from "undici";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { ANNOTATION_REQUEST_ID, LABEL_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { until } from "./operator/common.ts";
+import { type Figure, median } from "./report.ts";
+
+/** The first ones warm up the compiler and the caches. */
+const WARM_UP = 200;
+const WRITES = 200;
+/** The API server's client may send 100 requests a second, and a PUT reads before it writes. */
+const PAUSE_MS = 20;
+const BY = { fieldManager: MANAGER_APISERVER };
+const POOL_SPEC = { vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 0, maxNodes: 10, desiredNodes: 1 };
+
+/** Both ways to a custom resource: alice's by REST, and straight to the Kubernetes API. */
+export interface PoolWriting {
+  client: KubeClient;
+  api: Pool;
+  headers: Record<string, string>;
+}
+
+/**
+ * PUT of a pool's desired_nodes, to and fro, in turns with the same merge patch of another pool on its last version,
+ * sent to the Kubernetes API without anything around it; the time at the client.
+ */
+export async function timePoolWrites(side: PoolWriting, orgId: string): Promise<Figure[]> {
+  const { client, api, headers } = side;
+  const { path, bare } = await createPools(side, orgId);
+  const times: Record<"api" | "patch" | "read", number[]> = { api: [], patch: [], read: [] };
+  let { resourceVersion } = bare.metadata;
+
+  const ways: Record<keyof typeof times, (desired: number) => Promise<void>> = {
+    async read() {
+      await client.get(nodePoolKind, bare.metadata.namespace, bare.metadata.name);
+    },
+    async patch(desiredNodes) {
+      const { namespace, name } = bare.metadata;
+      const annotations = { [ANNOTATION_REQUEST_ID]: randomUUID() };
+      const patch = { metadata: { resourceVersion, annotations }, spec: { desiredNodes } };
+      const written = await client.mergePatch(nodePoolKind, namespace, name, patch, BY);
+      resourceVersion = written.metadata.resourceVersion;
+    },
+    async api(desired) {
+      const body = JSON.stringify({ desired_nodes: desired });
+      const answer = await api.request({ method: "PUT", path, headers, body });
+      const text = await answer.body.text();
+      if (answer.statusCode !== 200) throw new Error(`PUT ${path} answered ${answer.statusCode}: ${text}`);
+    },
+  };
+
+  for (let n = 0; n < WARM_UP + WRITES; n++) {
+    for (const way of ["read", "patch", "api"] as const) {
+      const startedAt = performance.now();
+      await ways[way](2 + (n % 2));
+      if (n >= WARM_UP) times[way].push(performance.now() - startedAt);
+    }
+    await sleep(PAUSE_MS);
+  }
+  const [ofApi, ofPatch] = [median(times.api), median(times.patch)];
+  return [
+    { name: "PUT a node pool: Kubernetes read, median", value: median(times.read), unit: "ms" },
+    { name: "PUT a node pool: Kubernetes patch, median", value: ofPatch, unit: "ms" },
+    { name: "PUT a node pool: API, median", value: ofApi, unit: "ms" },
+    { name: "PUT a node pool: API to Kubernetes patch", value: ofApi / ofPatch, unit: "x", limit: 1.3 },
+  ];
+}
+
+/** Two pools of one cluster: one for PUT, one for the bare patches, which must not overtake the others. */
+async function createPools({ client, api, headers }: PoolWriting, orgId: string) {
+  const namespace = `org-${orgId}`;
+  const [clusterId, poolId] = [randomUUID(), randomUUID()];
+  const place = (name: string, id: string) => ({ name, namespace, labels: { [LABEL_ID]: id } });
+  await client.create(
+    clusterKind,
+    { metadata: place("cluster", clusterId), spec: { version: "1.34.2" } },
+    BY,
+  );
+  const createPool = (name: string, id: string): Promise<NodePool> =>
+    client.create(
+      nodePoolKind,
+      { metadata: place(name, id), spec: { clusterName: "cluster", ...POOL_SPEC } },
+      BY,
+    );
+  await createPool("put", poolId);
+  const bare = await createPool("bare", randomUUID());
+  const path = `/api/v1/organizations/${orgId}/clusters/${clusterId}/nodepools/${poolId}`;
+  await until("the pool to be served", async () => {
+    const { statusCode, body } = await api.request({ method: "GET", path, headers });
+    await body.dump();
+    return statusCode === 200;
+  });
+  return { path, bare };
+}
