@@ -75,6 +75,10 @@ export const projectedNodePools = pgTable(
   (table) => [
     index("projected_node_pools_org_idx").on(table.orgId).where(sql`${table.deletedAt} is null`),
     uniqueIndex("projected_node_pools_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
+    // Who replaces an object of the same place is asked for each new one: without it a rebuild reads the table each time.
+    uniqueIndex("projected_node_pools_object_key")
+      .on(table.namespace, table.name)
+      .where(sql`${table.deletedAt} is null`),
     index("projected_node_pools_cluster_idx")
       .on(table.clusterId, table.id)
       .where(sql`${table.deletedAt} is null`),
