@@ -40,19 +40,22 @@ afterAll(async () => {
 /** These parts until they have written an object: from then on nothing is committed. */
 function dieAfterWrite(deps: Deps): Deps {
   let isDead = false;
-  const { create, mergePatch, delete: remove } = deps.kube;
-  const deadly =
-    <Args extends unknown[], Result>(write: (...args: Args) => Promise<Result>) =>
-    async (...args: Args) => {
-      const written = await write(...args);
+  const kube: Deps["kube"] = {
+    ...deps.kube,
+    create: async (kind, object, options) => {
+      const written = await deps.kube.create(kind, object, options);
       isDead = true;
       return written;
-    };
-  const kube = {
-    ...deps.kube,
-    create: deadly(create) as typeof create,
-    mergePatch: deadly(mergePatch) as typeof mergePatch,
-    delete: deadly(remove) as typeof remove,
+    },
+    mergePatch: async (...args) => {
+      const written = await deps.kube.mergePatch(...args);
+      isDead = true;
+      return written;
+    },
+    delete: async (...args) => {
+      await deps.kube.delete(...args);
+      isDead = true;
+    },
   };
   const transaction: Deps["db"]["transaction"] = (...args) => {
     if (!isDead) return deps.db.transaction(...args);
