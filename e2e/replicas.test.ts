@@ -1,31 +1,21 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
+import { dirname } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readPartEnvironment } from "./stack/part-environment.ts";
+import { type SecondApiserver, startSecondApiserver } from "./second-apiserver.ts";
 import { kubectl, readStack, waitFor } from "./stack/testing.ts";
 import { createTenant, type Tenant } from "./tenant.ts";
 
-const PORT = 18_081;
-const BUNDLE = join(import.meta.dirname, "..", "dist", "apiserver.js");
 const stack = readStack();
 const one = createTenant(stack.apiUrl, stack.tokens.alice);
 let other: Tenant;
-let replica: ChildProcess;
+let replica: SecondApiserver;
 
 /** A second replica beside the stack's own, which only answers: every background loop runs in the first one. */
 beforeAll(async () => {
-  const url = `http://127.0.0.1:${PORT}`;
-  const env = { ...readPartEnvironment("apiserver"), MARINA_PORT: String(PORT), MARINA_ROLES: "api" };
-  replica = spawn(process.execPath, [BUNDLE], { env, stdio: "ignore" });
-  await waitFor("the second replica", async () => (await fetch(`${url}/readyz`)).ok);
-  other = createTenant(url, stack.tokens.alice);
+  replica = await startSecondApiserver(dirname(stack.kubeconfig), { MARINA_ROLES: "api" });
+  other = createTenant(replica.url, stack.tokens.alice);
 });
 
-afterAll(async () => {
-  replica.kill("SIGTERM");
-  await once(replica, "exit");
-});
+afterAll(() => replica?.stop());
 
 const idsOf = (items: { id: string }[]) => items.map(({ id }) => id);
 

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseEnv } from "node:util";
-import { DIST } from "../stack/marina.ts";
-import { cleanEnvironment } from "../stack/process-part.ts";
-import { waitFor } from "../stack/testing.ts";
+import { DIST } from "./stack/marina.ts";
+import { cleanEnvironment } from "./stack/process-part.ts";
+import { waitFor } from "./stack/testing.ts";
 
 /** Another replica of the stack's API server, on a port of its own. */
 export interface SecondApiserver {
@@ -14,11 +14,14 @@ export interface SecondApiserver {
   stop(): Promise<void>;
 }
 
-/** Starts it with the very configuration of the stack's own; settles when it is ready. */
-export async function startSecondApiserver(dir: string): Promise<SecondApiserver> {
+/** Starts it with the configuration of the stack's own, but for `settings`; settles when it is ready. */
+export async function startSecondApiserver(
+  dir: string,
+  settings: Record<string, string> = {},
+): Promise<SecondApiserver> {
   const environment = parseEnv(readFileSync(join(dir, "apiserver.env"), "utf8")) as Record<string, string>;
   const child = spawn(process.execPath, [join(DIST, "apiserver.js")], {
-    env: cleanEnvironment({ ...environment, MARINA_PORT: "0" }),
+    env: cleanEnvironment({ ...environment, ...settings, MARINA_PORT: "0" }),
     stdio: ["ignore", "pipe", "inherit"],
   });
   const exited = once(child, "exit");
