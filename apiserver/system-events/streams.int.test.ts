@@ -4,7 +4,7 @@ import { startBackground } from "../background.ts";
 import { createId } from "../http/id.ts";
 import { listen } from "../http/server.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
-import { addPerson, type Person } from "../testing.ts";
+import type { Person } from "../testing.ts";
 import { appendEvents } from "./store.ts";
 import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
 
@@ -13,24 +13,15 @@ let feed: FeedTest;
 let one: TestApp;
 let other: TestApp;
 let owner: Person;
-let orgId: string;
 let clusterId: string;
 let path: string;
 
 beforeAll(async () => {
   feed = await startFeedTest();
-  ({ one, other, owner, orgId, clusterId, path } = feed);
+  ({ one, other, owner, clusterId, path } = feed);
 });
 afterEach(() => feed.restore());
 afterAll(() => feed.close());
-
-async function makeMember(role: "viewer" | "billing" = "viewer") {
-  const person = await feed.issuer.createPerson();
-  return { person, memberId: await addPerson(one.deps, orgId, person, role) };
-}
-
-const removeMember = (memberId: string) =>
-  one.request("DELETE", `/api/v1/organizations/${orgId}/members/${memberId}`, { token: owner.token });
 
 describe("replicas", () => {
   test("each serves the events that any of them has seen", async () => {
@@ -57,7 +48,7 @@ describe("replicas", () => {
 
 describe("the number of streams", () => {
   test("is bounded for a principal and for the process, with 429 and Retry-After; one that ends makes room", async () => {
-    const { person } = await makeMember();
+    const { person } = await feed.makeMember();
     feed.setConfig(other, { maxStreamsPerPrincipal: 2 });
     const [first] = [await feed.open(other, person), await feed.open(other, person)];
     const third = await other.request("GET", path, { token: person.token });
@@ -73,7 +64,7 @@ describe("the number of streams", () => {
 
   test("counts no answer without a stream: history, HEAD and refusals", async () => {
     feed.setConfig(other, { maxStreamsPerPrincipal: 1 });
-    const { person } = await makeMember();
+    const { person } = await feed.makeMember();
     const json = { accept: "application/json" };
     expect((await other.request("GET", path, { token: person.token, headers: json })).status).toBe(200);
     const head = await other.request("HEAD", path, { token: person.token });
@@ -124,9 +115,9 @@ describe("a client that does not read", () => {
 
 describe("a stream ends with bye (section 4.20)", () => {
   test("within 30 s after access was withdrawn", async () => {
-    const { person, memberId } = await makeMember();
+    const { person, memberId } = await feed.makeMember();
     const [gone, stays] = [await feed.open(other, person), await feed.open(other, owner)];
-    expect((await removeMember(memberId)).status).toBe(204);
+    expect((await feed.removeMember(memberId)).status).toBe(204);
     feed.wait(other, 30_000);
     await gone.ended;
     expect(gone.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "access_withdrawn" } }]);
@@ -152,7 +143,7 @@ describe("a stream ends with bye (section 4.20)", () => {
 describe("with the harvester switched off (section 4.20)", () => {
   test("the feed, its history and its tickets are 503, after 401, 404, 403 and 400", async () => {
     feed.setConfig(other, { isEnabled: false });
-    const { person } = await makeMember("billing");
+    const { person } = await feed.makeMember("billing");
     const ask = (target: string, token: string | null, accept = "text/event-stream", method = "GET") =>
       other.request(method, target, {
         ...(token === null ? { as: null } : { token }),

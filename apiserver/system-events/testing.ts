@@ -1,6 +1,6 @@
 import { createLogger } from "../../shared/log.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
-import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
+import { startTestApp, type TestAnswer, type TestApp } from "../http/testing.ts";
+import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
 import type { NewStatusEvent } from "./store.ts";
 
 /** A stream that is read as long as it lasts. */
@@ -78,6 +78,8 @@ export interface FeedTest {
   lines: string[];
   pathOf(clusterId: string): string;
   createCluster(name: string): Promise<string>;
+  makeMember(role?: "viewer" | "billing"): Promise<{ person: Person; memberId: string }>;
+  removeMember(memberId: string): Promise<TestAnswer>;
   /** Opens a stream, of this cluster unless another is named. */
   open(
     api: TestApp,
@@ -125,6 +127,12 @@ export async function startFeedTest(): Promise<FeedTest> {
     lines,
     pathOf,
     createCluster,
+    async makeMember(role = "viewer") {
+      const person = await issuer.createPerson();
+      return { person, memberId: await addPerson(one.deps, orgId, person, role) };
+    },
+    removeMember: (memberId) =>
+      one.request("DELETE", `/api/v1/organizations/${orgId}/members/${memberId}`, { token: owner.token }),
     async open(api, credential, id = clusterId) {
       const stream =
         "ticket" in credential

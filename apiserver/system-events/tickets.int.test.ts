@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { mintFor } from "../api-tokens/testing.ts";
 import type { TestApp } from "../http/testing.ts";
-import { addPerson, type Person } from "../testing.ts";
+import type { Person } from "../testing.ts";
 import { appendEvents } from "./store.ts";
 import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
 
@@ -20,14 +20,6 @@ beforeAll(async () => {
 });
 afterEach(() => feed.restore());
 afterAll(() => feed.close());
-
-async function makeMember(role: "viewer" | "billing" = "viewer") {
-  const person = await feed.issuer.createPerson();
-  return { person, memberId: await addPerson(one.deps, orgId, person, role) };
-}
-
-const removeMember = (memberId: string) =>
-  one.request("DELETE", `/api/v1/organizations/${orgId}/members/${memberId}`, { token: owner.token });
 
 async function makeTicket(token = owner.token): Promise<string> {
   const answer = await one.request("POST", `${path}/ticket`, { token });
@@ -83,10 +75,10 @@ describe("a ticket for the stream (section 4.20)", () => {
   });
 
   test("gives what its maker may do when it is used, and not longer", async () => {
-    const { person, memberId } = await makeMember();
+    const { person, memberId } = await feed.makeMember();
     const [first, second] = [await makeTicket(person.token), await makeTicket(person.token)];
     const stream = await feed.open(other, { ticket: first });
-    await removeMember(memberId);
+    await feed.removeMember(memberId);
     expect((await feed.open(other, { ticket: second })).status).toBe(404);
     feed.wait(other, 30_000);
     await stream.ended;
@@ -105,7 +97,7 @@ describe("a ticket for the stream (section 4.20)", () => {
   });
 
   test("is made for those alone who may read the stream", async () => {
-    const { person } = await makeMember("billing");
+    const { person } = await feed.makeMember("billing");
     expect((await one.request("POST", `${path}/ticket`, { token: person.token })).status).toBe(403);
     const { token } = await feed.issuer.createPerson();
     expect((await one.request("POST", `${path}/ticket`, { token })).status).toBe(404);
