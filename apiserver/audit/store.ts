@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
+import { insertRows } from "../db/insert-rows.ts";
 import type { Deps } from "../deps.ts";
 import type { StaffRequest } from "../http/env.ts";
 import { createId } from "../http/id.ts";
@@ -28,16 +29,24 @@ export interface AuditEntry {
  */
 export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEntry): Promise<string> {
   const { requestId, sourceAddress = null } = origin;
-  return insertAudit(tx, { actor: toActor(origin), requestId, sourceAddress }, entry);
+  const row = toRow({ actor: toActor(origin), requestId, sourceAddress }, entry);
+  await tx.insert(auditLog).values(row);
+  return row.id;
 }
 
-/** The same for a change that came past REST: its actor is the field manager that wrote to the Kubernetes API. */
-export async function recordOutsideAudit(tx: Queryable, manager: string, entry: AuditEntry): Promise<string> {
-  return insertAudit(
-    tx,
-    { actor: { kind: "kubernetes", manager }, requestId: null, sourceAddress: null },
-    entry,
+/** A change that came past REST, and the field manager that wrote it to the Kubernetes API. */
+export interface OutsideAudit {
+  manager: string;
+  entry: AuditEntry;
+}
+
+/** The same for changes that came past REST: the actor of each is its field manager. */
+export async function recordOutsideAudits(tx: Queryable, audits: readonly OutsideAudit[]): Promise<void> {
+  if (audits.length === 0) return;
+  const rows = audits.map(({ manager, entry }) =>
+    toRow({ actor: { kind: "kubernetes", manager }, requestId: null, sourceAddress: null }, entry),
   );
+  await tx.execute(insertRows(auditLog, rows));
 }
 
 interface Author {
@@ -79,10 +88,9 @@ export function toAuditValues(origin: Origin, entry: AuditEntry) {
   };
 }
 
-async function insertAudit(tx: Queryable, author: Author, entry: AuditEntry): Promise<string> {
-  const id = createId();
-  await tx.insert(auditLog).values({
-    id,
+function toRow(author: Author, entry: AuditEntry) {
+  return {
+    id: createId(),
     ...author,
     action: entry.action,
     orgId: entry.orgId,
@@ -91,8 +99,7 @@ async function insertAudit(tx: Queryable, author: Author, entry: AuditEntry): Pr
     before: redact(entry.before ?? null),
     after: redact(entry.after ?? null),
     result: entry.result,
-  });
-  return id;
+  };
 }
 
 /**

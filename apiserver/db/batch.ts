@@ -53,6 +53,11 @@ export function isOneOf(column: PgColumn, placeholder: string): SQL {
   return sql`${column} = any(${sql.placeholder(placeholder)}::uuid[])`;
 }
 
+/** The same with the ids themselves. */
+export function isAmong(column: PgColumn, ids: readonly string[]): SQL {
+  return sql`${column} = any(${toUuidArray(ids)}::uuid[])`;
+}
+
 /** Ids as one parameter `$1::uuid[]`. They must be UUIDs: another text would fail the statement of all who asked. */
 export function toUuidArray(ids: readonly string[]): string {
   return `{${ids.join(",")}}`;

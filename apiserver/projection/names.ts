@@ -1,5 +1,7 @@
-import { and, eq, gt, isNotNull, isNull, lt, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, isNotNull, sql } from "drizzle-orm";
+import { isAmong } from "../db/batch.ts";
 import type { Queryable } from "../db/client.ts";
+import { insertRows, rowSet } from "../db/insert-rows.ts";
 import { nameReservations } from "./table.ts";
 
 /** How long a name stays taken for a request whose object nobody has seen. */
@@ -23,42 +25,45 @@ export async function reserveName(
     .onConflictDoUpdate({
       target: [nameReservations.scope, nameReservations.nameKey],
       set: { objectId, leasedUntil: sql`excluded.leased_until` },
-      setWhere: isExpiredOrLeasedBy(objectId),
+      setWhere: sql`${nameReservations.leasedUntil} < now()
+        or (${nameReservations.objectId} = ${objectId} and ${nameReservations.leasedUntil} is not null)`,
     })
     .returning({ objectId: nameReservations.objectId });
   if (rows.length > 0) return true;
   return isHeldBy(tx, scope, name, objectId);
 }
 
+/** An object and the name that it was seen with, in its scope. */
+export interface NameClaim {
+  scope: string;
+  name: string;
+  objectId: string;
+}
+
 /**
- * Makes the name of an object that was seen its own, and lets go of a name that it had before. An object whose name
- * another one holds is left without (it came by kubectl or GitOps, and is served all the same). Writes nothing when
- * all is as it should be.
+ * Makes the names of objects that were seen their own, and lets go of those that they had before. An object whose
+ * name another one holds is left without (it came by kubectl or GitOps, and is served all the same). Writes nothing
+ * when all is as it should be. No two claims may be of one name, letter case aside.
  */
-export async function confirmName(
-  tx: Queryable,
-  scope: string,
-  name: string,
-  objectId: string,
-): Promise<void> {
-  const nameKey = name.toLowerCase();
-  await tx
-    .insert(nameReservations)
-    .values({ scope, nameKey, objectId, leasedUntil: null })
-    .onConflictDoUpdate({
-      target: [nameReservations.scope, nameReservations.nameKey],
-      set: { objectId, leasedUntil: null },
-      setWhere: isExpiredOrLeasedBy(objectId),
-    });
-  await tx
-    .delete(nameReservations)
-    .where(
-      and(
-        eq(nameReservations.objectId, objectId),
-        ne(nameReservations.nameKey, nameKey),
-        or(isNull(nameReservations.leasedUntil), isExpired()),
-      ),
-    );
+export async function confirmNames(tx: Queryable, claims: readonly NameClaim[]): Promise<void> {
+  if (claims.length === 0) return;
+  // In one order for all transactions, so that two of them never wait for each other.
+  const rows = claims
+    .map(({ scope, name, objectId }) => ({ scope, nameKey: name.toLowerCase(), objectId, leasedUntil: null }))
+    .sort((left, right) => (toKey(left) < toKey(right) ? -1 : 1));
+  // First what is let go of: another one of these objects may want it.
+  await tx.execute(sql`delete from ${nameReservations} using ${rowSet(nameReservations, rows)} as seen
+    where ${nameReservations.objectId} = seen.object_id
+      and (${nameReservations.scope}, ${nameReservations.nameKey}) <> (seen.scope, seen.name_key)
+      and (${nameReservations.leasedUntil} is null or ${nameReservations.leasedUntil} < now())`);
+  await tx.execute(sql`${insertRows(nameReservations, rows)}
+    on conflict (scope, name_key) do update set object_id = excluded.object_id, leased_until = null
+    where ${nameReservations.leasedUntil} < now()
+      or (${nameReservations.objectId} = excluded.object_id and ${nameReservations.leasedUntil} is not null)`);
+}
+
+function toKey({ scope, nameKey }: { scope: string; nameKey: string }): string {
+  return `${scope} ${nameKey}`;
 }
 
 /** Lets go of one name that was reserved for an object and never written. */
@@ -87,9 +92,9 @@ export async function releaseLeases(tx: Queryable, objectId: string): Promise<vo
     .where(and(eq(nameReservations.objectId, objectId), isNotNull(nameReservations.leasedUntil)));
 }
 
-/** Lets go of every name of an object that is gone. */
-export async function releaseNames(tx: Queryable, objectId: string): Promise<void> {
-  await tx.delete(nameReservations).where(eq(nameReservations.objectId, objectId));
+/** Lets go of every name of objects that are gone. */
+export async function releaseNames(tx: Queryable, objectIds: readonly string[]): Promise<void> {
+  await tx.delete(nameReservations).where(isAmong(nameReservations.objectId, objectIds));
 }
 
 /** Whether the name is taken by a request that has not come to its end. */
@@ -113,13 +118,4 @@ async function isHeldBy(tx: Queryable, scope: string, name: string, objectId: st
     .from(nameReservations)
     .where(and(eq(nameReservations.scope, scope), eq(nameReservations.nameKey, name.toLowerCase())));
   return rows[0]?.objectId === objectId;
-}
-
-function isExpiredOrLeasedBy(objectId: string): SQL {
-  return sql`${nameReservations.leasedUntil} < now()
-    or (${nameReservations.objectId} = ${objectId} and ${nameReservations.leasedUntil} is not null)`;
-}
-
-function isExpired() {
-  return lt(nameReservations.leasedUntil, sql`now()`);
 }

@@ -1,11 +1,13 @@
-import { inArray } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { isAmong } from "../db/batch.ts";
 import type { Deps } from "../deps.ts";
+import type { ProjectedObject } from "./project.ts";
 import { findByUid } from "./read.ts";
+import type { Sight } from "./rounds.ts";
 import { type Caches, projectCluster, projectNodePool } from "./sights.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
-import { type ProjectedObject, projectSights, type Sight } from "./upsert.ts";
+import { projectSights } from "./upsert.ts";
 import { findVanished } from "./vanished.ts";
 
 /** What the projector has to look at: an object by its place, one that is gone, or what may be gone unseen. */
@@ -20,6 +22,9 @@ export function keyOfWork(work: Work): string {
   return "key" in work ? `${work.kind} ${work.key}` : work.kind;
 }
 
+/** Objects in one transaction: each takes a lock, of which Postgres has some thousands, and a part of each statement. */
+const TRANSACTION_SIZE = 100;
+
 interface Known {
   resourceVersion: bigint;
   clusterId: string | null;
@@ -27,7 +32,7 @@ interface Known {
 }
 
 /**
- * Brings the projection up to the caches for some objects, in one transaction. An object that the database knows as
+ * Brings the projection up to the caches for some objects, each whole. An object that the database knows as
  * it is costs no transaction. One that it knows in a newer version is read live first: either the cache is behind a
  * write of this very moment, or the Kubernetes store was restored and the older version is the truth.
  */
@@ -43,9 +48,11 @@ export async function projectBatch(deps: Deps, caches: Caches, batch: readonly W
     const sight = await toSight(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
     if (sight !== undefined) sights.push(sight);
   }
-  if (sights.length === 0) return;
-  const refused = await deps.db.transaction((tx) => projectSights(tx, sights));
-  for (const id of refused) deps.log.warn({ id }, "an object is not served: its id belongs to another one");
+  for (let start = 0; start < sights.length; start += TRANSACTION_SIZE) {
+    const part = sights.slice(start, start + TRANSACTION_SIZE);
+    const refused = await deps.db.transaction((tx) => projectSights(tx, part));
+    for (const id of refused) deps.log.warn({ id }, "an object is not served: its id belongs to another one");
+  }
 }
 
 interface Seen {
@@ -114,7 +121,7 @@ async function findKnown({ db }: Deps, uids: readonly string[]): Promise<Map<str
       deletedAt: projectedClusters.deletedAt,
     })
     .from(projectedClusters)
-    .where(inArray(projectedClusters.uid, [...uids]));
+    .where(isAmong(projectedClusters.uid, uids));
   const nodePools = await db
     .select({
       uid: projectedNodePools.uid,
@@ -123,7 +130,7 @@ async function findKnown({ db }: Deps, uids: readonly string[]): Promise<Map<str
       clusterId: projectedNodePools.clusterId,
     })
     .from(projectedNodePools)
-    .where(inArray(projectedNodePools.uid, [...uids]));
+    .where(isAmong(projectedNodePools.uid, uids));
   const rows = [...clusters.map((row) => ({ ...row, clusterId: null })), ...nodePools];
   return new Map(
     rows.map(({ uid, resourceVersion, clusterId, deletedAt }) => [

@@ -42,6 +42,8 @@ export interface ProjectedNodePool extends Projected<NodePool> {
   clusterId: string;
 }
 
+export type ProjectedObject = ProjectedCluster | ProjectedNodePool;
+
 /** Projects a Cluster of an organization; undefined while the object has no public id yet. */
 export function toProjectedCluster(cluster: Cluster, orgId: string): ProjectedCluster | undefined {
   const common = projectCommon(cluster, orgId, cluster.spec.displayName);
@@ -62,6 +64,15 @@ export function toProjectedNodePool(
   const common = projectCommon(pool, orgId, pool.spec.displayName);
   if (common === undefined) return undefined;
   return { ...common, status: nodePoolStatusOf(pool), clusterId };
+}
+
+export function isPool(object: ProjectedObject): object is ProjectedNodePool {
+  return "clusterId" in object;
+}
+
+/** The cluster that it is, or that it belongs to. */
+export function clusterIdOf(object: ProjectedObject): string {
+  return isPool(object) ? object.clusterId : object.id;
 }
 
 function projectCommon<Kind extends KubeObject>(

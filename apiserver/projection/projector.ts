@@ -11,7 +11,7 @@ import { runAsLeader } from "../jobs/leader.ts";
 import { keyOfWork, projectBatch, type Work } from "./project-batch.ts";
 import type { Caches } from "./sights.ts";
 
-const BATCH_SIZE = 50;
+const BATCH_SIZE = 100;
 
 export interface Projector {
   /** Whether this process leads and has taken in everything that the Kubernetes API held when it began. */

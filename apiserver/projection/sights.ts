@@ -4,8 +4,7 @@ import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
-import { toProjectedCluster, toProjectedNodePool } from "./project.ts";
-import type { ProjectedObject } from "./upsert.ts";
+import { type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 
 /** What the projector holds of the Kubernetes API. `namespaces` is indexed by "org", the others by "namespace". */
 export interface Caches {

@@ -5,8 +5,8 @@ import { toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import type { Deps } from "../deps.ts";
 import { findByUid, listPlaces, type Place } from "./read.ts";
+import type { Sight } from "./rounds.ts";
 import type { Caches } from "./sights.ts";
-import type { Sight } from "./upsert.ts";
 
 /**
  * Objects that the projection still serves and the Kubernetes API no longer has: deleted while nobody watched. Each

@@ -1,5 +1,6 @@
-import { and, asc, desc, eq, gt, inArray, isNull, max, min, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, max, min, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
+import { insertRows, rowSet } from "../db/insert-rows.ts";
 import { type StatusPayload, type SystemEventPayload, systemEvents } from "./table.ts";
 
 export type { StatusPayload, SystemEventPayload } from "./table.ts";
@@ -38,21 +39,17 @@ export type EventRow = typeof systemEvents.$inferSelect;
 export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina system-events', 0))`);
-  const written = await tx
-    .insert(systemEvents)
-    .values([...events])
-    .onConflictDoNothing()
-    .returning({ clusterId: systemEvents.clusterId });
-  await announceAll(tx, [...new Set(written.map((row) => row.clusterId))]);
+  const written = await tx.execute<{ cluster_id: string }>(
+    sql`${insertRows(systemEvents, events)} on conflict do nothing returning cluster_id`,
+  );
+  await announce(tx, [...new Set(written.map((row) => row.cluster_id))]);
 }
 
-/** Wakes the readers of a cluster's stream when the transaction commits, to look whether the cluster is still there. */
-export async function announce(tx: Queryable, clusterId: string): Promise<void> {
-  await announceAll(tx, [clusterId]);
-}
-
-/** In one statement, for other writers wait until this transaction ends. */
-async function announceAll(tx: Queryable, clusterIds: readonly string[]): Promise<void> {
+/**
+ * Wakes the readers of these clusters' streams when the transaction commits, to read on and to look whether the
+ * cluster is still there. In one statement, for other writers may wait until this transaction ends.
+ */
+export async function announce(tx: Queryable, clusterIds: readonly string[]): Promise<void> {
   if (clusterIds.length === 0) return;
   await tx.execute(sql`select pg_notify(${SYSTEM_EVENTS_CHANNEL}, value)
     from json_array_elements_text(${JSON.stringify(clusterIds)}::text::json)`);
@@ -91,24 +88,20 @@ export async function findHarvested(db: Queryable, eventUids: readonly string[])
   return new Set(rows.map(({ uid, count }) => `${uid} ${count}`));
 }
 
-/** The status that the stream told last of a cluster or, with a node pool id, of a pool; undefined when none is kept. */
-export async function findLastStatus(
+/** Which status the streams told last of each cluster or, with a node pool id, of each pool, in the same order. */
+export async function findLastStatuses(
   db: Queryable,
-  { clusterId, nodePoolId }: EventPlace,
-): Promise<string | undefined> {
-  const [row] = await db
-    .select({ status: sql<string>`${systemEvents.payload} ->> 'status'` })
-    .from(systemEvents)
-    .where(
-      and(
-        eq(systemEvents.clusterId, clusterId),
-        eq(systemEvents.kind, "status"),
-        nodePoolId === null ? isNull(systemEvents.nodePoolId) : eq(systemEvents.nodePoolId, nodePoolId),
-      ),
-    )
-    .orderBy(desc(systemEvents.id))
-    .limit(1);
-  return row?.status;
+  places: readonly EventPlace[],
+): Promise<(string | undefined)[]> {
+  if (places.length === 0) return [];
+  const last = sql`select payload ->> 'status' as status from ${systemEvents}
+    where cluster_id = place.cluster_id and kind = 'status' and node_pool_id is not distinct from place.node_pool_id
+    order by id desc limit 1`;
+  const rows = await db.execute<{ status: string | null }>(
+    sql`select last.status from ${rowSet(systemEvents, places)} with ordinality as place
+      left join lateral (${last}) as last on true order by place.ordinality`,
+  );
+  return rows.map(({ status }) => status ?? undefined);
 }
 
 /** Removes what is older than the retention; returns how many rows. */
