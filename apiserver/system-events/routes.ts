@@ -1,6 +1,8 @@
+import type { ServerResponse } from "node:http";
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, notFound } from "../http/errors.ts";
+import type { Principal } from "../http/principal.ts";
 import { addRoute } from "../http/routes.ts";
 import { isClusterServed } from "../projection/store.ts";
 import { describeStream } from "./describe-stream.ts";
@@ -13,7 +15,7 @@ import { byeData, deletedData, eventPage, eventQuery, gapData, ticketRecord } fr
 import { shareRuns } from "./share-runs.ts";
 import { parseLastEventId } from "./sse.ts";
 import { findEventRange, listEventsAfter } from "./store.ts";
-import { openEventStream, type StreamWorld } from "./stream.ts";
+import { type EventStream, openEventStream, type StreamWorld } from "./stream.ts";
 import { createTicket } from "./tickets.ts";
 
 const tag = "System events";
@@ -67,21 +69,43 @@ function addStream(router: Router, deps: Deps): void {
         return c.json(await readPage(deps, params.clusterID, query), 200);
       // The stream is the other form of the same answer, which the type of a JSON answer cannot say.
       if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS) as never;
-      const { env } = c;
-      const stream = await open.add(principal, orgId, (ends) =>
-        openEventStream(world, {
-          clusterId: params.clusterID,
-          lastEventId: parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id),
-          expiresAtMs: principal.expiresAtMs,
-          cutOff() {
-            ends.onCutOff();
-            env.outgoing?.destroy();
-          },
-          onClosed: () => ends.onClosed(),
-        }),
-      );
+      const stream = await openStream(world, open, {
+        principal,
+        orgId,
+        clusterId: params.clusterID,
+        lastEventId: parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id),
+        connection: c.env?.outgoing,
+      });
       return c.body(stream.body, 200, STREAM_HEADERS) as never;
     },
+  );
+}
+
+interface StreamRequest {
+  principal: Principal;
+  orgId: string;
+  clusterId: string;
+  lastEventId: number | undefined;
+  connection: ServerResponse | undefined;
+}
+
+/** Apart from the handler, so that a stream holds nothing of its request as long as it is open: there are thousands. */
+function openStream(
+  world: StreamWorld,
+  open: OpenStreams,
+  { principal, orgId, clusterId, lastEventId, connection }: StreamRequest,
+): Promise<EventStream> {
+  return open.add(principal, orgId, (ends) =>
+    openEventStream(world, {
+      clusterId,
+      lastEventId,
+      expiresAtMs: principal.expiresAtMs,
+      cutOff() {
+        ends.onCutOff();
+        connection?.destroy();
+      },
+      onClosed: () => ends.onClosed(),
+    }),
   );
 }
 

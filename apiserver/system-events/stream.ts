@@ -53,7 +53,7 @@ export async function openEventStream(world: StreamWorld, wish: StreamWish): Pro
   // Nothing is read before it is known where the stream begins.
   let isReading = true;
   let isGone = false;
-  const ended = new AbortController();
+  let isEnded = false;
   // Not all at once, when many have come at once.
   let beatMs = world.now() + HEARTBEAT_MS * (0.5 + Math.random() / 2);
 
@@ -73,7 +73,7 @@ export async function openEventStream(world: StreamWorld, wish: StreamWish): Pro
   const outlet = createOutlet(() => world.now(), {
     onTaken: () => void catchUp(),
     onClosed() {
-      ended.abort();
+      isEnded = true;
       seat.leave();
       wish.onClosed();
     },
@@ -97,7 +97,7 @@ export async function openEventStream(world: StreamWorld, wish: StreamWish): Pro
   }
 
   function finish(bytes: Uint8Array): void {
-    ended.abort();
+    isEnded = true;
     outlet.end(bytes);
   }
 
@@ -108,12 +108,12 @@ export async function openEventStream(world: StreamWorld, wish: StreamWish): Pro
   async function catchUp(): Promise<void> {
     if (isLive || isReading) return;
     isReading = true;
-    while (!isLive && outlet.hasRoom() && !ended.signal.aborted) {
+    while (!isLive && outlet.hasRoom() && !isEnded) {
       try {
         await readOn();
       } catch {
         // The feed logs it; a replay of every client that waits would only say it again.
-        await sleep(RETRY_MS, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
+        await sleep(RETRY_MS, undefined, { ref: false });
       }
     }
     isReading = false;
@@ -124,7 +124,7 @@ export async function openEventStream(world: StreamWorld, wish: StreamWish): Pro
   async function readOn(): Promise<void> {
     const { piece, isMore } = await world.reader.read(clusterId, position);
     if (!isResumed) await resume();
-    if (ended.signal.aborted) return;
+    if (isEnded) return;
     if (piece !== undefined && piece.firstId > position) pass(piece);
     isLive = piece === undefined || (!isMore && heard <= position);
   }
@@ -134,7 +134,7 @@ export async function openEventStream(world: StreamWorld, wish: StreamWish): Pro
     // Read after the events: whatever was purged before they were read is noticed.
     const { oldest, newest } = await world.readRange();
     isResumed = true;
-    if (ended.signal.aborted || (position >= oldest - 1 && position <= newest)) return;
+    if (isEnded || (position >= oldest - 1 && position <= newest)) return;
     say(encodeMessage({ event: "gap", data: { oldest_id: oldest, newest_id: newest } }));
     position = Math.min(position, newest);
   }
