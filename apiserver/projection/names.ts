@@ -52,10 +52,14 @@ export async function confirmNames(tx: Queryable, claims: readonly NameClaim[]):
     .map(({ scope, name, objectId }) => ({ scope, nameKey: name.toLowerCase(), objectId, leasedUntil: null }))
     .sort((left, right) => (toKey(left) < toKey(right) ? -1 : 1));
   // First what is let go of: another one of these objects may want it.
-  await tx.execute(sql`delete from ${nameReservations} using ${rowSet(nameReservations, rows)} as seen
-    where ${nameReservations.objectId} = seen.object_id
-      and (${nameReservations.scope}, ${nameReservations.nameKey}) <> (seen.scope, seen.name_key)
-      and (${nameReservations.leasedUntil} is null or ${nameReservations.leasedUntil} < now())`);
+  const isOwn = isAmong(
+    nameReservations.objectId,
+    rows.map(({ objectId }) => objectId),
+  );
+  await tx.execute(sql`delete from ${nameReservations} where ${isOwn}
+    and (object_id, scope, name_key) not in (
+      select object_id, scope, name_key from ${rowSet(nameReservations, rows)})
+    and (leased_until is null or leased_until < now())`);
   await tx.execute(sql`${insertRows(nameReservations, rows)}
     on conflict (scope, name_key) do update set object_id = excluded.object_id, leased_until = null
     where ${nameReservations.leasedUntil} < now()

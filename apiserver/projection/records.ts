@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { isAmong } from "../db/batch.ts";
 import type { Queryable } from "../db/client.ts";
 import { insertRows, rowSet } from "../db/insert-rows.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
@@ -38,12 +39,14 @@ export async function closeRecords(
 ): Promise<Set<string>> {
   if (objects.length === 0) return new Set();
   const records = TABLES[kind];
+  const isOne = isAmong(
+    records.id,
+    objects.map(({ id }) => id),
+  );
   const rows = await tx.execute<{ id: string }>(sql`update ${records} set deleted_at = now()
-    from ${rowSet(records, objects.map(toRecord))} as gone
-    where ${records.id} = gone.id and ${records.deletedAt} is null
-      and (${records.orgId}, ${records.namespace}, ${records.objectName})
-        = (gone.org_id, gone.namespace, gone.object_name)
-    returning ${records.id}`);
+    where ${isOne} and deleted_at is null and (id, org_id, namespace, object_name) in (
+      select id, org_id, namespace, object_name from ${rowSet(records, objects.map(toRecord))})
+    returning id`);
   return new Set(rows.map(({ id }) => id));
 }
 

@@ -72,11 +72,15 @@ export async function retireOthers(
   if (objects.length === 0) return new Map();
   const table = TABLES[kind];
   const places = objects.map(({ uid, id, namespace, name }) => ({ uid, id, namespace, name }));
-  const rows = await tx.execute<{ id: string; status: string }>(sql`update ${table} set deleted_at = now()
-    from ${rowSet(table, places)} as seen
-    where ${table.deletedAt} is null and ${table.uid} <> seen.uid
-      and (${table.id} = seen.id or (${table.namespace} = seen.namespace and ${table.name} = seen.name))
-    returning ${table.id}, ${table.status}`);
+  // Each place is looked up in the two indexes, of which each knows one row at most: a join would read the table.
+  const others = sql`select other.uid from ${rowSet(table, places)} as seen cross join lateral (
+      (select uid from ${table} where deleted_at is null and id = seen.id limit 1)
+      union all
+      (select uid from ${table} where deleted_at is null and namespace = seen.namespace and name = seen.name limit 1)
+    ) as other where other.uid <> seen.uid`;
+  const rows = await tx.execute<{ id: string; status: string }>(
+    sql`update ${table} set deleted_at = now() where uid = any(array(${others})) returning id, status`,
+  );
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 

@@ -37,11 +37,15 @@ export async function projectSights(tx: Queryable, sights: readonly Sight[]): Pr
   return refused;
 }
 
-/** One writer per object; always in the same order, so that two transactions never wait for each other. */
+/**
+ * One writer per object; always in the same order, so that two transactions never wait for each other. From here on
+ * plans are made anew: one that was kept since the tables were empty, as a rebuild begins, reads them whole each time.
+ */
 async function lockObjects(tx: Queryable, sights: readonly Sight[]): Promise<void> {
   const uids = [...new Set(sights.map(({ object }) => object.uid))].sort();
   if (uids.length === 0) return;
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina object ' || uid, 0))
+  await tx.execute(sql`select set_config('plan_cache_mode', 'force_custom_plan', true),
+      pg_advisory_xact_lock(hashtextextended('marina object ' || uid, 0))
     from json_array_elements_text(${JSON.stringify(uids)}::text::json) as uid`);
 }
 
