@@ -7,8 +7,9 @@ import { systemEvents } from "./table.ts";
 
 /** Events in one piece; with 1 KiB of message each, what a slow client makes us hold. */
 const PIECE_SIZE = 50;
-/** Clusters in one query, and queries at a time. */
+/** Clusters in one query, events in its answer, and queries at a time. */
 const BATCH_SIZE = 64;
+const MAX_EVENTS = 200;
 const CONCURRENCY = 2;
 
 /** A piece of one cluster's stream, serialized once for everybody who gets it. */
@@ -63,15 +64,17 @@ const readPieces = prepareOnce((db) => {
     .from(requests)
     .crossJoinLateral(piece)
     .orderBy(sql`r.n`, piece.id)
+    .limit(MAX_EVENTS)
     .prepare("read_event_pieces");
 });
 
 /**
  * Reads the table for all streams of this process: what is asked for at the same time goes into one query, and the
- * same place is read and serialized once, however many wait for it.
+ * same place is read and serialized once, however many wait for it. When many have much to read, an answer is cut off:
+ * what it did not come to is asked for again, before all others, so that memory does not grow with their number.
  */
 export function createReader(db: Database): Reader {
-  const waiting = new Map<string, Request>();
+  let waiting = new Map<string, Request>();
   let running = 0;
   let isScheduled = false;
 
@@ -91,7 +94,7 @@ export function createReader(db: Database): Reader {
     running += 1;
     schedule();
     try {
-      await answer(db, requests);
+      postpone(await answer(db, requests));
     } catch (error) {
       for (const request of requests) request.reject(error);
     }
@@ -99,9 +102,25 @@ export function createReader(db: Database): Reader {
     schedule();
   }
 
+  /** Puts requests before all others; who has asked for the same place meanwhile gets the same answer. */
+  function postpone(requests: readonly Request[]): void {
+    if (requests.length === 0) return;
+    const next = new Map(requests.map((request) => [keyOf(request), request]));
+    for (const [key, request] of waiting) {
+      const earlier = next.get(key);
+      if (earlier === undefined) next.set(key, request);
+      else
+        earlier.reading.then(
+          (reading) => request.resolve(reading),
+          (error) => request.reject(error),
+        );
+    }
+    waiting = next;
+  }
+
   return {
     read(clusterId, after) {
-      const key = `${clusterId} ${after}`;
+      const key = keyOf({ clusterId, after });
       const known = waiting.get(key);
       if (known !== undefined) return known.reading;
       const { promise: reading, resolve, reject } = Promise.withResolvers<Reading>();
@@ -112,15 +131,24 @@ export function createReader(db: Database): Reader {
   };
 }
 
-async function answer(db: Database, requests: readonly Request[]): Promise<void> {
+function keyOf({ clusterId, after }: Pick<Request, "clusterId" | "after">): string {
+  return `${clusterId} ${after}`;
+}
+
+/** Answers requests in their order as far as one query goes; returns those that it did not come to. */
+async function answer(db: Database, requests: readonly Request[]): Promise<readonly Request[]> {
   const places = requests.map(({ clusterId, after }, n) => ({ n, cluster_id: clusterId, after }));
   const rows = await readPieces(db).execute({ requests: JSON.stringify(places) });
+  const isCut = rows.length === MAX_EVENTS;
+  const last = isCut ? (rows.at(-1)?.n ?? 0) : requests.length - 1;
   const found = requests.map((): ReadEvent[] => []);
   for (const { n, event } of rows) found[n]?.push(event);
-  requests.forEach((request, n) => {
+  requests.slice(0, last + 1).forEach((request, n) => {
     const events = found[n] ?? [];
-    request.resolve({ piece: toPiece(events), isMore: events.length === PIECE_SIZE });
+    const isMore = events.length === PIECE_SIZE || (isCut && n === last);
+    request.resolve({ piece: toPiece(events), isMore });
   });
+  return requests.slice(last + 1);
 }
 
 type ReadEvent = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "kind" | "payload">;
