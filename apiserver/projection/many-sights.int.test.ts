@@ -1,4 +1,4 @@
-import { and, eq, inArray } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
@@ -7,7 +7,7 @@ import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { auditLog } from "../audit/table.ts";
-import type { Queryable } from "../db/client.ts";
+import { connectDatabase, type Queryable } from "../db/client.ts";
 import { createId } from "../http/id.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
 import { systemEvents } from "../system-events/table.ts";
@@ -179,6 +179,33 @@ describe("many sights at once", () => {
       .orderBy(transitions.id);
     expect(rows.map(({ type }) => type)).toEqual(["created", "ready", "degraded", "recovered", "upgraded"]);
   });
+});
+
+test("a rebuild reads no more of the tables for each object as they fill", async () => {
+  const database = connectDatabase(api.deps.config.databaseUrl, { poolSize: 1 });
+  const orgId = createId();
+  const write = (from: number, to: number) =>
+    database.db.transaction(async (tx) => {
+      const numbers = Array.from({ length: to - from }, (_, n) => from + n);
+      await projectSights(
+        tx,
+        numbers.map((n) => ({ object: projected(orgId, n) })),
+      );
+      const [read] = await tx.execute<{ rows: number }>(
+        sql`select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as rows
+          from pg_stat_xact_user_tables where relname in ('projected_clusters', 'name_reservations', 'cluster_records')`,
+      );
+      return read?.rows ?? 0;
+    });
+  try {
+    // Statements are prepared, and run often enough to keep their plans, before the tables are emptied.
+    for (let n = 0; n < 10; n += 1) await write(n, n + 1);
+    await database.sql`truncate projected_clusters, projected_node_pools`;
+    for (let n = 1; n < 20; n += 1) await write(n * 100, n * 100 + 100);
+    expect(await write(2_000, 2_100)).toBeLessThan(2_000);
+  } finally {
+    await database.close();
+  }
 });
 
 test("a list of whatever length is written in transactions of a hundred objects", async () => {
