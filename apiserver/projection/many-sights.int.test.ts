@@ -202,7 +202,8 @@ test("a rebuild reads no more of the tables for each object as they fill", async
     for (let n = 0; n < 10; n += 1) await write(n, n + 1);
     await database.sql`truncate projected_clusters, projected_node_pools`;
     for (let n = 1; n < 20; n += 1) await write(n * 100, n * 100 + 100);
-    expect(await write(2_000, 2_100)).toBeLessThan(2_000);
+    // A statement may read a small table once; one that reads it for each object comes to 200,000.
+    expect(await write(2_000, 2_100)).toBeLessThan(60_000);
   } finally {
     await database.close();
   }
