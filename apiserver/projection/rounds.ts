@@ -18,7 +18,7 @@ export interface Round {
 /**
  * Divides sights into rounds to be carried out one after another, clusters before pools. A sight that shares an
  * object, an id, a place or a name with an earlier one comes in a later round, so that each round can be written as
- * one and the end is the same as of one sight after another.
+ * one and the end is the same as of one sight after another; but a name that one gives up is free for all others.
  */
 export function toRounds(sights: readonly Sight[]): Round[] {
   return [
