@@ -1,3 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack } from "../../e2e/stack/testing.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
@@ -49,6 +52,23 @@ async function open(clusterId: string, lastEventId?: number): Promise<TestStream
 }
 
 describe("the stream (section 4.20)", () => {
+  test("holds nothing of its request while it is open", async () => {
+    setFlagsFromString("--expose-gc");
+    const collectGarbage: () => void = runInNewContext("gc");
+    const path = pathOf(await createCluster());
+    const begin = async () => {
+      const environment = {};
+      const headers = { authorization: `Bearer ${readStack().tokens.alice}` };
+      const { body } = await api.app.request(path, { headers }, environment);
+      return { body, environment: new WeakRef(environment) };
+    };
+    const stream = await begin();
+    await sleep(10);
+    collectGarbage();
+    expect(stream.environment.deref()).toBeUndefined();
+    await stream.body?.cancel();
+  });
+
   test("is one that no proxy holds up, and tells what happens from now on", async () => {
     const clusterId = await createCluster();
     const stream = await open(clusterId);
