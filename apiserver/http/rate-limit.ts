@@ -5,7 +5,7 @@ import type { Access } from "./guard.ts";
 import type { RateClass, RateLimit, RateLimits } from "./limits.ts";
 import type { Operation } from "./operation.ts";
 import type { Permission } from "./permissions.ts";
-import { principalKey } from "./principal.ts";
+import { type Principal, principalKey } from "./principal.ts";
 import { toAddressKey } from "./source-address.ts";
 import { type BucketState, createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 
@@ -56,23 +56,11 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
   ) as Record<RateClass, Counter>;
   const logins = counters.failed_login;
 
-  async function authenticate(
-    control: AccessControl,
-    authorization: string | undefined,
-    address: string | undefined,
-  ) {
-    if (authorization === undefined || address === undefined) return control.authenticate(authorization);
-    const key = toAddressKey(address);
+  /** Throws 429 for an address from which too many refused credentials came, unless it presents a known one. */
+  function requireCredit(control: AccessControl, authorization: string, key: string): void {
     const debt = logins.buckets.look(key);
-    if (!debt.allowed && !control.isKnown(authorization)) {
-      throw tooMany("Too many refused credentials came from this address", debt);
-    }
-    try {
-      return await control.authenticate(authorization);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === "unauthorized") logins.buckets.take(key);
-      throw error;
-    }
+    if (debt.allowed || control.isKnown(authorization)) return;
+    throw tooMany("Too many refused credentials came from this address", debt);
   }
 
   return {
@@ -81,7 +69,19 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
       return {
         ...control,
         async authenticate(authorization) {
-          const principal = await authenticate(control, authorization, c.get("sourceAddress"));
+          const address = c.get("sourceAddress");
+          const addressKey = address === undefined ? undefined : toAddressKey(address);
+          if (authorization !== undefined && addressKey !== undefined)
+            requireCredit(control, authorization, addressKey);
+          let principal: Principal;
+          try {
+            principal = await control.authenticate(authorization);
+          } catch (error) {
+            const isRefused = error instanceof ApiError && error.code === "unauthorized";
+            if (isRefused && authorization !== undefined && addressKey !== undefined)
+              logins.buckets.take(addressKey);
+            throw error;
+          }
           const key = principalKey(principal);
           const all = counters.default.buckets.take(key);
           setHeaders(c, counters.default, all, false);

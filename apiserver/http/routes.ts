@@ -104,14 +104,17 @@ function serve(router: Router, operation: Operation, handle: Handle, read: Read 
 }
 
 /** A dependency that neither answers nor refuses must not hold the client for ever; the work itself goes on. */
-async function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
+function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
   const timer = setTimeout(() => reject(dependencyUnavailable("A part of the service")), deadlineMs);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const inTime =
+    <V>(settle: (value: V) => void) =>
+    (value: V) => {
+      clearTimeout(timer);
+      settle(value);
+    };
+  work.then(inTime(resolve), inTime(reject));
+  return promise;
 }
 
 /** Who is asking, if they may; `meanwhile` is called while their membership is looked up. */

@@ -40,9 +40,15 @@ export async function findMembership(
   userId: string,
   orgId: string,
 ): Promise<Membership | undefined> {
-  const row = await lookUpMembership(deps.db, { orgId, userId });
+  return toMembership(await lookUpMembership(deps.db, { orgId, userId }));
+}
+
+function toMembership(
+  row: { memberId: string; orgId: string; role: Role } | undefined,
+): Membership | undefined {
   if (row === undefined) return undefined;
-  return { memberId: row.memberId, orgId, role: row.role, rights: rightsOf(row.role) };
+  const { memberId, orgId, role } = row;
+  return { memberId, orgId, role, rights: rightsOf(role) };
 }
 
 /** The same; on a miss, an invitation that waits for this person is accepted first. */
@@ -52,7 +58,7 @@ export async function findOrAcceptMembership(
   orgId: string,
   origin: Origin | undefined,
 ): Promise<Membership | undefined> {
-  const membership = await findMembership(deps, userId, orgId);
+  const membership = toMembership(await lookUpMembership(deps.db, { orgId, userId }));
   if (membership !== undefined || origin === undefined) return membership;
   await acceptInvitations(deps, origin, orgId);
   // Asked again in any case: a request beside this one may have been the one that accepted.
