@@ -57,10 +57,14 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
   const logins = counters.failed_login;
 
   /** Throws 429 for an address from which too many refused credentials came, unless it presents a known one. */
-  function requireCredit(control: AccessControl, authorization: string, key: string): void {
-    const debt = logins.buckets.look(key);
+  function requireCredit(control: AccessControl, authorization: string, addressKey: string): void {
+    const debt = logins.buckets.look(addressKey);
     if (debt.allowed || control.isKnown(authorization)) return;
     throw tooMany("Too many refused credentials came from this address", debt);
+  }
+
+  function countRefusal(error: unknown, addressKey: string): void {
+    if (error instanceof ApiError && error.code === "unauthorized") logins.buckets.take(addressKey);
   }
 
   return {
@@ -70,16 +74,15 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
         ...control,
         async authenticate(authorization) {
           const address = c.get("sourceAddress");
-          const addressKey = address === undefined ? undefined : toAddressKey(address);
-          if (authorization !== undefined && addressKey !== undefined)
-            requireCredit(control, authorization, addressKey);
+          // A request without a credential presents none that could be refused.
+          const addressKey =
+            authorization === undefined || address === undefined ? undefined : toAddressKey(address);
+          if (addressKey !== undefined) requireCredit(control, authorization ?? "", addressKey);
           let principal: Principal;
           try {
             principal = await control.authenticate(authorization);
           } catch (error) {
-            const isRefused = error instanceof ApiError && error.code === "unauthorized";
-            if (isRefused && authorization !== undefined && addressKey !== undefined)
-              logins.buckets.take(addressKey);
+            if (addressKey !== undefined) countRefusal(error, addressKey);
             throw error;
           }
           const key = principalKey(principal);

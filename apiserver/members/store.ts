@@ -15,11 +15,16 @@ export { type MemberRow, members } from "./table.ts";
 
 const findMemberships = prepareOnce((db) =>
   db
-    .select({ memberId: members.id, orgId: members.orgId, userId: members.userId, role: members.role })
+    .select({
+      n: sql<number>`asked.n::int`,
+      memberId: members.id,
+      orgId: members.orgId,
+      role: members.role,
+    })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .innerJoin(
-      sql`unnest(${sql.placeholder("orgIds")}::uuid[], ${sql.placeholder("userIds")}::uuid[]) as asked(org_id, user_id)`,
+      sql`unnest(${sql.placeholder("orgIds")}::uuid[], ${sql.placeholder("userIds")}::uuid[]) with ordinality as asked(org_id, user_id, n)`,
       sql`asked.org_id = ${members.orgId} and asked.user_id = ${members.userId}`,
     )
     .where(isNull(organizations.deletedAt))
@@ -30,8 +35,9 @@ const lookUpMembership = batchLookups(async (db, keys: readonly { orgId: string;
     orgIds: toUuidArray(keys.map(({ orgId }) => orgId)),
     userIds: toUuidArray(keys.map(({ userId }) => userId)),
   });
-  const found = new Map(rows.map((row) => [`${row.orgId} ${row.userId}`, row]));
-  return keys.map(({ orgId, userId }) => found.get(`${orgId} ${userId}`));
+  const found: ((typeof rows)[number] | undefined)[] = keys.map(() => undefined);
+  for (const row of rows) found[row.n - 1] = row;
+  return found;
 });
 
 /** A user's membership of an organization that is not deleted. */
