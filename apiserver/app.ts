@@ -10,14 +10,14 @@ import type { Deps } from "./deps.ts";
 import { type Authenticator, invalidTicket } from "./http/auth.ts";
 import { addDocumentRoutes } from "./http/docs.ts";
 import type { HttpEnv, Router } from "./http/env.ts";
-import { handleError, handleUnknownMethod, handleUnknownPath } from "./http/handle-error.ts";
+import { handleError, handleUnknownMethod, handleUnmatched } from "./http/handle-error.ts";
 import { addHealthRoutes } from "./http/health.ts";
 import { createIdempotencyStore } from "./http/idempotency.ts";
 import { observe } from "./http/observe.ts";
 import type { Operation } from "./http/operation.ts";
 import { createRateLimiter } from "./http/rate-limit.ts";
 import type { Readiness } from "./http/readiness.ts";
-import { locate } from "./http/source-address.ts";
+import { createSourceFinder } from "./http/source-address.ts";
 import { addMeRoute } from "./members/me.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { findOrAcceptMembership } from "./members/store.ts";
@@ -40,11 +40,9 @@ export interface AppParts {
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
 export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   const app = new OpenAPIHono<HttpEnv>();
-  app.use(observe(deps.log, deps.metrics));
-  app.use(locate(deps.config.limits.trustedProxies));
-  app.use(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod }));
+  app.use(observe(deps.log, deps.metrics, createSourceFinder(deps.config.limits.trustedProxies)));
   app.onError(handleError);
-  app.notFound(handleUnknownPath);
+  app.notFound(handleUnmatched(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod })));
 
   const router: Router = {
     app,

@@ -60,7 +60,10 @@ function redactValue(name: string, value: unknown, depth: number): unknown {
   return redact(value, depth - 1);
 }
 
-/** Writes the lines of one turn of the event loop at once, the last ones when the process exits. */
+/** Lines wait for at most this long: writing each by itself costs more than making it. */
+const GATHER_MS = 5;
+
+/** Writes lines together, the last ones when the process exits. */
 function gatherLines(destination: DestinationStream): DestinationStream {
   let lines = "";
   const flush = () => {
@@ -70,7 +73,7 @@ function gatherLines(destination: DestinationStream): DestinationStream {
   process.on("exit", flush);
   return {
     write(line) {
-      if (lines === "") setImmediate(flush);
+      if (lines === "") setTimeout(flush, GATHER_MS);
       lines += line;
     },
   };

@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import { findUpgrade, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import { toTimestamp } from "../http/timestamp.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
 import type { clusterRecord } from "./schema.ts";
 
@@ -65,8 +66,4 @@ export function wantedVersionOf({ spec, status }: ProjectedCluster["object"]): s
 /** A version as the interface writes it. */
 export function withoutPrefix(version: string): string {
   return version.replace(/^v/, "");
-}
-
-function toTimestamp(time: string | undefined): string | null {
-  return time === undefined ? null : new Date(time).toISOString();
 }

@@ -5,6 +5,7 @@ import {
   isIncrementalStep,
   type VersionCatalogue,
 } from "../../shared/kubernetes-version.ts";
+import { toTimestamp } from "../http/timestamp.ts";
 import type { kubernetesVersionRecord } from "./catalogue-schema.ts";
 
 export type KubernetesVersionRecord = z.output<typeof kubernetesVersionRecord>;
@@ -42,8 +43,4 @@ function presentVersion({
     deprecated_at: toTimestamp(deprecatedAt),
     end_of_life_at: toTimestamp(endOfLifeAt),
   };
-}
-
-function toTimestamp(time: string | undefined): string | null {
-  return time === undefined ? null : new Date(time).toISOString();
 }

@@ -6,7 +6,7 @@ import { validationFailed } from "../http/errors.ts";
 import { isNotModified, objectTag } from "../http/etag.ts";
 import { createId } from "../http/id.ts";
 import { toPage } from "../http/page.ts";
-import { addRoute } from "../http/routes.ts";
+import { addRead, addRoute } from "../http/routes.ts";
 import { organizationNamespace } from "../organizations/store.ts";
 import { createObjectName, listClusters } from "../projection/store.ts";
 import { dryRunQuery } from "../quotas/store.ts";
@@ -134,7 +134,7 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
     },
   );
 
-  addRoute(
+  addRead(
     router,
     {
       method: "get",
@@ -148,8 +148,8 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+    ({ orgID, clusterID }) => requireCluster(deps, orgID, clusterID),
+    async (c, { found: cluster }) => {
       const etag = objectTag(cluster.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });

@@ -4,9 +4,9 @@ import type { Deps } from "../deps.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
-import { isCertainlyNotWritten, patchOnce, requireUnmanaged, retryOvertaken } from "../node-pools/store.ts";
+import { patchOnce, requireUnmanaged, retryOvertaken } from "../node-pools/store.ts";
 import { type ProjectedCluster, projectSights, releaseName, reserveName } from "../projection/store.ts";
-import { type Written, writeWithIntent } from "../write-intents/store.ts";
+import { type Claims, type Written, writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { nameTaken, projectLive, readLive, requireNotDeleting } from "./live.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
@@ -43,7 +43,13 @@ export async function changeCluster(
       deps,
       origin,
       { kind: "Cluster", verb: "change", metadata: live.metadata, entry },
-      () => patchReserved(deps, origin, current, live, patch),
+      () =>
+        patchOnce(deps.kube, clusterKind, live, {
+          spec: { ...patch },
+          requestId: origin.requestId,
+          wireNames: CLUSTER_WIRE_NAMES,
+        }),
+      claimsOf(deps, current, patch.displayName),
     );
     return written === undefined ? undefined : commit(deps, cluster.orgId, written);
   });
@@ -77,29 +83,17 @@ function requirePatch(current: ProjectedCluster, merge: ClusterMerge): ClusterPa
   );
 }
 
-async function patchReserved(
-  deps: Deps,
-  { requestId }: Origin,
-  { orgId, id }: ProjectedCluster,
-  live: Cluster,
-  patch: ClusterPatch,
-): Promise<Cluster | undefined> {
-  const write = () =>
-    patchOnce(deps.kube, clusterKind, live, {
-      spec: { ...patch },
-      requestId,
-      wireNames: CLUSTER_WIRE_NAMES,
-    });
-  const name = patch.displayName;
-  if (name === undefined) return write();
-  if (!(await reserveName(deps.db, orgId, name, id))) throw await nameTaken(deps, orgId, name);
-  try {
-    return await write();
-  } catch (error) {
-    if (isCertainlyNotWritten(error) || error instanceof ApiError)
-      await releaseName(deps.db, orgId, name, id);
-    throw error;
-  }
+/** The claim of a new name; undefined where the name stays. */
+function claimsOf(deps: Deps, { orgId, id }: ProjectedCluster, name: string | undefined): Claims | undefined {
+  if (name === undefined) return undefined;
+  return {
+    async take(tx) {
+      if (!(await reserveName(tx, orgId, name, id))) throw await nameTaken(deps, orgId, name);
+    },
+    // The projection makes the name the cluster's own.
+    settle: async () => undefined,
+    release: (tx) => releaseName(tx, orgId, name, id),
+  };
 }
 
 function toAudit(

@@ -31,6 +31,58 @@ test("a lookup is never answered by a statement that left before it was asked", 
   expect(statements).toEqual([["a"], ["a"]]);
 });
 
+/** Statements that answer when they are told to; the clock stands still. */
+function hold() {
+  const statements: { keys: readonly string[]; answer: () => void }[] = [];
+  let nowMs = 0;
+  const find = batchLookups(
+    (_db, keys: readonly string[]) =>
+      new Promise<string[]>((resolve) => {
+        statements.push({ keys, answer: () => resolve([...keys]) });
+      }),
+    () => nowMs,
+  );
+  return { statements, find, pass: (ms: number) => (nowMs += ms) };
+}
+
+test("what is asked while a statement is on its way is one statement after it", async () => {
+  const { statements, find } = hold();
+  const first = find(one, "a");
+  await turn();
+  const later = [find(one, "b")];
+  await turn();
+  later.push(find(one, "c"));
+  await turn();
+  expect(statements.map(({ keys }) => keys)).toEqual([["a"]]);
+  statements[0]?.answer();
+  expect(await first).toBe("a");
+  await turn();
+  expect(statements.map(({ keys }) => keys)).toEqual([["a"], ["b", "c"]]);
+  statements[1]?.answer();
+  expect(await Promise.all(later)).toEqual(["b", "c"]);
+});
+
+test("a statement that does not come back holds nobody up for long, and its end sends nothing twice", async () => {
+  const { statements, find, pass } = hold();
+  const stuck = find(one, "stuck");
+  await turn();
+  const waiting = find(one, "a");
+  pass(21);
+  const late = find(one, "b");
+  await turn();
+  expect(statements.map(({ keys }) => keys)).toEqual([["stuck"], ["a", "b"]]);
+  statements[1]?.answer();
+  expect(await Promise.all([waiting, late])).toEqual(["a", "b"]);
+  const next = find(one, "c");
+  await turn();
+  statements[2]?.answer();
+  expect(await next).toBe("c");
+  statements[0]?.answer();
+  expect(await stuck).toBe("stuck");
+  await turn();
+  expect(statements).toHaveLength(3);
+});
+
 test("databases are apart, and a failed statement fails all who asked in it alone", async () => {
   const { statements, find } = record();
   const [a, broken, elsewhere] = await Promise.allSettled([

@@ -4,6 +4,8 @@ import type { Database } from "./client.ts";
 
 /** More keys than this are another statement, so that none becomes slow. */
 const MAX_KEYS = 100;
+/** A statement that is away for longer holds nobody up: its connection may be a slow or a dead one. */
+const MAX_HOLD_MS = 20;
 
 interface Asked<K, R> {
   key: K;
@@ -11,40 +13,66 @@ interface Asked<K, R> {
   reject: (error: unknown) => void;
 }
 
+interface Line<K, R> {
+  asked: Asked<K, R>[];
+  isFlushing: boolean;
+  /** When the newest statement left; undefined when none is on its way. */
+  sentAtMs: number | undefined;
+}
+
 /**
- * A lookup by key of which all that are asked in one turn of the event loop are one statement: under load the way to
- * Postgres costs more than all the rest of a request. It waits for nothing and keeps nothing; `read` gets each asked key
- * and returns the row of each, in the same order.
+ * A lookup by key of which all that are asked while one statement is on its way are the next one: under load the way to
+ * Postgres costs more than all the rest of a request. Where none is on its way it waits for nothing, and it keeps nothing.
+ * `read` gets each asked key and returns the row of each, in the same order.
  */
 export function batchLookups<K, R>(
   read: (db: Database, keys: readonly K[]) => Promise<readonly (R | undefined)[]>,
+  nowMs: () => number = () => performance.now(),
 ): (db: Database, key: K) => Promise<R | undefined> {
-  const waiting = new Map<Database, Asked<K, R>[]>();
+  const lines = new WeakMap<Database, Line<K, R>>();
 
-  async function send(db: Database, batch: readonly Asked<K, R>[]): Promise<void> {
+  async function send(db: Database, line: Line<K, R>, batch: readonly Asked<K, R>[]): Promise<void> {
+    const sentAtMs = nowMs();
+    line.sentAtMs = sentAtMs;
     try {
       const keys = batch.map(({ key }) => key);
       const rows = await read(db, keys);
       for (const [index, { resolve }] of batch.entries()) resolve(rows[index]);
     } catch (error) {
       for (const { reject } of batch) reject(error);
+    } finally {
+      if (line.sentAtMs === sentAtMs) line.sentAtMs = undefined;
+      if (line.asked.length > 0) flushSoon(db, line);
     }
   }
 
-  function flush(db: Database): void {
-    const asked = waiting.get(db) ?? [];
-    waiting.delete(db);
+  function flush(db: Database, line: Line<K, R>): void {
+    line.isFlushing = false;
+    const { asked } = line;
+    line.asked = [];
     for (let start = 0; start < asked.length; start += MAX_KEYS)
-      void send(db, asked.slice(start, start + MAX_KEYS));
+      void send(db, line, asked.slice(start, start + MAX_KEYS));
+  }
+
+  function flushSoon(db: Database, line: Line<K, R>): void {
+    if (line.isFlushing) return;
+    line.isFlushing = true;
+    setImmediate(flush, db, line);
+  }
+
+  function lineOf(db: Database): Line<K, R> {
+    const known = lines.get(db);
+    if (known !== undefined) return known;
+    const line = { asked: [], isFlushing: false, sentAtMs: undefined };
+    lines.set(db, line);
+    return line;
   }
 
   return (db, key) =>
     new Promise((resolve, reject) => {
-      const asked = waiting.get(db);
-      if (asked === undefined) {
-        waiting.set(db, [{ key, resolve, reject }]);
-        setImmediate(flush, db);
-      } else asked.push({ key, resolve, reject });
+      const line = lineOf(db);
+      line.asked.push({ key, resolve, reject });
+      if (line.sentAtMs === undefined || nowMs() - line.sentAtMs > MAX_HOLD_MS) flushSoon(db, line);
     });
 }
 

@@ -1,4 +1,4 @@
-import type { Context } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { describeDatabaseError, isDatabaseUnavailable } from "../db/errors.ts";
@@ -19,9 +19,13 @@ export function handleError(error: unknown, c: Context<HttpEnv>): Response {
   return answerError(apiError, c);
 }
 
-/** The answer for a path that no operation has. */
-export function handleUnknownPath(c: Context<HttpEnv>): Response {
-  return answerError(new ApiError("not_found", "There is nothing at this address."), c);
+/** The answer for a path that no operation has; `findOther` looks for operations with another method. */
+export function handleUnmatched(findOther?: MiddlewareHandler<HttpEnv>) {
+  return async (c: Context<HttpEnv>): Promise<Response> => {
+    const unknown = answerError(new ApiError("not_found", "There is nothing at this address."), c);
+    c.res = unknown;
+    return (await findOther?.(c, async () => undefined)) ?? unknown;
+  };
 }
 
 /** The answer for a known path and a method that it does not have. */

@@ -4,7 +4,7 @@ import { createLogger } from "../../shared/log.ts";
 import { Registry } from "../../shared/metrics.ts";
 import type { HttpEnv } from "./env.ts";
 import { ApiError } from "./errors.ts";
-import { handleError, handleUnknownPath } from "./handle-error.ts";
+import { handleError, handleUnmatched } from "./handle-error.ts";
 import { observe } from "./observe.ts";
 
 function anApp() {
@@ -14,7 +14,7 @@ function anApp() {
   const app = new Hono<HttpEnv>();
   app.use(observe(log, registry));
   app.onError(handleError);
-  app.notFound(handleUnknownPath);
+  app.notFound(handleUnmatched());
   app.get("/json", (c) => c.json({ a: 1 }, 200, { ETag: '"1"' }));
   app.get("/empty", (c) => c.body(null, 304, { ETag: '"1"' }));
   app.get("/text", (c) => c.body("text", 200, { "Content-Type": "text/plain", "Cache-Control": "no-store" }));

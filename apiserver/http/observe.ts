@@ -1,8 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
 import type { Logger } from "../../shared/log.ts";
 import { Counter, Histogram, type Registry } from "../../shared/metrics.ts";
 import type { HttpEnv } from "./env.ts";
-import { createId } from "./id.ts";
 import { answerPlainly } from "./plain-answers.ts";
 import { principalKey } from "./principal.ts";
 
@@ -10,15 +10,20 @@ const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
  * The outermost middleware: gives the request its id (the caller's, when it is well formed), the headers that every
- * answer has, one log line and the metrics by path pattern.
+ * answer has, the address that it came from, one log line and the metrics by path pattern.
  */
-export function observe(log: Logger, registry: Registry): MiddlewareHandler<HttpEnv> {
+export function observe(
+  log: Logger,
+  registry: Registry,
+  findSource: (c: Context<HttpEnv>) => string | undefined = () => undefined,
+): MiddlewareHandler<HttpEnv> {
   const metrics = createHttpMetrics(registry);
   return async (c, next) => {
     const startedMs = performance.now();
     const requestId = findRequestId(c);
     c.set("requestId", requestId);
     c.set("log", log);
+    c.set("sourceAddress", findSource(c));
     c.set("answerHeaders", {
       "X-Request-Id": requestId,
       "X-Content-Type-Options": "nosniff",
@@ -42,7 +47,7 @@ export function observe(log: Logger, registry: Registry): MiddlewareHandler<Http
 
 function findRequestId(c: Context<HttpEnv>): string {
   const sent = c.req.header("x-request-id");
-  return sent !== undefined && REQUEST_ID_PATTERN.test(sent) ? sent : createId();
+  return sent !== undefined && REQUEST_ID_PATTERN.test(sent) ? sent : randomUUID();
 }
 
 function createHttpMetrics(registry: Registry) {

@@ -5,7 +5,7 @@ import type { Access } from "./guard.ts";
 import type { RateClass, RateLimit, RateLimits } from "./limits.ts";
 import type { Operation } from "./operation.ts";
 import type { Permission } from "./permissions.ts";
-import { principalKey } from "./principal.ts";
+import { type Principal, principalKey } from "./principal.ts";
 import { toAddressKey } from "./source-address.ts";
 import { type BucketState, createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 
@@ -56,23 +56,15 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
   ) as Record<RateClass, Counter>;
   const logins = counters.failed_login;
 
-  async function authenticate(
-    control: AccessControl,
-    authorization: string | undefined,
-    address: string | undefined,
-  ) {
-    if (authorization === undefined || address === undefined) return control.authenticate(authorization);
-    const key = toAddressKey(address);
-    const debt = logins.buckets.look(key);
-    if (!debt.allowed && !control.isKnown(authorization)) {
-      throw tooMany("Too many refused credentials came from this address", debt);
-    }
-    try {
-      return await control.authenticate(authorization);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === "unauthorized") logins.buckets.take(key);
-      throw error;
-    }
+  /** Throws 429 for an address from which too many refused credentials came, unless it presents a known one. */
+  function requireCredit(control: AccessControl, authorization: string, addressKey: string): void {
+    const debt = logins.buckets.look(addressKey);
+    if (debt.allowed || control.isKnown(authorization)) return;
+    throw tooMany("Too many refused credentials came from this address", debt);
+  }
+
+  function countRefusal(error: unknown, addressKey: string): void {
+    if (error instanceof ApiError && error.code === "unauthorized") logins.buckets.take(addressKey);
   }
 
   return {
@@ -81,7 +73,18 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
       return {
         ...control,
         async authenticate(authorization) {
-          const principal = await authenticate(control, authorization, c.get("sourceAddress"));
+          const address = c.get("sourceAddress");
+          // A request without a credential presents none that could be refused.
+          const addressKey =
+            authorization === undefined || address === undefined ? undefined : toAddressKey(address);
+          if (addressKey !== undefined) requireCredit(control, authorization ?? "", addressKey);
+          let principal: Principal;
+          try {
+            principal = await control.authenticate(authorization);
+          } catch (error) {
+            if (addressKey !== undefined) countRefusal(error, addressKey);
+            throw error;
+          }
           const key = principalKey(principal);
           const all = counters.default.buckets.take(key);
           setHeaders(c, counters.default, all, false);

@@ -1,18 +1,17 @@
-import { z } from "@hono/zod-openapi";
-import { zValidator } from "@hono/zod-validator";
+import type { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { readJsonBody } from "./body.ts";
 import type { CallFor, OrganizationCall } from "./call.ts";
 import type { AccessControl, HttpEnv, Router } from "./env.ts";
 import { ApiError, dependencyUnavailable } from "./errors.ts";
 import { type Access, admit, requireAnyPermission } from "./guard.ts";
+import { type CheckedInput, createInputReader, isDryRun } from "./input.ts";
 import { runOnce } from "./once.ts";
 import { conditionSchema, documentOperation } from "./openapi.ts";
 import type { AnswerOf, Operation, PathParams } from "./operation.ts";
 import type { Permission } from "./permissions.ts";
-import { type Origin, type Principal, principalKey } from "./principal.ts";
+import { type Origin, type Principal, principalKey, type Visitor } from "./principal.ts";
 import { findSourceAddress } from "./source-address.ts";
-import { idSchema, invalidRequest } from "./validate.ts";
 
 /** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
 const REQUEST_DEADLINE_MS = 55_000;
@@ -36,71 +35,112 @@ export function addRoute<
     call: CallFor<A, PathParams<P>, z.output<Q>, z.output<B>>,
   ) => Promise<AnswerOf<R>>,
 ): void {
+  mount(router, operation, handle as Handle);
+}
+
+/**
+ * Adds an operation that reads, as `addRoute` does. What `read` finds (or refuses with 404) is asked for beside the
+ * membership, so that a request waits for Postgres once; the handler gets it as `call.found` when the guard has let the
+ * request through.
+ */
+export function addRead<
+  const P extends string,
+  const A extends Permission,
+  const R extends Operation["answers"],
+  T,
+  Q extends z.ZodType = z.ZodObject<Record<never, never>>,
+>(
+  router: Router,
+  operation: Operation<P, A, Q, z.ZodUndefined, R> & { method: "get" },
+  read: (params: PathParams<P>, query: z.output<Q>) => Promise<T>,
+  handle: (
+    c: Context<HttpEnv>,
+    call: CallFor<A, PathParams<P>, z.output<Q>, undefined> & { found: T },
+  ) => Promise<AnswerOf<R>>,
+): void {
+  mount(router, operation, handle as Handle, read as Read);
+}
+
+// A call is made of what the very schemas in the type of the handler let through.
+type Handle = (c: Context<HttpEnv>, call: unknown) => Promise<Response>;
+type Read = (params: unknown, query: unknown) => Promise<unknown>;
+
+function mount(router: Router, operation: Operation, handle: Handle, read?: Read): void {
   documentOperation(router.app.openAPIRegistry, operation);
   router.operations.push(operation);
-  // The call is made of what the very schemas in the type of the handler let through.
-  const run = async (c: Context<HttpEnv>): Promise<Response> => {
-    const call = createCall(router, operation, c);
-    const answer = await withDeadline(handle(c, call as never), REQUEST_DEADLINE_MS);
+  const path = operation.path.replaceAll(/\{(.+?)\}/g, ":$1");
+  if (operation.access === "platform-admin") {
+    router.app.on(operation.method.toUpperCase(), [path], traceStaff(router, operation));
+  }
+  router.app.on(operation.method.toUpperCase(), [path], serve(router, operation, handle, read));
+}
+
+/** One request on its way through an operation: its checks in their order, then the handler. */
+function serve(router: Router, operation: Operation, handle: Handle, read: Read | undefined) {
+  const readInput = createInputReader(operation);
+  return async (c: Context<HttpEnv>): Promise<Response> => {
+    c.set("route", operation.path);
+    requireShortUrl(c.req.url, router.limits.maxUrlBytes);
+    requirePlainConditions(c);
+    if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
+    const input = readInput(c);
+    let found: Promise<unknown> | undefined;
+    const visitor = await enter(router, operation, c, () => {
+      if (read === undefined || "fault" in input) return;
+      found = read(input.params, input.query);
+      // Of a request that the guard refuses nobody asks for it.
+      found.catch(() => undefined);
+    });
+    c.set("visitor", visitor);
+    if ("fault" in input) throw input.fault;
+    const call = createCall(router, operation, c, visitor, input);
+    const work = async () => handle(c, { ...call, found: await found });
+    const answer = await withDeadline(work(), REQUEST_DEADLINE_MS);
     if (operation.method === "post" && answer.ok && !call.hasRunOnce()) {
       throw new Error(`${operation.operationId} answered without once()`);
     }
     return answer;
   };
-  router.app.on(
-    operation.method.toUpperCase(),
-    [operation.path.replaceAll(/\{(.+?)\}/g, ":$1")],
-    enter(router, operation),
-    validate("param", paramsSchema(operation)),
-    validate("query", operation.query ?? z.strictObject({})),
-    run,
-  );
 }
 
 /** A dependency that neither answers nor refuses must not hold the client for ever; the work itself goes on. */
-async function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
+function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
   const timer = setTimeout(() => reject(dependencyUnavailable("A part of the service")), deadlineMs);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const inTime =
+    <V>(settle: (value: V) => void) =>
+    (value: V) => {
+      clearTimeout(timer);
+      settle(value);
+    };
+  work.then(inTime(resolve), inTime(reject));
+  return promise;
 }
 
-function validate(target: "param" | "query", schema: z.ZodType): MiddlewareHandler<HttpEnv> {
-  const where = target === "param" ? "path" : "query";
-  return zValidator(target, schema, (result) => {
-    if (!result.success) throw invalidRequest(where, result.error.issues, result.data);
-  });
-}
-
-function enter(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
-  return async (c, next) => {
-    c.set("route", operation.path);
-    requireShortUrl(c.req.url, router.limits.maxUrlBytes);
-    requirePlainConditions(c);
-    if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
-    const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
-    const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
-    const visitor = await admit(
-      router.limiter.limit(control, operation, c),
-      operation.access,
-      {
-        authorization: ticket ?? c.req.header("authorization"),
-        orgId: c.req.param("orgID"),
-        requestId: c.get("requestId"),
-        sourceAddress: findSourceAddress(c),
-      },
-      (principal) => traceStaffRequest(router, operation, c, { principal, status: 403, asStaff: false }),
-    );
-    c.set("visitor", visitor);
-    await next();
-    if (operation.access !== "platform-admin" || visitor.principal === undefined) return;
-    const { status } = c.res;
-    if (operation.method !== "get" && status < 400) return;
-    await traceStaffRequest(router, operation, c, { principal: visitor.principal, status, asStaff: true });
-  };
+/** Who is asking, if they may; `meanwhile` is called while their membership is looked up. */
+function enter(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv>,
+  meanwhile: () => void,
+): Promise<Visitor> {
+  const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
+  const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
+  return admit(
+    router.limiter.limit(control, operation, c),
+    operation.access,
+    {
+      authorization: ticket ?? c.req.header("authorization"),
+      orgId: c.req.param("orgID"),
+      requestId: c.get("requestId"),
+      sourceAddress: findSourceAddress(c),
+    },
+    {
+      meanwhile,
+      onRefusedStaff: (principal) =>
+        recordStaff(router, operation, c, { principal, status: 403, asStaff: false }),
+    },
+  );
 }
 
 /** The ticket of a request that has no other credential. */
@@ -121,7 +161,17 @@ function withTicket(access: AccessControl, path: string): AccessControl {
  * Every request on a path of the platform's staff leaves a trace before its answer leaves: a change has its own audit
  * row, all others get one here, refused ones too.
  */
-async function traceStaffRequest(
+function traceStaff(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    await next();
+    const principal = c.get("visitor")?.principal;
+    const { status } = c.res;
+    if (principal === undefined || (operation.method !== "get" && status < 400)) return;
+    await recordStaff(router, operation, c, { principal, status, asStaff: true });
+  };
+}
+
+async function recordStaff(
   router: Router,
   operation: Operation,
   c: Context<HttpEnv>,
@@ -156,28 +206,16 @@ function requirePlainConditions(c: Context<HttpEnv>): void {
   }
 }
 
-/** The one query parameter that this layer knows: what is only tried leaves no record of its key. */
-function isDryRun(query: unknown): boolean {
-  return typeof query === "object" && query !== null && "dry_run" in query && query.dry_run === true;
-}
-
-function paramsSchema(operation: Operation): z.ZodType {
-  const names = [...operation.path.matchAll(/\{(.+?)\}/g)].map((match) => match[1] ?? "");
-  return z.strictObject(
-    Object.fromEntries(names.map((name) => [name, operation.params?.[name] ?? idSchema])),
-  );
-}
-
 function createCall(
   router: Router,
   operation: Operation,
-  c: Context<HttpEnv, string, { in: object; out: { param: unknown; query: unknown } }>,
+  c: Context<HttpEnv>,
+  { principal, membership }: Visitor,
+  input: CheckedInput,
 ) {
-  const { principal, membership } = c.get("visitor") ?? {};
   const shared = {
     requestId: c.get("requestId"),
-    params: c.req.valid("param"),
-    query: c.req.valid("query"),
+    ...input,
     hasRunOnce: () => ranOnce,
   };
   let bodyText = "";
@@ -199,7 +237,7 @@ function createCall(
         scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
         key: c.req.header("idempotency-key"),
         bodyText,
-        isDryRun: isDryRun(shared.query),
+        isDryRun: isDryRun(input.query),
       },
       options,
       run,

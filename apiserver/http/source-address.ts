@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context } from "hono";
 import type { HttpEnv } from "./env.ts";
 
 /** The address that this request came from; undefined when it came by no socket. */
@@ -7,15 +7,14 @@ export function findSourceAddress(c: Context<HttpEnv>): string | undefined {
   return c.get("sourceAddress");
 }
 
-/** Middleware: finds where a request came from. X-Forwarded-For counts only from the proxies named here (CIDR). */
-export function locate(trustedProxies: readonly string[]): MiddlewareHandler<HttpEnv> {
+/** Makes the function that finds where a request came from. X-Forwarded-For counts only from the proxies named here (CIDR). */
+export function createSourceFinder(
+  trustedProxies: readonly string[],
+): (c: Context<HttpEnv>) => string | undefined {
   const isTrusted = createProxyCheck(trustedProxies);
-  return async (c, next) => {
+  return (c) => {
     const peer = c.env?.incoming?.socket.remoteAddress;
-    if (peer !== undefined) {
-      c.set("sourceAddress", resolveSource(peer, c.req.header("x-forwarded-for"), isTrusted));
-    }
-    await next();
+    return peer === undefined ? undefined : resolveSource(peer, c.req.header("x-forwarded-for"), isTrusted);
   };
 }
 

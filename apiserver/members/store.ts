@@ -15,11 +15,16 @@ export { type MemberRow, members } from "./table.ts";
 
 const findMemberships = prepareOnce((db) =>
   db
-    .select({ memberId: members.id, orgId: members.orgId, userId: members.userId, role: members.role })
+    .select({
+      n: sql<number>`asked.n::int`,
+      memberId: members.id,
+      orgId: members.orgId,
+      role: members.role,
+    })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .innerJoin(
-      sql`unnest(${sql.placeholder("orgIds")}::uuid[], ${sql.placeholder("userIds")}::uuid[]) as asked(org_id, user_id)`,
+      sql`unnest(${sql.placeholder("orgIds")}::uuid[], ${sql.placeholder("userIds")}::uuid[]) with ordinality as asked(org_id, user_id, n)`,
       sql`asked.org_id = ${members.orgId} and asked.user_id = ${members.userId}`,
     )
     .where(isNull(organizations.deletedAt))
@@ -30,8 +35,9 @@ const lookUpMembership = batchLookups(async (db, keys: readonly { orgId: string;
     orgIds: toUuidArray(keys.map(({ orgId }) => orgId)),
     userIds: toUuidArray(keys.map(({ userId }) => userId)),
   });
-  const found = new Map(rows.map((row) => [`${row.orgId} ${row.userId}`, row]));
-  return keys.map(({ orgId, userId }) => found.get(`${orgId} ${userId}`));
+  const found: ((typeof rows)[number] | undefined)[] = keys.map(() => undefined);
+  for (const row of rows) found[row.n - 1] = row;
+  return found;
 });
 
 /** A user's membership of an organization that is not deleted. */
@@ -40,9 +46,15 @@ export async function findMembership(
   userId: string,
   orgId: string,
 ): Promise<Membership | undefined> {
-  const row = await lookUpMembership(deps.db, { orgId, userId });
+  return toMembership(await lookUpMembership(deps.db, { orgId, userId }));
+}
+
+function toMembership(
+  row: { memberId: string; orgId: string; role: Role } | undefined,
+): Membership | undefined {
   if (row === undefined) return undefined;
-  return { memberId: row.memberId, orgId, role: row.role, rights: rightsOf(row.role) };
+  const { memberId, orgId, role } = row;
+  return { memberId, orgId, role, rights: rightsOf(role) };
 }
 
 /** The same; on a miss, an invitation that waits for this person is accepted first. */
@@ -52,7 +64,7 @@ export async function findOrAcceptMembership(
   orgId: string,
   origin: Origin | undefined,
 ): Promise<Membership | undefined> {
-  const membership = await findMembership(deps, userId, orgId);
+  const membership = toMembership(await lookUpMembership(deps.db, { orgId, userId }));
   if (membership !== undefined || origin === undefined) return membership;
   await acceptInvitations(deps, origin, orgId);
   // Asked again in any case: a request beside this one may have been the one that accepted.

@@ -4,13 +4,13 @@ import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/principal.ts";
 import { type ProjectedCluster, type ProjectedNodePool, reserveName } from "../projection/store.ts";
 import { assessQuota, type Effects, type QuotaClaim, reserveQuota } from "../quotas/store.ts";
+import { claimOfCreate, claimOfDelete, claimOfUpdate, isGrowth, nameTaken } from "./claims.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate } from "./effects.ts";
 import { patchOnce, rehearseOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 import { project, readLive } from "./live.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
-import { claimOfCreate, claimOfDelete, claimOfUpdate } from "./reserve-quota.ts";
-import { asDeleting, decideUpdate, nameTaken, placeOf } from "./store.ts";
+import { asDeleting, decideUpdate, placeOf } from "./store.ts";
 import { WIRE_NAMES } from "./wire-names.ts";
 
 /** A pool as a request would leave it, and what else the request would do. */
@@ -92,11 +92,8 @@ async function claim(
   wanted: { name: string; poolId: string } | undefined,
 ) {
   const scope = { orgId, defaults: deps.config.quotas };
-  const grows = Object.entries(quota.wanted).some(
-    ([name, amount]) => amount > quota.had[name as keyof typeof quota.had],
-  );
   return rehearse(deps.db, async (tx) => {
-    const effects = grows
+    const effects = isGrowth(quota)
       ? await reserveQuota(tx, scope, quota.objectId, [quota])
       : await assessQuota(tx, scope, [quota]);
     if (wanted !== undefined && !(await reserveName(tx, clusterId, wanted.name, wanted.poolId)))

@@ -25,8 +25,10 @@ export async function requireCluster(
 
 /** The pool of a path and its cluster, as they are projected. Throws 404. */
 export async function requireNodePool(deps: Deps, orgId: string, clusterId: string, poolId: string) {
-  const cluster = await requireCluster(deps, orgId, clusterId);
-  const pool = await findNodePool(deps.db, orgId, cluster.id, poolId);
+  const [cluster, pool] = await Promise.all([
+    requireCluster(deps, orgId, clusterId),
+    findNodePool(deps.db, orgId, clusterId, poolId),
+  ]);
   if (pool === undefined) throw notFound("node pool");
   return { cluster, pool };
 }

@@ -1,4 +1,5 @@
 import type { z } from "@hono/zod-openapi";
+import { toTimestamp } from "../http/timestamp.ts";
 import type { ProjectedNodePool } from "../projection/store.ts";
 import type { nodePoolRecord } from "./schema.ts";
 
@@ -44,9 +45,10 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
 function omitUndefined<T extends object>(fields: T): Defined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
-}
-
-function toTimestamp(time: string | undefined): string | null {
-  return time === undefined ? null : new Date(time).toISOString();
+  const defined: Defined<T> = {};
+  for (const name of Object.keys(fields) as (keyof T)[]) {
+    const value = fields[name];
+    if (value !== undefined) defined[name] = value as Defined<T>[keyof T];
+  }
+  return defined;
 }

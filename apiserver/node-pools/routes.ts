@@ -3,7 +3,7 @@ import type { Router } from "../http/env.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { isNotModified, objectTag } from "../http/etag.ts";
 import { pageQuery, toPage } from "../http/page.ts";
-import { addRoute } from "../http/routes.ts";
+import { addRead, addRoute } from "../http/routes.ts";
 import { createObjectName, listNodePools, type ProjectedNodePool } from "../projection/store.ts";
 import { dryRunQuery } from "../quotas/store.ts";
 import { type RehearsedPool, rehearseCreate, rehearseDelete, rehearseUpdate } from "./dry-run.ts";
@@ -89,7 +89,7 @@ function addCreate(router: Router, deps: Deps): void {
 }
 
 function addReads(router: Router, deps: Deps): void {
-  addRoute(
+  addRead(
     router,
     {
       method: "get",
@@ -101,14 +101,12 @@ function addReads(router: Router, deps: Deps): void {
       query: pageQuery,
       answers: { 200: { description: "A page, in the order of creation.", body: nodePoolPage } },
     },
-    async (c, { orgId, params, query }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
-      const rows = await listNodePools(deps.db, orgId, cluster.id, query);
-      return c.json(toPage(rows, query.limit, presentNodePool), 200);
-    },
+    ({ orgID, clusterID }, query) =>
+      Promise.all([requireCluster(deps, orgID, clusterID), listNodePools(deps.db, orgID, clusterID, query)]),
+    async (c, { query, found: [, rows] }) => c.json(toPage(rows, query.limit, presentNodePool), 200),
   );
 
-  addRoute(
+  addRead(
     router,
     {
       method: "get",
@@ -122,8 +120,8 @@ function addReads(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId, params }) => {
-      const { pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
+    ({ orgID, clusterID, poolID }) => requireNodePool(deps, orgID, clusterID, poolID),
+    async (c, { found: { pool } }) => {
       const etag = objectTag(pool.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentNodePool(pool), 200, { ETag: etag });

@@ -4,31 +4,26 @@ import type { Deps } from "../deps.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { objectTag, requireMatch } from "../http/etag.ts";
 import type { Origin } from "../http/principal.ts";
-import {
-  findNodePool,
-  isNameInFlight,
-  type ProjectedCluster,
-  type ProjectedNodePool,
-  releaseName,
-  reserveName,
-} from "../projection/store.ts";
-import { isCertainlyNotWritten, tellOfCreation, writeWithIntent } from "../write-intents/store.ts";
+import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/store.ts";
+import { tellOfCreation, writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
+import { claimOfCreate, claimOfUpdate, claimsOf } from "./claims.ts";
 import { requireUnmanaged } from "./field-owner.ts";
 import { createOnce, patchOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 import { commit, project, readLive, toAudit } from "./live.ts";
 import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
-import { claimOfCreate, claimOfUpdate, withReservedQuota } from "./reserve-quota.ts";
+
 import { WIRE_NAMES } from "./wire-names.ts";
 
 export { isCertainlyNotWritten } from "../write-intents/store.ts";
+export { claimOfCreate, claimOfDelete } from "./claims.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects } from "./effects.ts";
 export { requireUnmanaged } from "./field-owner.ts";
 export { createOnce, patchOnce, rehearseOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
-export { claimOfCreate, claimOfDelete } from "./reserve-quota.ts";
+
 export { type CreateNodePoolBody, createNodePoolBody, toNodePoolSpec } from "./schema.ts";
 
 /**
@@ -47,26 +42,9 @@ export async function createNodePool(
     await deps.db.transaction((tx) => tellOfCreation(tx, pool.id));
     return known;
   }
-  return withReservedQuota(deps, cluster.orgId, claimOfCreate(pool.id, pool.spec), () =>
-    createNamed(deps, origin, cluster, pool),
-  );
-}
-
-/** Where an object of a request belongs. */
-export function placeOf(cluster: ProjectedCluster, { requestId }: Origin): ObjectPlace {
-  return { orgId: cluster.orgId, namespace: cluster.namespace, clusterId: cluster.id, requestId };
-}
-
-async function createNamed(
-  deps: Deps,
-  origin: Origin,
-  cluster: ProjectedCluster,
-  pool: NewNodePool,
-): Promise<ProjectedNodePool> {
+  const object = toNodePoolObject(placeOf(cluster, origin), pool);
   const name = pool.spec.displayName ?? pool.objectName;
-  if (!(await reserveName(deps.db, cluster.id, name, pool.id))) throw await nameTaken(deps, cluster.id, name);
   try {
-    const object = toNodePoolObject(placeOf(cluster, origin), pool);
     const written = await writeWithIntent(
       deps,
       origin,
@@ -77,12 +55,17 @@ async function createNamed(
         entry: toAudit(cluster, pool.id, { action: "node_pool.create", after: presentAudit(pool.spec) }),
       },
       () => createOnce(deps.kube, nodePoolKind, object),
+      claimsOf(deps, cluster, { quota: claimOfCreate(pool.id, pool.spec), name }),
     );
     return await commit(deps, cluster, written);
   } catch (error) {
-    if (isCertainlyNotWritten(error)) await releaseName(deps.db, cluster.id, name, pool.id);
     throw toRefusal(error, WIRE_NAMES);
   }
+}
+
+/** Where an object of a request belongs. */
+export function placeOf(cluster: ProjectedCluster, { requestId }: Origin): ObjectPlace {
+  return { orgId: cluster.orgId, namespace: cluster.namespace, clusterId: cluster.id, requestId };
 }
 
 /**
@@ -106,16 +89,24 @@ export async function updateNodePool(
       before: presentAudit(live.spec, changed),
       after: presentAudit(merged, changed),
     });
-    return withReservedQuota(deps, cluster.orgId, claimOfUpdate(pool.id, live, merged), async () => {
-      const written = await writeWithIntent(
-        deps,
-        origin,
-        { kind: "NodePool", verb: "change", metadata: live.metadata, entry },
-        () => patchReserved(deps, origin, pool, live, patch),
-      );
-      return written === undefined ? undefined : commit(deps, cluster, written);
-    });
+    const written = await writeWithIntent(
+      deps,
+      origin,
+      { kind: "NodePool", verb: "change", metadata: live.metadata, entry },
+      () =>
+        patchOnce(deps.kube, nodePoolKind, live, {
+          spec: patch,
+          requestId: origin.requestId,
+          wireNames: WIRE_NAMES,
+        }),
+      claimsOf(deps, cluster, { quota: claimOfUpdate(pool.id, live, merged), name: newNameOf(patch) }),
+    );
+    return written === undefined ? undefined : commit(deps, cluster, written);
   });
+}
+
+function newNameOf({ displayName }: Record<string, unknown>): string | undefined {
+  return typeof displayName === "string" ? displayName : undefined;
 }
 
 /** What an update has to write of the pool as it is in this very moment. Throws what `updateNodePool` does of it. */
@@ -176,44 +167,6 @@ function toCurrent(pool: ProjectedNodePool, live: NodePool) {
     spec: live.spec,
     fixed: { id: pool.id, cluster_id: pool.clusterId, node_taints: live.spec.nodeTaints ?? [] },
   };
-}
-
-/** Patches, with the new name reserved around it when there is one; undefined on a conflict. */
-async function patchReserved(
-  deps: Deps,
-  origin: Origin,
-  pool: ProjectedNodePool,
-  live: NodePool,
-  specPatch: Record<string, unknown>,
-): Promise<NodePool | undefined> {
-  const name = specPatch.displayName;
-  const write = () =>
-    patchOnce(deps.kube, nodePoolKind, live, {
-      spec: specPatch,
-      requestId: origin.requestId,
-      wireNames: WIRE_NAMES,
-    });
-  if (typeof name !== "string") return write();
-  if (!(await reserveName(deps.db, pool.clusterId, name, pool.id)))
-    throw await nameTaken(deps, pool.clusterId, name);
-  try {
-    return await write();
-  } catch (error) {
-    if (isCertainlyNotWritten(error) || error instanceof ApiError)
-      await releaseName(deps.db, pool.clusterId, name, pool.id);
-    throw error;
-  }
-}
-
-/** 409 for a name that another pool has, or that a request under way has taken. */
-export async function nameTaken(deps: Deps, clusterId: string, name: string): Promise<ApiError> {
-  if (await isNameInFlight(deps.db, clusterId, name))
-    return new ApiError("operation_in_progress", `A node pool named ${name} is being written right now.`, {
-      retryAfterSeconds: 10,
-    });
-  return new ApiError("already_exists", `The cluster already has a node pool named ${name}.`, {
-    details: [{ field: "name", code: "duplicate", message: "is taken" }],
-  });
 }
 
 function beingDeleted(): ApiError {

@@ -7,7 +7,7 @@ import { requireUnchanged } from "../http/fixed-field.ts";
 import { type PageRequest, pageQuery, toPage } from "../http/page.ts";
 import type { Permission } from "../http/permissions.ts";
 import type { Origin, Principal } from "../http/principal.ts";
-import { addRoute } from "../http/routes.ts";
+import { addRead, addRoute } from "../http/routes.ts";
 import { acceptInvitations, insertOwner, listOrganizationsOf } from "../members/store.ts";
 import { deleteOrganization } from "./delete.ts";
 import { ensureNamespace } from "./namespace.ts";
@@ -94,7 +94,7 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
     },
   );
 
-  addRoute(
+  addRead(
     router,
     {
       method: "get",
@@ -108,8 +108,8 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { orgId }) => {
-      const row = await findOrganization(deps, orgId);
+    ({ orgID }) => findOrganization(deps, orgID),
+    async (c, { found: row }) => {
       if (row === undefined) throw notFound("organization");
       const etag = versionTag(row.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });

@@ -21,38 +21,51 @@ export interface IntendedWrite {
   entry: AuditEntry;
 }
 
+/** What a write takes for itself before it is made, in the transaction that commits its intent. */
+export interface Claims {
+  /** Throws the refusal when something cannot be had; then nothing is taken. */
+  take: (tx: Queryable) => Promise<void>;
+  /** Lets go of what is of no more use once the object is there. */
+  settle: (tx: Queryable) => Promise<void>;
+  /** Lets go of everything: the write had no effect. */
+  release: (tx: Queryable) => Promise<void>;
+}
+
 /** What was written, and how to tell of it. */
 export interface Written<T> {
   object: T;
-  /** Writes the audit row, exactly once; in the transaction that completes the request. */
+  /** Writes the audit row, exactly once, and settles the claims; in the transaction that completes the request. */
   tell: (tx: Queryable) => Promise<void>;
 }
 
 /**
  * Writes a custom resource so that its audit row is never lost: what is about to happen is committed first, and a crash
  * at any later point leaves it for the sweep. A write that surely had no effect leaves nothing. Undefined when
- * `write` was overtaken (undefined); throws what it throws.
+ * `write` was overtaken (undefined); throws what it throws, and what `claims.take` throws before it.
  */
 export function writeWithIntent<T extends object>(
   deps: Pick<Deps, "db">,
   origin: Origin,
   intended: IntendedWrite,
   write: () => Promise<T>,
+  claims?: Claims,
 ): Promise<Written<T>>;
 export function writeWithIntent<T extends object>(
   deps: Pick<Deps, "db">,
   origin: Origin,
   intended: IntendedWrite,
   write: () => Promise<T | undefined>,
+  claims?: Claims,
 ): Promise<Written<T> | undefined>;
 export async function writeWithIntent<T extends object>(
   deps: Pick<Deps, "db">,
   origin: Origin,
   intended: IntendedWrite,
   write: () => Promise<T | undefined>,
+  claims?: Claims,
 ): Promise<Written<T> | undefined> {
-  const intent = await open(deps.db, origin, intended);
-  const drop = () => deps.db.delete(writeIntents).where(eq(writeIntents.id, intent.id));
+  const intent = await begin(deps.db, origin, intended, claims);
+  const drop = () => undo(deps.db, intent, claims);
   let object: T | undefined;
   try {
     object = await write();
@@ -60,9 +73,40 @@ export async function writeWithIntent<T extends object>(
     if (isCertainlyNotWritten(error) || error instanceof ApiError) await drop();
     throw error;
   }
-  if (object !== undefined) return { object, tell: (tx) => tellOf(tx, intent) };
-  await drop();
-  return undefined;
+  if (object === undefined) {
+    await drop();
+    return undefined;
+  }
+  return {
+    object,
+    async tell(tx) {
+      await tellOf(tx, intent);
+      await claims?.settle(tx);
+    },
+  };
+}
+
+async function begin(
+  db: Deps["db"],
+  origin: Origin,
+  intended: IntendedWrite,
+  claims: Claims | undefined,
+): Promise<WriteIntent> {
+  if (claims === undefined) return open(db, origin, intended);
+  return db.transaction(async (tx) => {
+    await claims.take(tx);
+    return open(tx, origin, intended);
+  });
+}
+
+async function undo(db: Deps["db"], { id }: WriteIntent, claims: Claims | undefined): Promise<void> {
+  const remove = async (tx: Queryable) => tx.delete(writeIntents).where(eq(writeIntents.id, id));
+  if (claims === undefined) await remove(db);
+  else
+    await db.transaction(async (tx) => {
+      await remove(tx);
+      await claims.release(tx);
+    });
 }
 
 /**
