@@ -123,7 +123,7 @@ async function begin(deps: Deps, origin: Origin, wanted: NewCluster) {
     const scope = { orgId: wanted.orgId, defaults: deps.config.quotas };
     await reserveQuota(tx, scope, wanted.clusterId, claimsOfCreate(intent.wish));
     if (await reserveName(tx, wanted.orgId, name, wanted.clusterId)) return intent;
-    throw await nameTaken(deps, wanted.orgId, name);
+    throw await nameTaken(tx, wanted.orgId, name);
   });
 }
 

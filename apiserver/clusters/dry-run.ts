@@ -43,7 +43,7 @@ export async function rehearseCreate(deps: Deps, wish: NewCluster): Promise<Rehe
     await lockOrganization(tx, wish.orgId);
     const effects = await reserveQuota(tx, scopeOf(deps, wish.orgId), wish.clusterId, claimsOfCreate(wish));
     if (await reserveName(tx, wish.orgId, name, wish.clusterId)) return effects;
-    throw await nameTaken(deps, wish.orgId, name);
+    throw await nameTaken(tx, wish.orgId, name);
   });
   try {
     for (const pool of wish.nodePools)
@@ -70,7 +70,7 @@ export async function rehearseChange(
     if (name !== undefined)
       await rehearse(deps.db, async (tx) => {
         if (!(await reserveName(tx, cluster.orgId, name, cluster.id)))
-          throw await nameTaken(deps, cluster.orgId, name);
+          throw await nameTaken(tx, cluster.orgId, name);
       });
     const written = await patchOnce(deps.kube, clusterKind, live, {
       spec: { ...patch },

@@ -1,4 +1,5 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import {
@@ -39,8 +40,8 @@ export function projectLive(object: Cluster, orgId: string): ProjectedCluster {
 }
 
 /** 409 for a name that another cluster has, or that a request under way has taken. */
-export async function nameTaken(deps: Deps, orgId: string, name: string): Promise<ApiError> {
-  if (await isNameInFlight(deps.db, orgId, name))
+export async function nameTaken(db: Queryable, orgId: string, name: string): Promise<ApiError> {
+  if (await isNameInFlight(db, orgId, name))
     return new ApiError("operation_in_progress", `A cluster named ${name} is being written right now.`, {
       retryAfterSeconds: 10,
     });

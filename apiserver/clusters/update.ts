@@ -49,7 +49,7 @@ export async function changeCluster(
           requestId: origin.requestId,
           wireNames: CLUSTER_WIRE_NAMES,
         }),
-      claimsOf(deps, current, patch.displayName),
+      claimsOf(current, patch.displayName),
     );
     return written === undefined ? undefined : commit(deps, cluster.orgId, written);
   });
@@ -84,11 +84,11 @@ function requirePatch(current: ProjectedCluster, merge: ClusterMerge): ClusterPa
 }
 
 /** The claim of a new name; undefined where the name stays. */
-function claimsOf(deps: Deps, { orgId, id }: ProjectedCluster, name: string | undefined): Claims | undefined {
+function claimsOf({ orgId, id }: ProjectedCluster, name: string | undefined): Claims | undefined {
   if (name === undefined) return undefined;
   return {
     async take(tx) {
-      if (!(await reserveName(tx, orgId, name, id))) throw await nameTaken(deps, orgId, name);
+      if (!(await reserveName(tx, orgId, name, id))) throw await nameTaken(tx, orgId, name);
     },
     // The projection makes the name the cluster's own.
     settle: async () => undefined,

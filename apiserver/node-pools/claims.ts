@@ -1,5 +1,6 @@
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NO_AMOUNTS, poolAmounts, QUOTA_NAMES } from "../../shared/crd/quota.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
 import { createId } from "../http/id.ts";
@@ -50,7 +51,7 @@ export function claimsOf(
     async take(tx) {
       if (grows) await reserveQuota(tx, { orgId, defaults: deps.config.quotas }, id, [quota]);
       if (name !== undefined && !(await reserveName(tx, clusterId, name, poolId)))
-        throw await nameTaken(deps, clusterId, name);
+        throw await nameTaken(tx, clusterId, name);
     },
     async settle(tx) {
       if (grows) await releaseQuota(tx, id);
@@ -63,8 +64,8 @@ export function claimsOf(
 }
 
 /** 409 for a name that another pool has, or that a request under way has taken. */
-export async function nameTaken(deps: Deps, clusterId: string, name: string): Promise<ApiError> {
-  if (await isNameInFlight(deps.db, clusterId, name))
+export async function nameTaken(db: Queryable, clusterId: string, name: string): Promise<ApiError> {
+  if (await isNameInFlight(db, clusterId, name))
     return new ApiError("operation_in_progress", `A node pool named ${name} is being written right now.`, {
       retryAfterSeconds: 10,
     });

@@ -97,7 +97,7 @@ async function claim(
       ? await reserveQuota(tx, scope, quota.objectId, [quota])
       : await assessQuota(tx, scope, [quota]);
     if (wanted !== undefined && !(await reserveName(tx, clusterId, wanted.name, wanted.poolId)))
-      throw await nameTaken(deps, clusterId, wanted.name);
+      throw await nameTaken(tx, clusterId, wanted.name);
     return effects;
   });
 }

@@ -74,6 +74,13 @@ describe("creating a node pool (section 2.5)", () => {
     expect(answer.body.error.code).toBe("already_exists");
   });
 
+  test("with a name that is taken is 409 for more at once than there are connections to Postgres", async () => {
+    const ask = () => api.request("POST", pools, { body: { ...POOL, name: "crowded" } });
+    expect((await ask()).status).toBe(202);
+    const answers = await Promise.all(Array.from({ length: 25 }, ask));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 409));
+  });
+
   test("in a cluster that does not exist is 404, before the body is looked at", async () => {
     const missing = pools.replace(clusterId, createId());
     expect((await api.request("POST", missing, { rawBody: "{" })).status).toBe(404);
