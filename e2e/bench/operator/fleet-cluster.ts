@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Certificates, ensureCertificates } from "../../stack/certificates.ts";
 import { crdsStep } from "../../stack/cluster-api.ts";
 import { readEngineManifests } from "../../stack/cluster-api-manifests.ts";
-import { describeEnvironment } from "../../stack/environment.ts";
+import { describeOperatorEnvironment } from "../../stack/environment.ts";
 import { createKubeApi, type KubeApi } from "../../stack/kube-api.ts";
 import {
   AUDIT_LOG,
@@ -118,17 +118,13 @@ function tenantsNode(ports: Ports, { serverCertFile, serverKeyFile }: Certificat
 }
 
 function operatorEnvironment(kubeconfig: string, operatorPort: number): Record<string, string> {
-  return describeEnvironment({
-    apiPort: 0,
+  return describeOperatorEnvironment({
     operatorPort,
-    issuer: "",
     kubeconfig,
-    databaseUrls: { owner: "", apiserver: "" },
     clusterClass: CLASS,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: [],
-    apiserver: {},
-  }).operator;
+  });
 }
 
 /** What the operator's own benchmarks are given: the template, who plays the tenants, and its environment. */
