@@ -122,11 +122,19 @@ function decideEndpoint(observed: ObservedCluster): Decided {
 
 function decideNetworkPolicy(facts: Facts): Decided {
   const type = "NetworkPolicyApplied";
-  if (facts.taken) return decide(type, "True", "Applied", "The network rules are in force.");
+  if (facts.taken || (facts.fault === undefined && isStillInForce(facts, type)))
+    return decide(type, "True", "Applied", "The network rules are in force.");
   if (facts.fault !== undefined) {
     return decide(type, "False", facts.fault.reason, "The network rules that are wanted are not in force.");
   }
   return decide(type, "False", "Provisioning", "The network rules are on their way to the engine.");
+}
+
+/** A change of its pools alone, which the engine has not acted on yet, leaves the rules of the cluster as they are. */
+function isStillInForce({ observed: { cluster, engine } }: Facts, type: string): boolean {
+  if (engine === undefined) return false;
+  const last = findCondition(cluster.status?.conditions, type);
+  return last?.status === "True" && last.observedGeneration === cluster.metadata.generation;
 }
 
 function decideUpgrading(facts: Facts): Decided {

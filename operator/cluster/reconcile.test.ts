@@ -116,6 +116,19 @@ test("a new pool of a ready cluster is scaling, and the cluster stays ready", ()
   expect(condition(plan, "Ready")).toMatchObject({ status: "True" });
 });
 
+test("a change of the pools alone leaves the network rules in force, one of the rules does not", () => {
+  const fixture = aCluster().withPools(makePool("web")).ready();
+  const { pools } = fixture.observed;
+  const larger = pools.map((entry) => ({ ...entry, pool: makePool("web", { desiredNodes: 7 }) }));
+  const scaled = fixture.with({ pools: larger });
+  expect(topology(scaled.plan())?.workers?.machineDeployments).toMatchObject([{ replicas: 7 }]);
+  expect(condition(scaled.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "True" });
+  const gone = scaled.with({ engine: undefined });
+  expect(condition(gone.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+  const narrowed = fixture.asking({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
+  expect(condition(narrowed.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+});
+
 test.each([
   {
     what: "is being deleted",
