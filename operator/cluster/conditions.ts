@@ -57,6 +57,9 @@ export function decideAspects(facts: Facts): Decided[] {
 function decideControlPlane({ cluster, engine }: ObservedCluster): Decided {
   const type = "ControlPlaneReady";
   const state = engine?.state;
+  if (state === undefined && cluster.metadata.deletionTimestamp !== undefined) {
+    return decide(type, "False", "Deleting", "The control plane is gone.");
+  }
   if (!state?.controlPlaneInitialized) {
     return decide(type, "False", "Provisioning", "The control plane is being made.");
   }
@@ -130,11 +133,14 @@ function decideNetworkPolicy(facts: Facts): Decided {
   return decide(type, "False", "Provisioning", "The network rules are on their way to the engine.");
 }
 
-/** A change of its pools alone, which the engine has not acted on yet, leaves the rules of the cluster as they are. */
+/** A change of its pools alone, or its deletion, which the engine has not acted on yet, leaves the rules as they are. */
 function isStillInForce({ observed: { cluster, engine } }: Facts, type: string): boolean {
   if (engine === undefined) return false;
+  const { generation, deletionTimestamp } = cluster.metadata;
   const last = findCondition(cluster.status?.conditions, type);
-  return last?.status === "True" && last.observedGeneration === cluster.metadata.generation;
+  return (
+    last?.status === "True" && (last.observedGeneration === generation || deletionTimestamp !== undefined)
+  );
 }
 
 function decideUpgrading(facts: Facts): Decided {

@@ -325,6 +325,21 @@ test("deleting removes the pools and the engine's cluster, and holds on until bo
   expect(poolsLeft.releaseFinalizer).toBe(false);
 });
 
+test("what is told of a deletion is what has come of it", () => {
+  const told = aCluster().withPools(makePool("web")).ready().deleting();
+  const idle = told.engineSaying([makeCondition("Deleting", "False", { reason: "NotDeleting" })]).plan();
+  expect(condition(idle, "Ready")).toMatchObject({ message: "The engine was told to delete it." });
+  expect(condition(idle, "NetworkPolicyApplied")).toMatchObject({ status: "True" });
+  const reason = "WaitingForWorkersDeletion";
+  const busy = told.engineSaying([makeCondition("Deleting", "True", { reason })]).plan();
+  expect(condition(busy, "Ready")).toMatchObject({
+    message: expect.stringMatching(/^The engine deletes it: /),
+  });
+  const gone = told.with({ engine: undefined }).plan();
+  expect(condition(gone, "ControlPlaneReady")).toMatchObject({ message: "The control plane is gone." });
+  expect(condition(gone, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+});
+
 test("when nothing is left the subnet is given back and the cluster let go", () => {
   const plan = aCluster().ready().deleting().with({ engine: undefined }).plan();
   expect(verbs(plan)).toEqual(["delete configmaps"]);
