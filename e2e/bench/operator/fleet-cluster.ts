@@ -53,9 +53,9 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
   const manifests = () => readEngineManifests(tools.engineManifestsFile);
   const nodes: Node[] = [
-    ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: true }).filter(
-      ({ name }) => name !== "kube-controller-manager",
-    ),
+    ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: true })
+      .filter(({ name }) => name !== "kube-controller-manager")
+      .map(boundMemory),
     tenantsNode(ports, certificates),
     crdsStep("capi-core", manifests, kube),
     ...platformSteps({
@@ -101,6 +101,19 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
     await stop();
     throw error;
   }
+}
+
+/** With garbage at will beside 200,000 objects kube-apiserver takes all memory there is, and everything stands still. */
+const GO_MEMORY = { GOMEMLIMIT: "9GiB" };
+
+function boundMemory(node: ProcessNode): ProcessNode {
+  return {
+    ...node,
+    async process(signal) {
+      const spec = await node.process(signal);
+      return { ...spec, env: { ...spec.env, ...GO_MEMORY } };
+    },
+  };
 }
 
 function tenantsNode(ports: Ports, { serverCertFile, serverKeyFile }: Certificates): ProcessNode {
