@@ -104,7 +104,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
 }
 
 /** With garbage at will beside 200,000 objects kube-apiserver takes all memory there is, and everything stands still. */
-const GO_MEMORY = { GOMEMLIMIT: "9GiB" };
+const GO_MEMORY = { GOMEMLIMIT: "13GiB" };
 
 function boundMemory(node: ProcessNode): ProcessNode {
   return {
