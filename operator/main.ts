@@ -14,7 +14,7 @@ import { createClient } from "../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
-import { releaseStartMemory } from "../shared/start-memory.ts";
+import { limitGarbage, releaseStartMemory } from "../shared/start-memory.ts";
 import { createCaches } from "./caches.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
@@ -34,6 +34,7 @@ async function run(config: Config): Promise<void> {
   const { set, election, controllers, recorder } = operator;
   const caching = new AbortController();
   let synced = false;
+  limitGarbage();
   releaseStartMemory();
   const server = await startHealthServer({
     address: config.listenAddress,
@@ -47,6 +48,7 @@ async function run(config: Config): Promise<void> {
   election.start();
   await Promise.race([set.synced, untilAborted(stopping)]);
   if (!stopping.aborted) {
+    releaseStartMemory();
     synced = true;
     controllers.start();
     log.info({ port: server.port, identity: operator.identity }, "ready");

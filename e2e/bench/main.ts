@@ -33,6 +33,6 @@ async function main(names: string[]): Promise<void> {
 }
 
 main(process.argv.slice(2)).catch((error: Error) => {
-  console.error(error.message);
+  console.error(error);
   process.exit(1);
 });

@@ -15,16 +15,23 @@ export interface MarinaEnvironment {
   operator: Record<string, string>;
 }
 
-export interface EnvironmentInput {
-  apiPort: number;
-  operatorPort: number;
-  issuer: string;
+/** What both deployables are told. */
+interface SharedInput {
   kubeconfig: string;
-  databaseUrls: { owner: string; apiserver: string };
-  clusterClass: { namespace: string; name: string };
   platformNamespace: string;
+}
+
+export interface OperatorEnvironmentInput extends SharedInput {
+  operatorPort: number;
+  clusterClass: { namespace: string; name: string };
   /** Plans that the operator is not told of. */
   withoutPlans: readonly string[];
+}
+
+export interface EnvironmentInput extends OperatorEnvironmentInput {
+  apiPort: number;
+  issuer: string;
+  databaseUrls: { owner: string; apiserver: string };
   /** On top of what follows from the rest. */
   apiserver: Record<string, string>;
 }
@@ -48,7 +55,7 @@ const GENEROUS_QUOTAS = {
   memoryGB: 1_000_000,
 };
 
-function plansFor({ clusterClass: { namespace, name }, withoutPlans }: EnvironmentInput): object {
+function plansFor({ clusterClass: { namespace, name }, withoutPlans }: OperatorEnvironmentInput): object {
   const plan = (controlPlaneReplicas: number): object => ({ class: name, namespace, controlPlaneReplicas });
   const plans = { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
   return Object.fromEntries(Object.entries(plans).filter(([slug]) => !withoutPlans.includes(slug)));
@@ -58,11 +65,6 @@ function plansFor({ clusterClass: { namespace, name }, withoutPlans }: Environme
 export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment {
   const apiUrl = `http://127.0.0.1:${input.apiPort}`;
   const issuers = [{ issuer: input.issuer, audience: AUDIENCE, admin: true, trustEmail: true }];
-  const shared = {
-    KUBECONFIG: input.kubeconfig,
-    MARINA_LISTEN_ADDRESS: "127.0.0.1",
-    MARINA_PLATFORM_NAMESPACE: input.platformNamespace,
-  };
   return {
     apiUrl,
     operatorUrl: `http://127.0.0.1:${input.operatorPort}`,
@@ -71,7 +73,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_DATABASE_APISERVER_ROLE: new URL(input.databaseUrls.apiserver).username,
     },
     apiserver: {
-      ...shared,
+      ...describeShared(input),
       MARINA_PORT: String(input.apiPort),
       MARINA_PUBLIC_URL: apiUrl,
       MARINA_DATABASE_URL: input.databaseUrls.apiserver,
@@ -80,14 +82,27 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_QUOTAS: JSON.stringify(GENEROUS_QUOTAS),
       ...input.apiserver,
     },
-    operator: {
-      ...shared,
-      MARINA_METRICS_PORT: String(input.operatorPort),
-      MARINA_PLANS: JSON.stringify(plansFor(input)),
-      MARINA_PLATFORM_CIDRS: PLATFORM_CIDRS.join(","),
-      // There is no kubelet to run it: the Deployment is made and stays as it is.
-      MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
-    },
+    operator: describeOperatorEnvironment(input),
+  };
+}
+
+/** The environment of an operator by itself, with or without the rest of a stack. */
+export function describeOperatorEnvironment(input: OperatorEnvironmentInput): Record<string, string> {
+  return {
+    ...describeShared(input),
+    MARINA_METRICS_PORT: String(input.operatorPort),
+    MARINA_PLANS: JSON.stringify(plansFor(input)),
+    MARINA_PLATFORM_CIDRS: PLATFORM_CIDRS.join(","),
+    // There is no kubelet to run it: the Deployment is made and stays as it is.
+    MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
+  };
+}
+
+function describeShared({ kubeconfig, platformNamespace }: SharedInput): Record<string, string> {
+  return {
+    KUBECONFIG: kubeconfig,
+    MARINA_LISTEN_ADDRESS: "127.0.0.1",
+    MARINA_PLATFORM_NAMESPACE: platformNamespace,
   };
 }
 

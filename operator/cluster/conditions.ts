@@ -57,6 +57,9 @@ export function decideAspects(facts: Facts): Decided[] {
 function decideControlPlane({ cluster, engine }: ObservedCluster): Decided {
   const type = "ControlPlaneReady";
   const state = engine?.state;
+  if (state === undefined && cluster.metadata.deletionTimestamp !== undefined) {
+    return decide(type, "False", "Deleting", "The control plane is gone.");
+  }
   if (!state?.controlPlaneInitialized) {
     return decide(type, "False", "Provisioning", "The control plane is being made.");
   }
@@ -122,11 +125,22 @@ function decideEndpoint(observed: ObservedCluster): Decided {
 
 function decideNetworkPolicy(facts: Facts): Decided {
   const type = "NetworkPolicyApplied";
-  if (facts.taken) return decide(type, "True", "Applied", "The network rules are in force.");
+  if (facts.taken || (facts.fault === undefined && isStillInForce(facts, type)))
+    return decide(type, "True", "Applied", "The network rules are in force.");
   if (facts.fault !== undefined) {
     return decide(type, "False", facts.fault.reason, "The network rules that are wanted are not in force.");
   }
   return decide(type, "False", "Provisioning", "The network rules are on their way to the engine.");
+}
+
+/** A change of its pools alone, or its deletion, which the engine has not acted on yet, leaves the rules as they are. */
+function isStillInForce({ observed: { cluster, engine } }: Facts, type: string): boolean {
+  if (engine === undefined) return false;
+  const { generation, deletionTimestamp } = cluster.metadata;
+  const last = findCondition(cluster.status?.conditions, type);
+  return (
+    last?.status === "True" && (last.observedGeneration === generation || deletionTimestamp !== undefined)
+  );
 }
 
 function decideUpgrading(facts: Facts): Decided {

@@ -116,6 +116,19 @@ test("a new pool of a ready cluster is scaling, and the cluster stays ready", ()
   expect(condition(plan, "Ready")).toMatchObject({ status: "True" });
 });
 
+test("a change of the pools alone leaves the network rules in force, one of the rules does not", () => {
+  const fixture = aCluster().withPools(makePool("web")).ready();
+  const { pools } = fixture.observed;
+  const larger = pools.map((entry) => ({ ...entry, pool: makePool("web", { desiredNodes: 7 }) }));
+  const scaled = fixture.with({ pools: larger });
+  expect(topology(scaled.plan())?.workers?.machineDeployments).toMatchObject([{ replicas: 7 }]);
+  expect(condition(scaled.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "True" });
+  const gone = scaled.with({ engine: undefined });
+  expect(condition(gone.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+  const narrowed = fixture.asking({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
+  expect(condition(narrowed.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+});
+
 test.each([
   {
     what: "is being deleted",
@@ -310,6 +323,21 @@ test("deleting removes the pools and the engine's cluster, and holds on until bo
   expect(plan.releaseFinalizer).toBe(false);
   const poolsLeft = fixture.with({ engine: undefined }).plan();
   expect(poolsLeft.releaseFinalizer).toBe(false);
+});
+
+test("what is told of a deletion is what has come of it", () => {
+  const told = aCluster().withPools(makePool("web")).ready().deleting();
+  const idle = told.engineSaying([makeCondition("Deleting", "False", { reason: "NotDeleting" })]).plan();
+  expect(condition(idle, "Ready")).toMatchObject({ message: "The engine was told to delete it." });
+  expect(condition(idle, "NetworkPolicyApplied")).toMatchObject({ status: "True" });
+  const reason = "WaitingForWorkersDeletion";
+  const busy = told.engineSaying([makeCondition("Deleting", "True", { reason })]).plan();
+  expect(condition(busy, "Ready")).toMatchObject({
+    message: expect.stringMatching(/^The engine deletes it: /),
+  });
+  const gone = told.with({ engine: undefined }).plan();
+  expect(condition(gone, "ControlPlaneReady")).toMatchObject({ message: "The control plane is gone." });
+  expect(condition(gone, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
 });
 
 test("when nothing is left the subnet is given back and the cluster let go", () => {

@@ -116,6 +116,6 @@ function describeDeletion(observed: ObservedCluster): string {
   }
   const { deletion } = engine.state;
   if (observed.applyFailure !== undefined) return `Deletion waits. ${describeSilence(observed)}`;
-  if (deletion === undefined) return "The engine was told to delete it.";
+  if (deletion?.status !== "True") return "The engine was told to delete it.";
   return `The engine deletes it: ${explain(deletion)}. ${adviseOperator(cluster)}`;
 }

@@ -14,7 +14,7 @@ export interface PoolProgress {
   version: string | undefined;
   /** Machines that have been sick for longer than the threshold. */
   sick: readonly EngineMachine[];
-  /** Machines that have no node yet, the oldest first. */
+  /** Machines that have no node yet, the oldest first; of one second, by name. */
   joining: readonly EngineMachine[];
   /** When the next sick machine passes the threshold; undefined = none is on its way. */
   nextSickInMs: number | undefined;
@@ -54,9 +54,14 @@ export function measurePool(
     sick: ailing.filter((machine) => dueInMs(machine) <= 0),
     joining: machines
       .filter((machine) => machine.node === undefined && !machine.deleting)
-      .sort((left, right) => (left.createdAt < right.createdAt ? -1 : 1)),
+      .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name)),
     nextSickInMs: pending.length === 0 ? undefined : Math.min(...pending),
   };
+}
+
+function compare(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
 }
 
 function judge(

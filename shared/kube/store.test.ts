@@ -21,6 +21,13 @@ test("an index follows every change", () => {
   expect(store.keys()).toEqual(["n/b"]);
 });
 
+test("an object that is replaced keeps its place", () => {
+  const store = createStore(byOwner);
+  for (const name of ["a", "b", "a"]) store.set(object(name, "x"));
+  expect(store.byIndex("owner", "x").map((thing) => thing.metadata.name)).toEqual(["a", "b"]);
+  expect(store.keys()).toEqual(["n/a", "n/b"]);
+});
+
 test("an index that was not declared is a mistake of the caller", () => {
   expect(() => createStore(byOwner).byIndex("colour", "red")).toThrow(TypeError);
 });

@@ -27,21 +27,21 @@ export interface Store<T> {
   advance(resourceVersion: string): void;
 }
 
-/** An empty store with the named indexes; an index is kept up to date on every change. */
+/**
+ * An empty store with the named indexes; an index is kept up to date on every change. An object that is replaced keeps its
+ * place in every order.
+ */
 export function createStore<T extends KubeObject>(indexers: Record<string, Indexer<T>> = {}): Store<T> {
   const objects = new Map<string, T>();
   const indexes = new Map(Object.keys(indexers).map((name) => [name, createIndex()]));
   let seen = 0n;
 
-  function unindex(key: string, object: T): void {
+  function reindex(key: string, previous: T | undefined, object: T | undefined): void {
     for (const [name, index] of indexes) {
-      for (const value of indexers[name]?.(object) ?? []) index.remove(value, key);
-    }
-  }
-
-  function addToIndexes(key: string, object: T): void {
-    for (const [name, index] of indexes) {
-      for (const value of indexers[name]?.(object) ?? []) index.add(value, key);
+      const valuesOf = (one: T | undefined) => (one === undefined ? [] : (indexers[name]?.(one) ?? []));
+      const values = valuesOf(object);
+      for (const value of valuesOf(previous)) if (!values.includes(value)) index.remove(value, key);
+      for (const value of values) index.add(value, key);
     }
   }
 
@@ -49,7 +49,7 @@ export function createStore<T extends KubeObject>(indexers: Record<string, Index
     const previous = objects.get(key);
     if (previous === undefined) return undefined;
     objects.delete(key);
-    unindex(key, previous);
+    reindex(key, previous, undefined);
     return previous;
   }
 
@@ -70,10 +70,9 @@ export function createStore<T extends KubeObject>(indexers: Record<string, Index
     set(object) {
       const key = objectKey(object);
       const previous = objects.get(key);
-      if (previous !== undefined) unindex(key, previous);
       const frozen = deepFreeze(object);
       objects.set(key, frozen);
-      addToIndexes(key, frozen);
+      reindex(key, previous, frozen);
       return previous;
     },
     remove,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Certificates, ensureCertificates } from "../../stack/certificates.ts";
 import { crdsStep } from "../../stack/cluster-api.ts";
 import { readEngineManifests } from "../../stack/cluster-api-manifests.ts";
-import { describeEnvironment } from "../../stack/environment.ts";
+import { describeOperatorEnvironment } from "../../stack/environment.ts";
 import { createKubeApi, type KubeApi } from "../../stack/kube-api.ts";
 import {
   AUDIT_LOG,
@@ -53,9 +53,9 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
   const manifests = () => readEngineManifests(tools.engineManifestsFile);
   const nodes: Node[] = [
-    ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: true }).filter(
-      ({ name }) => name !== "kube-controller-manager",
-    ),
+    ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: true })
+      .filter(({ name }) => name !== "kube-controller-manager")
+      .map(boundMemory),
     tenantsNode(ports, certificates),
     crdsStep("capi-core", manifests, kube),
     ...platformSteps({
@@ -103,6 +103,19 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
   }
 }
 
+/** With garbage at will beside 200,000 objects kube-apiserver takes all memory there is, and everything stands still. */
+const GO_MEMORY = { GOMEMLIMIT: "13GiB" };
+
+function boundMemory(node: ProcessNode): ProcessNode {
+  return {
+    ...node,
+    async process(signal) {
+      const spec = await node.process(signal);
+      return { ...spec, env: { ...spec.env, ...GO_MEMORY } };
+    },
+  };
+}
+
 function tenantsNode(ports: Ports, { serverCertFile, serverKeyFile }: Certificates): ProcessNode {
   const port = ports.tenants ?? 0;
   return {
@@ -118,17 +131,13 @@ function tenantsNode(ports: Ports, { serverCertFile, serverKeyFile }: Certificat
 }
 
 function operatorEnvironment(kubeconfig: string, operatorPort: number): Record<string, string> {
-  return describeEnvironment({
-    apiPort: 0,
+  return describeOperatorEnvironment({
     operatorPort,
-    issuer: "",
     kubeconfig,
-    databaseUrls: { owner: "", apiserver: "" },
     clusterClass: CLASS,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: [],
-    apiserver: {},
-  }).operator;
+  });
 }
 
 /** What the operator's own benchmarks are given: the template, who plays the tenants, and its environment. */
@@ -163,23 +172,33 @@ async function load(
   return objects;
 }
 
+/** What the operator lists. */
 const WARM_PATHS = [
   "/apis/cloud.marina.dev/v1/clusters",
   "/apis/cloud.marina.dev/v1/nodepools",
+  "/apis/cloud.marina.dev/v1/clusteraccesses",
   "/apis/cluster.x-k8s.io/v1beta2/clusters",
+  "/apis/cluster.x-k8s.io/v1beta2/clusterclasses",
   "/apis/cluster.x-k8s.io/v1beta2/machinedeployments",
   "/apis/cluster.x-k8s.io/v1beta2/machines",
+  "/api/v1/namespaces",
   "/api/v1/secrets",
   "/api/v1/configmaps",
+  "/api/v1/serviceaccounts",
+  "/apis/apps/v1/deployments",
   "/apis/rbac.authorization.k8s.io/v1/roles",
   "/apis/rbac.authorization.k8s.io/v1/rolebindings",
 ];
 const WARM_TIMEOUT_MS = 600_000;
 
-/** An API server that has just started reads everything into its own caches first; that is none of the operator's time. */
+/**
+ * An API server that has just started reads everything into its own caches first; that is none of the operator's time.
+ * While it does, a list by label is refused, which one with a limit is not.
+ */
 async function warm(kube: KubeApi): Promise<void> {
   const isCached = async (path: string) => {
-    const answer = await kube.request("GET", `${path}?limit=1&resourceVersion=0`).catch(() => undefined);
+    const nothing = `${path}?labelSelector=marina-bench&resourceVersion=0`;
+    const answer = await kube.request("GET", nothing).catch(() => undefined);
     return answer?.status === 200;
   };
   await Promise.all(

@@ -55,10 +55,12 @@ export async function benchOverhead(clusters = CLUSTERS): Promise<void> {
     const alone: Round[] = [];
     const ours: Round[] = [];
     for (let round = 0; round < ROUNDS; round++) {
+      await removeAll(client, clusterKind);
       await stack.part("operator").kill("SIGTERM");
       alone.push(
         await run(stack, client, (namespace, name) => createAlone(client, namespace, name), clusters),
       );
+      await removeAll(client, engineClusterKind);
       await stack.part("operator").start();
       ours.push(await run(stack, client, (namespace, name) => createOurs(client, namespace, name), clusters));
     }
@@ -99,7 +101,6 @@ async function run(
   await until("all clusters to be ready", () => isAllReady(stack, client, namespace, clusters), WAIT);
   const seconds = secondsSince(startedAt);
   const after = readCpu(stack);
-  await removeAll(stack, client, namespace);
   return { seconds, cpu: { all: after.all - before.all, operator: after.operator - before.operator } };
 }
 
@@ -118,13 +119,12 @@ async function isAllReady(stack: Stack, client: KubeClient, namespace: string, c
   );
 }
 
-async function removeAll(stack: Stack, client: KubeClient, namespace: string): Promise<void> {
-  const isAlone = stack.part("operator").pid === 0;
-  const kind = (isAlone ? engineClusterKind : clusterKind) as Kind<KubeObject>;
-  for (const { metadata } of await client.listAll(kind, { namespace })) {
-    await client.delete(kind, namespace, metadata.name);
+/** What the last round left: this kind's objects, and the engine's that go with them. */
+async function removeAll<T extends KubeObject>(client: KubeClient, kind: Kind<T>): Promise<void> {
+  for (const { metadata } of await client.listAll(kind)) {
+    await client.delete(kind, metadata.namespace, metadata.name);
   }
-  const isGone = async () => (await client.listAll(engineClusterKind, { namespace })).length === 0;
+  const isGone = async () => (await client.listAll(engineClusterKind)).length === 0;
   await until("all clusters to be gone", isGone, WAIT);
 }
 

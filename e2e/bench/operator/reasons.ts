@@ -17,7 +17,7 @@ const REASONS: readonly [request: RegExp, reason: string][] = [
   [/^get secrets$/, "the key of the CA, which is kept nowhere: to sign, and to look into the tenant's API"],
   [/^patch secrets$/, "the admin kubeconfig is issued"],
   [/^get events\./, "an Event that was told before, to count it up"],
-  [/^(create|patch|update) events\./, "a transition, or an Event of the engine, told on the Marina Cluster"],
+  [/^(create|patch) events$/, "a transition, or an Event of the engine, told on the Marina Cluster"],
 ];
 
 /** The reason for a request such as "patch clusters.cloud.marina.dev/status"; undefined = there is none. */

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { createLogger } from "../log.ts";
+import { createController } from "./controller.ts";
+
+const KEYS = 50;
+const RUN_MS = 2;
+
+test("runs that wait for nothing let the rest of the process have its turns", async () => {
+  let runs = 0;
+  const controller = createController({
+    name: "busy",
+    async reconcile() {
+      const until = performance.now() + RUN_MS;
+      while (performance.now() < until);
+      runs += 1;
+      return undefined;
+    },
+    isLeader: () => true,
+    log: createLogger({ name: "test", level: "silent" }),
+  });
+  for (let index = 0; index < KEYS; index++) controller.add(`n/${index}`);
+  controller.start();
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(runs).toBeLessThan(KEYS);
+  expect(await controller.drain(1_000)).toBe(true);
+});
