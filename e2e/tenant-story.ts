@@ -71,6 +71,11 @@ export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise
       () => alice.call("getCluster", place),
       ({ status }) => status === 404,
     );
+    await until(
+      "the feed to end",
+      async () => feed.events.at(-1)?.event,
+      (last) => last === "deleted",
+    );
     step("cluster deleted", "nothing is left");
     return { organizationId: organization.id, clusterId: cluster.id, nodesAtFirst, nodesAfterScaling, feed };
   } finally {

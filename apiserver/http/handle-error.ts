@@ -19,12 +19,15 @@ export function handleError(error: unknown, c: Context<HttpEnv>): Response {
   return answerError(apiError, c);
 }
 
-/** The answer for a path that no operation has; `findOther` looks for operations with another method. */
+/**
+ * The answer for a path that no operation has; `findOther` puts another in its place when the path has operations of
+ * other methods.
+ */
 export function handleUnmatched(findOther?: MiddlewareHandler<HttpEnv>) {
   return async (c: Context<HttpEnv>): Promise<Response> => {
-    const unknown = answerError(new ApiError("not_found", "There is nothing at this address."), c);
-    c.res = unknown;
-    return (await findOther?.(c, async () => undefined)) ?? unknown;
+    c.res = answerError(new ApiError("not_found", "There is nothing at this address."), c);
+    await findOther?.(c, async () => undefined);
+    return c.res;
   };
 }
 
