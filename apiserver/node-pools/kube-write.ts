@@ -61,7 +61,8 @@ export interface SpecPatch {
 }
 
 /**
- * Patches just these fields of `spec`, on the version that `live` was read in; undefined when it has moved on since.
+ * Patches just these fields of `spec`, on the version that `live` was read in; undefined when it has moved on since, or
+ * is gone.
  * A lost answer is read back once by the request id that the patch carries. Throws 422 for what the Kubernetes API
  * refuses, in the names of `wireNames`, and the KubeError of a write that is not confirmed.
  */
@@ -88,7 +89,7 @@ export async function patchOnce<T extends KubeObject>(
     return await kube.mergePatch(kind, namespace, name, patch, { fieldManager, dryRun });
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
-    if (error.isConflict) return undefined;
+    if (error.isConflict || error.isNotFound) return undefined;
     if (dryRun || !error.isUnavailable || isCertainlyNotWritten(error)) throw toRefusal(error, wireNames);
     const found = await readBack(kube, kind, live.metadata, error);
     if (found.metadata.annotations?.[ANNOTATION_REQUEST_ID] === requestId) return found;

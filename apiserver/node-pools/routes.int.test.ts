@@ -5,6 +5,7 @@ import { auditLog } from "../audit/table.ts";
 import { createId } from "../http/id.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
 import { findNodePool } from "../projection/store.ts";
+import { patchOnce } from "./kube-write.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -186,6 +187,14 @@ describe("updating a node pool (section 4.5)", () => {
     expect(answer.body.error.code).toBe("managed_elsewhere");
     expect(answer.body.error.message).toContain("argocd");
     expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(200);
+  });
+
+  test("of a pool that is deleted between the read and the write has been overtaken, and is 404 then", async () => {
+    const live = await readObject();
+    await api.deps.kube.delete(nodePoolKind, live.metadata.namespace, live.metadata.name);
+    const change = { spec: { maxNodes: 6 }, requestId: createId(), wireNames: {} };
+    expect(await patchOnce(api.deps.kube, nodePoolKind, live, change)).toBeUndefined();
+    expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(404);
   });
 
   test("to a new name frees the old one", async () => {
