@@ -18,7 +18,6 @@ const findMemberships = prepareOnce((db) =>
     .select({
       n: sql<number>`asked.n::int`,
       memberId: members.id,
-      orgId: members.orgId,
       role: members.role,
     })
     .from(members)
@@ -46,15 +45,9 @@ export async function findMembership(
   userId: string,
   orgId: string,
 ): Promise<Membership | undefined> {
-  return toMembership(await lookUpMembership(deps.db, { orgId, userId }));
-}
-
-function toMembership(
-  row: { memberId: string; orgId: string; role: Role } | undefined,
-): Membership | undefined {
+  const row = await lookUpMembership(deps.db, { orgId, userId });
   if (row === undefined) return undefined;
-  const { memberId, orgId, role } = row;
-  return { memberId, orgId, role, rights: rightsOf(role) };
+  return { memberId: row.memberId, orgId, role: row.role, rights: rightsOf(row.role) };
 }
 
 /** The same; on a miss, an invitation that waits for this person is accepted first. */
@@ -64,7 +57,7 @@ export async function findOrAcceptMembership(
   orgId: string,
   origin: Origin | undefined,
 ): Promise<Membership | undefined> {
-  const membership = toMembership(await lookUpMembership(deps.db, { orgId, userId }));
+  const membership = await findMembership(deps, userId, orgId);
   if (membership !== undefined || origin === undefined) return membership;
   await acceptInvitations(deps, origin, orgId);
   // Asked again in any case: a request beside this one may have been the one that accepted.

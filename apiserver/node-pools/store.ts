@@ -23,7 +23,6 @@ export { requireUnmanaged } from "./field-owner.ts";
 export { createOnce, patchOnce, rehearseOnce, retryOvertaken, toRefusal } from "./kube-write.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
-
 export { type CreateNodePoolBody, createNodePoolBody, toNodePoolSpec } from "./schema.ts";
 
 /**
