@@ -55,6 +55,19 @@ test("a program outlives the one that started it, and is found again by its pid 
   expect(readStartTime(pid ?? 0)).toBeUndefined();
 });
 
+test("what is started later has a higher number, also under the next provider", () => {
+  const spec = specOf("setInterval(() => {}, 1000)");
+  processes.start("org.one.kube-apiserver", spec);
+  processes.start("org.one.kwok", spec);
+  processes.close();
+  processes = open();
+  processes.start("org.one.kube-scheduler", spec);
+  const numbers = ["kube-apiserver", "kwok", "kube-scheduler"].map(
+    (program) => processes.get(`org.one.${program}`)?.startNumber,
+  );
+  expect(numbers).toEqual([1, 2, 3]);
+});
+
 test("a record of a pid that another process has now is not believed", () => {
   const record = { pid: process.pid, startTime: "another", specHash: "x", version: "v1", logFile: "" };
   writeFileSync(join(folder, "processes", "tenant~org.one.kwok.json"), JSON.stringify(record));

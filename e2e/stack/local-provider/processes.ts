@@ -28,6 +28,8 @@ export interface ProgramState {
   /** How often in a row it ended soon after its start, and how long to wait before the next one. */
   failures: number;
   retryInMs: number;
+  /** Of two programs that run, the one with the higher number was started later. */
+  startNumber: number;
 }
 
 export interface Processes {
@@ -51,6 +53,7 @@ export interface ProcessesOptions {
 
 interface Entry {
   identity: ProcessIdentity | undefined;
+  startNumber: number;
   specHash: string;
   version: string;
   logFile: string;
@@ -59,7 +62,7 @@ interface Entry {
   endedAt: number;
 }
 
-type Kept = ProcessIdentity & { specHash: string; version: string; logFile: string };
+type Kept = ProcessIdentity & { startNumber: number; specHash: string; version: string; logFile: string };
 
 const RECORD_PREFIX = "tenant~";
 const POLL_MS = 1000;
@@ -116,11 +119,16 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
         rmSync(join(recordsDir, file), { force: true });
         continue;
       }
-      const { pid, startTime, specHash, version, logFile } = kept;
-      const identity = { pid, startTime };
-      entries.set(name, { identity, specHash, version, logFile, startedAt: 0, failures: 0, endedAt: 0 });
+      const { pid, startTime, startNumber, specHash, version, logFile } = kept;
+      const told = { identity: { pid, startTime }, startNumber, specHash, version, logFile };
+      entries.set(name, { ...told, startedAt: 0, failures: 0, endedAt: 0 });
       log.info({ process: name, pid }, "adopted");
     }
+  }
+
+  /** Higher than that of every program that runs, whichever provider started it; a clock could be set back. */
+  function nextStartNumber(): number {
+    return 1 + Math.max(0, ...[...entries.values()].map(({ startNumber }) => startNumber));
   }
 
   function noteExit(name: string, entry: Entry): void {
@@ -147,7 +155,7 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
     get(name) {
       const entry = entries.get(name);
       if (entry === undefined) return undefined;
-      const { identity, version, specHash, failures, endedAt } = entry;
+      const { identity, version, specHash, failures, endedAt, startNumber } = entry;
       const waited = performance.now() - endedAt;
       return {
         pid: identity?.pid ?? 0,
@@ -156,6 +164,7 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
         specHash,
         failures,
         retryInMs: identity === undefined ? Math.max(0, backoffMs(failures) - waited) : 0,
+        startNumber,
       };
     },
     names: () => [...entries.keys()],
@@ -167,8 +176,10 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
       const specHash = hashOfSpec(spec);
       const now = performance.now();
       const failures = known?.failures ?? 0;
+      const startNumber = nextStartNumber();
       const entry = {
         identity,
+        startNumber,
         specHash,
         version: spec.version,
         logFile: spec.log,
@@ -181,6 +192,7 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
       const record = {
         ...identity,
         stopSignal: "SIGKILL",
+        startNumber,
         specHash,
         version: spec.version,
         logFile: spec.log,

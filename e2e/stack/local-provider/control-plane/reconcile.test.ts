@@ -13,11 +13,20 @@ const WANTED: Record<Program, string> = {
 };
 
 function program(specHash: string, changes: Partial<ProgramState> = {}): ProgramState {
-  return { pid: 7, running: true, version: "v1.34.2", specHash, failures: 0, retryInMs: 0, ...changes };
+  const state = {
+    pid: 7,
+    running: true,
+    version: "v1.34.2",
+    specHash,
+    failures: 0,
+    retryInMs: 0,
+    startNumber: 2,
+  };
+  return { ...state, ...changes };
 }
 
 const ALL: Record<Program, ProgramState> = {
-  "kube-apiserver": program("a"),
+  "kube-apiserver": program("a", { startNumber: 1 }),
   "kube-controller-manager": program("c"),
   "kube-scheduler": program("s"),
   kwok: program("k"),
@@ -200,6 +209,11 @@ describe("a cluster that runs", () => {
     {
       name: "one with old arguments is replaced",
       program: program("old"),
+      effects: [stop("kube-scheduler"), start("kube-scheduler")],
+    },
+    {
+      name: "one that is older than its apiserver is started again",
+      program: program("s", { startNumber: 0 }),
       effects: [stop("kube-scheduler"), start("kube-scheduler")],
     },
   ])("$name", ({ program: scheduler, effects }) => {

@@ -141,13 +141,19 @@ function decideStart(observed: ObservedControlPlane, state: ProgramState | undef
   return { effects, requeueAfterMs: STARTING_MS, reason: "Starting", message };
 }
 
-/** The others end when there is no kube-apiserver at their start, so they come after it. */
+/**
+ * The others end when there is no kube-apiserver at their start, so they come after it. One that was there before this
+ * kube-apiserver is started again: after an absence client-go asks again up to 60 s later, and until then it acts on what
+ * it saw last (a scheduler that fills drained nodes) or not at all.
+ */
 function decideOthers({ programs, wanted }: ObservedControlPlane): NextStep {
+  const apiserverNumber = programs["kube-apiserver"]?.startNumber ?? 0;
   const effects: ControlPlaneEffect[] = [];
   let requeueAfterMs = STEADY_MS;
   for (const program of PROGRAMS.slice(1)) {
     const state = programs[program];
-    if (state?.running === true && state.specHash === wanted?.[program]) continue;
+    const isCurrent = state?.specHash === wanted?.[program] && (state?.startNumber ?? 0) > apiserverNumber;
+    if (state?.running === true && isCurrent) continue;
     if (state?.running === true) effects.push({ do: "stop", program });
     else if (state !== undefined && state.retryInMs > 0) {
       requeueAfterMs = Math.min(requeueAfterMs, state.retryInMs);

@@ -187,6 +187,7 @@ async function act(
       return processes.start(name, specs[effect.program]);
     }
     case "stop":
+      context.log.info({ tenant, program: effect.program }, "ends, to be started anew");
       if (effect.program === "kube-apiserver") await holdConnections(context, tenant);
       // It ends its watches first, so that none of its clients waits for a dead connection.
       return processes.stop(processNameOf(tenant, effect.program), "SIGTERM");
