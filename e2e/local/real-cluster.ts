@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { StackInfo } from "../stack/stack-info.ts";
+import { messageOf } from "../stack/start-error.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
 import { createTenant, type Tenant } from "../tenant.ts";
 
@@ -20,6 +21,10 @@ export interface RealCluster {
   /** The same, parsed: `-o json` is added. */
   // biome-ignore lint/suspicious/noExplicitAny: a story reads whatever field it asserts on
   read(...args: string[]): Promise<any>;
+  /** Scales a Deployment and waits until all its pods are ready. */
+  scale(deployment: string, replicas: number): Promise<void>;
+  /** What is in the cluster, to be read when a test has failed. */
+  describe(): Promise<string>;
   /** kubectl in the management cluster, in the cluster's namespace. */
   manage(...args: string[]): Promise<string>;
   /** Changes the spec of the Marina Cluster. */
@@ -86,6 +91,17 @@ export async function createRealCluster(
     kubeconfig,
     run,
     read: async (...args) => JSON.parse(await run([...args, "-o", "json"])),
+    async scale(deployment, replicas) {
+      await run(["scale", "deployment", deployment, `--replicas=${replicas}`]);
+      await run(["rollout", "status", `deployment/${deployment}`, "--timeout=60s"]);
+    },
+    async describe() {
+      const kinds = ["nodes", "deployments", "pods", "events"];
+      const reads = kinds.map((kind) =>
+        run(["get", kind, "-A", "-o", "wide", "--request-timeout=10s"]).catch(messageOf),
+      );
+      return (await Promise.all(reads)).join("\n");
+    },
     manage,
     async patch(spec) {
       const patch = JSON.stringify({ spec });
