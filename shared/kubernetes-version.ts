@@ -91,8 +91,20 @@ export function resolveVersion(catalogue: VersionCatalogue, wanted: string): str
     .at(-1);
 }
 
-/** The newest supported version that is one upgrade step from `current`; undefined when there is none. */
+const foundUpgrades = new WeakMap<VersionCatalogue, Map<string, string | undefined>>();
+
+/**
+ * The newest supported version that is one upgrade step from `current`; undefined when there is none. Found once per
+ * catalogue and version: every record of a cluster asks for it.
+ */
 export function findUpgrade(catalogue: VersionCatalogue, current: string): string | undefined {
+  const known = foundUpgrades.get(catalogue) ?? new Map<string, string | undefined>();
+  foundUpgrades.set(catalogue, known);
+  if (!known.has(current)) known.set(current, searchUpgrade(catalogue, current));
+  return known.get(current);
+}
+
+function searchUpgrade(catalogue: VersionCatalogue, current: string): string | undefined {
   return catalogue
     .filter((entry) => entry.status === "supported" && isIncrementalStep(current, entry.version))
     .map((entry) => entry.version)

@@ -6,7 +6,7 @@ import type { ApiTokenVerifier } from "../http/auth.ts";
 import { rightsOfToken } from "../http/permissions.ts";
 import type { Membership, TokenPrincipal } from "../http/principal.ts";
 import { members } from "../members/store.ts";
-import { organizations } from "../organizations/store.ts";
+import { organizations, recordColumns } from "../organizations/store.ts";
 import { matchesHash, parseTokenId, TOKEN_MARK } from "./secret.ts";
 import { apiTokens } from "./table.ts";
 
@@ -26,6 +26,7 @@ const findLiveTokens = prepareOnce((db) =>
       lastUsedAt: apiTokens.lastUsedAt,
       memberId: members.id,
       creatorRole: members.role,
+      organization: recordColumns,
     })
     .from(apiTokens)
     .innerJoin(organizations, eq(organizations.id, apiTokens.orgId))
@@ -70,7 +71,8 @@ export async function findTokenMembership(
   if (principal.orgId !== orgId) return undefined;
   const row = await findLiveToken(deps.db, principal.tokenId);
   if (row === undefined) return undefined;
-  return { memberId: row.memberId, orgId, role: row.role, rights: rightsOfToken(row) };
+  const { memberId, role, organization } = row;
+  return { memberId, orgId, organization, role, rights: rightsOfToken(row) };
 }
 
 /** Writes at most once a minute and token, whoever asks. */

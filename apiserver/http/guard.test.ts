@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { AccessControl } from "./env.ts";
 import { ApiError } from "./errors.ts";
 import { type Access, admit } from "./guard.ts";
-import { rightsOf } from "./permissions.ts";
 import type { Principal, Role } from "./principal.ts";
+import { makeMembership } from "./testing-membership.ts";
 
 const orgId = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
@@ -25,7 +25,7 @@ function knows(role: Role | undefined, roles: string[] = []): AccessControl {
     redeemTicket: () => Promise.reject(new Error("nobody has a ticket")),
     isKnown: () => false,
     async findMembership() {
-      return role === undefined ? undefined : { memberId: orgId, orgId, role, rights: rightsOf(role) };
+      return role === undefined ? undefined : makeMembership(orgId, role);
     },
   };
 }

@@ -7,10 +7,10 @@ import { ApiError, notFound } from "./errors.ts";
 import { handleError } from "./handle-error.ts";
 import { DEFAULT_REQUEST_LIMITS } from "./limits.ts";
 import { observe } from "./observe.ts";
-import { rightsOf } from "./permissions.ts";
 import type { Principal, Role } from "./principal.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 import { addRead } from "./routes.ts";
+import { makeMembership } from "./testing-membership.ts";
 
 const ORG_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const PRINCIPAL: Principal = {
@@ -38,7 +38,7 @@ function serveRead(options: { role?: Role; read?: () => Promise<string> }) {
       await new Promise((resolve) => setImmediate(resolve));
       steps.push("membership found");
       const { role } = options;
-      return role === undefined ? undefined : { memberId: ORG_ID, orgId, role, rights: rightsOf(role) };
+      return role === undefined ? undefined : makeMembership(orgId, role);
     },
   };
   const app = new OpenAPIHono<HttpEnv>();

@@ -94,13 +94,22 @@ function serve(router: Router, operation: Operation, handle: Handle, read: Read 
     c.set("visitor", visitor);
     if ("fault" in input) throw input.fault;
     const call = createCall(router, operation, c, visitor, input);
-    const work = async () => handle(c, { ...call, found: await found });
-    const answer = await withDeadline(work(), REQUEST_DEADLINE_MS);
+    const work = found === undefined ? handle(c, call) : handleFound(handle, c, call, found);
+    const answer = await withDeadline(work, REQUEST_DEADLINE_MS);
     if (operation.method === "post" && answer.ok && !call.hasRunOnce()) {
       throw new Error(`${operation.operationId} answered without once()`);
     }
     return answer;
   };
+}
+
+async function handleFound(
+  handle: Handle,
+  c: Context<HttpEnv>,
+  call: object,
+  found: Promise<unknown>,
+): Promise<Response> {
+  return handle(c, { ...call, found: await found });
 }
 
 /** A dependency that neither answers nor refuses must not hold the client for ever; the work itself goes on. */

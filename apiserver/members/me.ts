@@ -4,7 +4,6 @@ import type { Router } from "../http/env.ts";
 import { rightsOf } from "../http/permissions.ts";
 import type { Origin } from "../http/principal.ts";
 import { addRoute } from "../http/routes.ts";
-import { findOrganization } from "../organizations/store.ts";
 import { acceptInvitations } from "./invitations.ts";
 import { meSchema, presentMe } from "./schema.ts";
 import { listMembershipsOf } from "./store.ts";
@@ -35,7 +34,7 @@ async function listRightsOf(deps: Deps, { principal }: Origin) {
     return memberships.map((membership) => ({ ...membership, rights: rightsOf(membership.role) }));
   }
   const membership = await findTokenMembership(deps, principal, principal.orgId);
-  const organization = await findOrganization(deps, principal.orgId);
-  if (membership === undefined || organization === undefined) return [];
-  return [{ ...membership, name: organization.name, slug: organization.slug }];
+  if (membership === undefined) return [];
+  const { name, slug } = membership.organization;
+  return [{ ...membership, name, slug }];
 }

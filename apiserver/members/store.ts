@@ -6,7 +6,12 @@ import { createId, NIL_ID } from "../http/id.ts";
 import type { PageRequest } from "../http/page.ts";
 import { rightsOf } from "../http/permissions.ts";
 import type { Membership, Origin, Role, UserPrincipal } from "../http/principal.ts";
-import { organizations, type PresentedOrganization, presentedColumns } from "../organizations/store.ts";
+import {
+  organizations,
+  type PresentedOrganization,
+  presentedColumns,
+  recordColumns,
+} from "../organizations/store.ts";
 import { acceptInvitations } from "./invitations.ts";
 import { type MemberRow, members, users } from "./table.ts";
 
@@ -19,6 +24,7 @@ const findMemberships = prepareOnce((db) =>
       n: sql<number>`asked.n::int`,
       memberId: members.id,
       role: members.role,
+      organization: recordColumns,
     })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
@@ -47,7 +53,8 @@ export async function findMembership(
 ): Promise<Membership | undefined> {
   const row = await lookUpMembership(deps.db, { orgId, userId });
   if (row === undefined) return undefined;
-  return { memberId: row.memberId, orgId, role: row.role, rights: rightsOf(row.role) };
+  const { memberId, role, organization } = row;
+  return { memberId, orgId, organization, role, rights: rightsOf(role) };
 }
 
 /** The same; on a miss, an invitation that waits for this person is accepted first. */

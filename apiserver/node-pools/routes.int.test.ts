@@ -174,6 +174,24 @@ describe("updating a node pool (section 4.5)", () => {
     });
   });
 
+  test("counts what kubectl changed a moment ago, seen or not", async () => {
+    const { namespace, name } = (await readObject()).metadata;
+    const edit = { spec: { desiredNodes: 4 } };
+    await api.deps.kube.mergePatch(nodePoolKind, namespace, name, edit, { fieldManager: "kubectl-edit" });
+    expect((await api.request("PUT", path, { body: { max_nodes: 3 } })).status).toBe(422);
+    const answer = await api.request("PUT", path, { body: { max_nodes: 4 } });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({ desired_nodes: 4, max_nodes: 4 });
+  });
+
+  test("back to what was before a change by kubectl is a change", async () => {
+    const { namespace, name } = (await readObject()).metadata;
+    const edit = { spec: { desiredNodes: 4 } };
+    await api.deps.kube.mergePatch(nodePoolKind, namespace, name, edit, { fieldManager: "kubectl-edit" });
+    expect((await api.request("PUT", path, { body: { desired_nodes: 2 } })).body.desired_nodes).toBe(2);
+    expect((await readObject()).spec.desiredNodes).toBe(2);
+  });
+
   test("of a field that GitOps applies is 409 and names its manager; other fields are free", async () => {
     const { metadata, spec } = await readObject();
     const { name, namespace } = metadata;

@@ -68,9 +68,10 @@ export function placeOf(cluster: ProjectedCluster, { requestId }: Origin): Objec
 }
 
 /**
- * Changes a pool: merges with a live read and patches just the fields that change, on the version that was read; a
- * conflict is read and merged again, at most five times. A change to what is there already writes nothing. Throws 404,
- * 412 for If-Match, 422 for the merged result and for quota_exceeded, 409 already_exists, managed_elsewhere or conflict.
+ * Changes a pool: merges with it as it was last seen, and patches just the fields that change, on that version. Where it
+ * has moved on since, or the change would be refused, it is read and merged anew, at most five times. A change to what
+ * is there already writes nothing. Throws 404, 412 for If-Match, 422 for the merged result and for quota_exceeded, 409
+ * already_exists, managed_elsewhere or conflict.
  */
 export async function updateNodePool(
   deps: Deps,
@@ -80,28 +81,65 @@ export async function updateNodePool(
   change: NodePoolChange,
   ifMatch: string | undefined,
 ): Promise<ProjectedNodePool> {
+  const written = await writeForeseen(deps, origin, cluster, pool, change, ifMatch);
+  if (written !== undefined) return written;
   return retryOvertaken("The node pool", async () => {
-    const { live, changed, patch, merged } = await decideUpdate(deps, pool, change, ifMatch);
-    if (changed.length === 0) return project(live, cluster);
-    const entry = toAudit(cluster, pool.id, {
-      action: "node_pool.update",
-      before: presentAudit(live.spec, changed),
-      after: presentAudit(merged, changed),
-    });
-    const written = await writeWithIntent(
-      deps,
-      origin,
-      { kind: "NodePool", verb: "change", metadata: live.metadata, entry },
-      () =>
-        patchOnce(deps.kube, nodePoolKind, live, {
-          spec: patch,
-          requestId: origin.requestId,
-          wireNames: WIRE_NAMES,
-        }),
-      claimsOf(deps, cluster, { quota: claimOfUpdate(pool.id, live, merged), name: newNameOf(patch) }),
-    );
-    return written === undefined ? undefined : commit(deps, cluster, written);
+    const decided = await decideUpdate(deps, pool, change, ifMatch);
+    if (decided.changed.length === 0) return project(decided.live, cluster);
+    return writeUpdate(deps, origin, cluster, decided);
   });
+}
+
+/**
+ * The first attempt, by the projection, which spares the read: what is written on the version that is projected is right.
+ * Undefined for what it cannot tell for sure: a refusal, a change of nothing, who applies which field, a later version.
+ */
+async function writeForeseen(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  pool: ProjectedNodePool,
+  change: NodePoolChange,
+  ifMatch: string | undefined,
+): Promise<ProjectedNodePool | undefined> {
+  if (pool.outsideWriters.some(({ operation }) => operation === "Apply")) return undefined;
+  try {
+    const decided = decide(pool, pool.object, change, ifMatch);
+    return decided.changed.length === 0 ? undefined : await writeUpdate(deps, origin, cluster, decided);
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
+
+/** What an update has to write, on which version of the pool. */
+type DecidedUpdate = { id: string; live: NodePool } & Extract<ReturnType<typeof mergeUpdate>, { ok: true }>;
+
+/** Undefined when the pool has moved on from the version that the update was decided on. */
+async function writeUpdate(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  { id, live, changed, patch, merged }: DecidedUpdate,
+): Promise<ProjectedNodePool | undefined> {
+  const entry = toAudit(cluster, id, {
+    action: "node_pool.update",
+    before: presentAudit(live.spec, changed),
+    after: presentAudit(merged, changed),
+  });
+  const written = await writeWithIntent(
+    deps,
+    origin,
+    { kind: "NodePool", verb: "change", metadata: live.metadata, entry },
+    () =>
+      patchOnce(deps.kube, nodePoolKind, live, {
+        spec: patch,
+        requestId: origin.requestId,
+        wireNames: WIRE_NAMES,
+      }),
+    claimsOf(deps, cluster, { quota: claimOfUpdate(id, live, merged), name: newNameOf(patch) }),
+  );
+  return written === undefined ? undefined : commit(deps, cluster, written);
 }
 
 function newNameOf({ displayName }: Record<string, unknown>): string | undefined {
@@ -114,14 +152,22 @@ export async function decideUpdate(
   pool: ProjectedNodePool,
   change: NodePoolChange,
   ifMatch: string | undefined,
-) {
-  const live = await readLive(deps, pool);
+): Promise<DecidedUpdate> {
+  return decide(pool, await readLive(deps, pool), change, ifMatch);
+}
+
+function decide(
+  pool: ProjectedNodePool,
+  live: NodePool,
+  change: NodePoolChange,
+  ifMatch: string | undefined,
+): DecidedUpdate {
   requireMatch(ifMatch, objectTag(live.metadata));
   const merge = mergeUpdate(toCurrent(pool, live), change);
   if (!merge.ok) throw validationFailed(merge.details);
   if (live.metadata.deletionTimestamp !== undefined) throw beingDeleted();
   requireUnmanaged(live.metadata.managedFields, merge.changed, WIRE_NAMES);
-  return { live, ...merge };
+  return { id: pool.id, live, ...merge };
 }
 
 /** Asks for a pool's deletion; its record says deleting from now on. Throws 404 when it is gone already. */

@@ -1,13 +1,13 @@
 import { findTokenMembership } from "../api-tokens/store.ts";
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/env.ts";
-import { ApiError, invalidField, notFound } from "../http/errors.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
 import { isNotModified, versionTag } from "../http/etag.ts";
 import { requireUnchanged } from "../http/fixed-field.ts";
 import { type PageRequest, pageQuery, toPage } from "../http/page.ts";
 import type { Permission } from "../http/permissions.ts";
-import type { Origin, Principal } from "../http/principal.ts";
-import { addRead, addRoute } from "../http/routes.ts";
+import type { OrganizationRecord, Origin, Principal } from "../http/principal.ts";
+import { addRoute } from "../http/routes.ts";
 import { acceptInvitations, insertOwner, listOrganizationsOf } from "../members/store.ts";
 import { deleteOrganization } from "./delete.ts";
 import { ensureNamespace } from "./namespace.ts";
@@ -24,10 +24,8 @@ import {
 import { toDistinctSlug, toSlug } from "./slug.ts";
 import {
   createOrganization,
-  findOrganization,
   type NewOrganization,
   type OrganizationChange,
-  type OrganizationRow,
   updateOrganization,
 } from "./store.ts";
 
@@ -94,7 +92,7 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
     },
   );
 
-  addRead(
+  addRoute(
     router,
     {
       method: "get",
@@ -108,12 +106,10 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    ({ orgID }) => findOrganization(deps, orgID),
-    async (c, { found: row }) => {
-      if (row === undefined) throw notFound("organization");
-      const etag = versionTag(row.version);
+    async (c, { membership: { organization } }) => {
+      const etag = versionTag(organization.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentOrganization(row), 200, { ETag: etag });
+      return c.json(presentOrganization(organization), 200, { ETag: etag });
     },
   );
 
@@ -137,9 +133,13 @@ function addUpdate(router: Router, deps: Deps): void {
       answers: { 200: { description: "The organization.", body: organizationSchema, headers: ["ETag"] } },
       errors: ["already_exists", "conflict", "precondition_failed"],
     },
-    async (c, { orgId, origin, readBody, requirePermission }) => {
+    async (c, { membership, origin, readBody, requirePermission }) => {
       const body = await readBody();
-      const target = { orgId, ifMatch: c.req.header("if-match"), change: toChange(body) };
+      const target = {
+        read: membership.organization,
+        ifMatch: c.req.header("if-match"),
+        change: toChange(body),
+      };
       const row = await updateOrganization(deps, origin, target, (current) => {
         requireUnchanged({ id: current.id, plan: current.plan }, body);
         for (const permission of findNeededPermissions(target.change, current)) requirePermission(permission);
@@ -179,8 +179,8 @@ async function listOrganizations(
   if (principal.kind === "user") return listOrganizationsOf(deps, principal.userId, page);
   const membership = await findTokenMembership(deps, principal, principal.orgId);
   if (membership?.rights.has("organization:read") !== true) return [];
-  const row = await findOrganization(deps, principal.orgId);
-  return row === undefined || (page.cursor !== undefined && row.id <= page.cursor) ? [] : [row];
+  const { organization } = membership;
+  return page.cursor !== undefined && organization.id <= page.cursor ? [] : [organization];
 }
 
 function toChange(body: UpdateOrganization): OrganizationChange {
@@ -188,7 +188,7 @@ function toChange(body: UpdateOrganization): OrganizationChange {
 }
 
 /** The permissions for the fields that really change; sending back what was read needs none of them. */
-function findNeededPermissions(change: OrganizationChange, current: OrganizationRow): Permission[] {
+function findNeededPermissions(change: OrganizationChange, current: OrganizationRecord): Permission[] {
   const differs = (field: keyof OrganizationChange) =>
     change[field] !== undefined && change[field] !== current[field];
   return [

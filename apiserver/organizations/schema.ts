@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { idField, textField, timestampField } from "../http/fields.ts";
 import { observedField } from "../http/fixed-field.ts";
 import { pageSchema } from "../http/page.ts";
+import type { OrganizationRecord } from "../http/principal.ts";
 import { idSchema } from "../http/validate.ts";
 import { type OrganizationRow, organizations } from "./table.ts";
 import { VAT_ID_PATTERN } from "./vat-id.ts";
@@ -94,7 +95,7 @@ export const organizationSchema = z
 export const organizationPageSchema = pageSchema(organizationSchema, "OrganizationPage");
 
 /** The fields of an organization that the audit log holds. */
-export function presentAudit(row: OrganizationRow) {
+export function presentAudit(row: OrganizationRecord) {
   return { name: row.name, slug: row.slug, billing_email: row.billingEmail, vat_id: row.vatId };
 }
 
@@ -108,6 +109,12 @@ export const presentedColumns = {
   plan: organizations.plan,
   createdAt: organizations.createdAt,
   updatedAt: organizations.updatedAt,
+};
+/** The same, and what a change of it has to know. */
+export const recordColumns = {
+  ...presentedColumns,
+  version: organizations.version,
+  deletingAt: organizations.deletingAt,
 };
 export type PresentedOrganization = Pick<OrganizationRow, keyof typeof presentedColumns>;
 

@@ -1,18 +1,17 @@
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { AUDIT_OF_CHANGED, recordAudit, toAuditValues } from "../audit/store.ts";
-import { batchLookups, isOneOf, toUuidArray } from "../db/batch.ts";
 import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { requireMatch, versionTag } from "../http/etag.ts";
-import type { Origin } from "../http/principal.ts";
+import type { OrganizationRecord, Origin } from "../http/principal.ts";
 import { presentAudit } from "./schema.ts";
 import { type OrganizationRow, organizations } from "./table.ts";
 
 export { ensureNamespace, namespaceJobs, organizationNamespace } from "./namespace.ts";
 export { readQuotas } from "./read-quotas.ts";
-export { type PresentedOrganization, presentedColumns } from "./schema.ts";
+export { type PresentedOrganization, presentedColumns, recordColumns } from "./schema.ts";
 export { type OrganizationRow, organizations } from "./table.ts";
 
 export interface NewOrganization {
@@ -23,22 +22,13 @@ export interface NewOrganization {
   vatId: string | null;
 }
 
-const findByIds = prepareOnce((db) =>
-  db
+/** The organization, unless it is deleted. */
+export async function findOrganization(deps: Deps, orgId: string): Promise<OrganizationRow | undefined> {
+  const [row] = await deps.db
     .select()
     .from(organizations)
-    .where(and(isOneOf(organizations.id, "ids"), isNull(organizations.deletedAt)))
-    .prepare("find_organizations"),
-);
-const findById = batchLookups(async (db, ids: readonly string[]) => {
-  const rows = await findByIds(db).execute({ ids: toUuidArray(ids) });
-  const found = new Map(rows.map((row) => [row.id, row]));
-  return ids.map((id) => found.get(id));
-});
-
-/** The organization, unless it is deleted. */
-export function findOrganization(deps: Deps, orgId: string): Promise<OrganizationRow | undefined> {
-  return findById(deps.db, orgId);
+    .where(and(eq(organizations.id, orgId), isNull(organizations.deletedAt)));
+  return row;
 }
 
 /** Which of these organizations there are, or were: deleted ones too. */
@@ -143,14 +133,14 @@ const changeOnce = prepareOnce(prepareChange);
 export async function updateOrganization(
   deps: Deps,
   origin: Origin,
-  target: { orgId: string; ifMatch: string | undefined; change: OrganizationChange },
-  examine: (row: OrganizationRow) => void,
-): Promise<OrganizationRow> {
-  const { orgId, ifMatch, change } = target;
+  target: { read: OrganizationRecord; ifMatch: string | undefined; change: OrganizationChange },
+  examine: (row: OrganizationRecord) => void,
+): Promise<OrganizationRecord> {
+  const { read, ifMatch, change } = target;
   const decide = async (
-    before: OrganizationRow,
+    before: OrganizationRecord,
     write: (values: ReturnType<typeof toChangeValues>) => Promise<OrganizationRow[]>,
-  ): Promise<OrganizationRow | undefined> => {
+  ): Promise<OrganizationRecord | undefined> => {
     requireMatch(ifMatch, versionTag(before.version));
     examine(before);
     const after = { ...before, ...withoutUndefined(change) };
@@ -159,15 +149,13 @@ export async function updateOrganization(
     return row;
   };
   return refuseTakenSlug(change.slug ?? "", async () => {
-    const read = await findOrganization(deps, orgId);
-    if (read === undefined) throw notFound("organization");
     const done =
       read.deletingAt === null
         ? await decide(read, (values) => changeOnce(deps.db).execute(values))
         : undefined;
     if (done !== undefined) return done;
     return deps.db.transaction(async (tx) => {
-      const row = await decide(await lockOrganization(tx, orgId), (values) =>
+      const row = await decide(await lockOrganization(tx, read.id), (values) =>
         prepareChange(tx).execute(values),
       );
       if (row === undefined) throw notFound("organization");
@@ -176,11 +164,11 @@ export async function updateOrganization(
   });
 }
 
-function isSameSettings(one: OrganizationRow, other: OrganizationRow): boolean {
+function isSameSettings(one: OrganizationRecord, other: OrganizationRecord): boolean {
   return SETTINGS.every((name) => one[name] === other[name]);
 }
 
-function toChangeValues(origin: Origin, before: OrganizationRow, after: OrganizationRow) {
+function toChangeValues(origin: Origin, before: OrganizationRecord, after: OrganizationRecord) {
   const { id, version } = before;
   const { name, slug, billingEmail, vatId } = after;
   const audit = toAuditValues(origin, {
@@ -206,7 +194,7 @@ async function refuseTakenSlug<T>(slug: string, write: () => Promise<T>): Promis
   }
 }
 
-function withoutUndefined(change: OrganizationChange): Partial<OrganizationRow> {
+function withoutUndefined(change: OrganizationChange): Partial<OrganizationRecord> {
   return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 }
 

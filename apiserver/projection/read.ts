@@ -1,22 +1,31 @@
-import { and, asc, desc, eq, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { batchLookups, isOneOf, toUuidArray } from "../db/batch.ts";
 import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
 import { NIL_ID } from "../http/id.ts";
 import type { PageRequest } from "../http/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
-import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
+import type { ClusterStatusName } from "./status.ts";
 import { clusterRecords, nodePoolRecords, projectedClusters, projectedNodePools } from "./table.ts";
+
+const { deletedAt: _removedAt, ...clusterColumns } = getTableColumns(projectedClusters);
+const {
+  deletedAt: _endedAt,
+  quotaNodes: _nodes,
+  quotaVcpus: _vcpus,
+  quotaMemoryGB: _memoryGB,
+  ...nodePoolColumns
+} = getTableColumns(projectedNodePools);
 
 const findClusters = prepareOnce((db) =>
   db
-    .select()
+    .select(clusterColumns)
     .from(projectedClusters)
     .where(and(isOneOf(projectedClusters.id, "ids"), isNull(projectedClusters.deletedAt)))
     .prepare("find_clusters"),
 );
 const lookUpCluster = batchLookups(async (db, ids: readonly string[]) => {
   const rows = await findClusters(db).execute({ ids: toUuidArray(ids) });
-  const found = new Map(rows.map((row) => [row.id, toCluster(row)]));
+  const found = new Map(rows.map((row) => [row.id, row]));
   return ids.map((id) => found.get(id));
 });
 
@@ -50,24 +59,24 @@ export async function listClusters(
   if (filter.name !== undefined)
     conditions.push(ilike(projectedClusters.displayName, escapeLike(filter.name)));
   const rows = await db
-    .select()
+    .select(clusterColumns)
     .from(projectedClusters)
     .where(and(...conditions))
     .orderBy(asc(projectedClusters.id))
     .limit(filter.limit + 1);
-  return rows.map(toCluster);
+  return rows;
 }
 
 const findNodePools = prepareOnce((db) =>
   db
-    .select()
+    .select(nodePoolColumns)
     .from(projectedNodePools)
     .where(and(isOneOf(projectedNodePools.id, "ids"), isNull(projectedNodePools.deletedAt)))
     .prepare("find_node_pools"),
 );
 const lookUpNodePool = batchLookups(async (db, ids: readonly string[]) => {
   const rows = await findNodePools(db).execute({ ids: toUuidArray(ids) });
-  const found = new Map(rows.map((row) => [row.id, toNodePool(row)]));
+  const found = new Map(rows.map((row) => [row.id, row]));
   return ids.map((id) => found.get(id));
 });
 
@@ -84,7 +93,7 @@ export async function findNodePool(
 
 const listNodePoolsQuery = prepareOnce((db) =>
   db
-    .select()
+    .select(nodePoolColumns)
     .from(projectedNodePools)
     .where(
       and(
@@ -107,7 +116,7 @@ export async function listNodePools(
   { cursor = NIL_ID, limit }: PageRequest,
 ): Promise<ProjectedNodePool[]> {
   const rows = await listNodePoolsQuery(db).execute({ orgId, clusterId, cursor, limit: limit + 1 });
-  return rows.map(toNodePool);
+  return rows;
 }
 
 /** Every pool of the cluster, in the order of their ids. */
@@ -117,11 +126,11 @@ export async function listAllNodePools(
   clusterId: string,
 ): Promise<ProjectedNodePool[]> {
   const rows = await db
-    .select()
+    .select(nodePoolColumns)
     .from(projectedNodePools)
     .where(isLivePool(orgId, clusterId))
     .orderBy(asc(projectedNodePools.id));
-  return rows.map(toNodePool);
+  return rows;
 }
 
 /** What is stored of an object by its metadata.uid, tombstones included. */
@@ -129,10 +138,16 @@ export async function findByUid(
   db: Queryable,
   uid: string,
 ): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
-  const clusters = await db.select().from(projectedClusters).where(eq(projectedClusters.uid, uid));
-  if (clusters[0] !== undefined) return toCluster(clusters[0]);
-  const nodePools = await db.select().from(projectedNodePools).where(eq(projectedNodePools.uid, uid));
-  return nodePools[0] === undefined ? undefined : toNodePool(nodePools[0]);
+  const clusters = await db
+    .select(clusterColumns)
+    .from(projectedClusters)
+    .where(eq(projectedClusters.uid, uid));
+  if (clusters[0] !== undefined) return clusters[0];
+  const nodePools = await db
+    .select(nodePoolColumns)
+    .from(projectedNodePools)
+    .where(eq(projectedNodePools.uid, uid));
+  return nodePools[0];
 }
 
 /** What was last stored under a public id, tombstones included. */
@@ -142,19 +157,19 @@ export async function findLastSeen(
 ): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
   const newest = (table: typeof projectedClusters | typeof projectedNodePools) => desc(table.resourceVersion);
   const clusters = await db
-    .select()
+    .select(clusterColumns)
     .from(projectedClusters)
     .where(eq(projectedClusters.id, id))
     .orderBy(newest(projectedClusters))
     .limit(1);
-  if (clusters[0] !== undefined) return toCluster(clusters[0]);
+  if (clusters[0] !== undefined) return clusters[0];
   const nodePools = await db
-    .select()
+    .select(nodePoolColumns)
     .from(projectedNodePools)
     .where(eq(projectedNodePools.id, id))
     .orderBy(newest(projectedNodePools))
     .limit(1);
-  return nodePools[0] === undefined ? undefined : toNodePool(nodePools[0]);
+  return nodePools[0];
 }
 
 /** The places of everything that is served now, for comparing them with the Kubernetes API. */
@@ -266,17 +281,6 @@ function isLivePool(orgId: string, clusterId: string) {
     eq(projectedNodePools.clusterId, clusterId),
     isNull(projectedNodePools.deletedAt),
   );
-}
-
-// The status column is written by the projection alone, from the closed lists of status.ts.
-function toCluster(row: typeof projectedClusters.$inferSelect): ProjectedCluster {
-  const { deletedAt: _, ...projected } = row;
-  return { ...projected, status: row.status as ClusterStatusName };
-}
-
-function toNodePool(row: typeof projectedNodePools.$inferSelect): ProjectedNodePool {
-  const { deletedAt: _, quotaNodes: _n, quotaVcpus: _v, quotaMemoryGB: _m, ...projected } = row;
-  return { ...projected, status: row.status as NodePoolStatusName };
 }
 
 function escapeLike(text: string): string {

@@ -16,20 +16,22 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { OutsideWriter } from "./outside-changes.ts";
+import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
 
 /**
  * What both projections hold: the custom resource as it was last seen (without managedFields) and the columns that
  * lists filter and order by. The key is metadata.uid; a deleted object stays as a tombstone, so that a late report
  * of it cannot bring it back.
  */
-const projectionColumns = () => ({
+const projectionColumns = <Status extends string>() => ({
   uid: uuid().primaryKey(),
   id: uuid().notNull(),
   orgId: uuid("org_id").notNull(),
   namespace: text().notNull(),
   name: text().notNull(),
   displayName: text("display_name").notNull(),
-  status: text().notNull(),
+  /** Written by the projection alone, from the closed lists of status.ts. */
+  status: text().$type<Status>().notNull(),
   resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
   updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
   outsideWriters: jsonb("outside_writers").$type<OutsideWriter[]>().notNull().default([]),
@@ -39,7 +41,7 @@ const projectionColumns = () => ({
 export const projectedClusters = pgTable(
   "projected_clusters",
   {
-    ...projectionColumns(),
+    ...projectionColumns<ClusterStatusName>(),
     networkUpdatedAt: timestamp("network_updated_at", { withTimezone: true }).notNull(),
     object: jsonb().$type<Cluster>().notNull(),
   },
@@ -62,7 +64,7 @@ const quotaNodes = sql`case
 export const projectedNodePools = pgTable(
   "projected_node_pools",
   {
-    ...projectionColumns(),
+    ...projectionColumns<NodePoolStatusName>(),
     clusterId: uuid("cluster_id").notNull(),
     object: jsonb().$type<NodePool>().notNull(),
     /** What quotas count: the rule of poolAmounts, kept by the database so that a sum needs no object. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
@@ -12,8 +12,6 @@ const CONNECTIONS = 16;
 const WARM_UP_ROUNDS = 25;
 const ROUNDS = 7;
 const REQUESTS = 2000;
-/** The kernel counts CPU time in ticks of 10 ms. */
-const TICK_MICROSECONDS = 10_000;
 
 /** One kind of request, as it is sent to the floor and to the API. `n` counts the requests to one of them. */
 export interface Case {
@@ -111,9 +109,12 @@ async function readPort(child: ChildProcess): Promise<number> {
   return Number(line);
 }
 
-/** User and system time of a process with all its threads: fields 14 and 15 of proc(5) stat. */
+/** CPU time of a process with all its threads: the first field of each schedstat, in nanoseconds. */
 function readCpuMicroseconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MICROSECONDS;
+  const folder = `/proc/${pid}/task`;
+  let ns = 0;
+  for (const thread of readdirSync(folder)) {
+    ns += Number(readFileSync(`${folder}/${thread}/schedstat`, "utf8").split(" ")[0]);
+  }
+  return ns / 1000;
 }
