@@ -27,7 +27,7 @@ import {
   secretKind,
   serviceAccountKind,
 } from "../shared/kube/core-kinds.ts";
-import type { Kind, KubeObject } from "../shared/kube/kind.ts";
+import { type Kind, type KubeObject, metadataOnly } from "../shared/kube/kind.ts";
 import { objectKey } from "../shared/kube/object.ts";
 import {
   type Change,
@@ -82,9 +82,9 @@ interface Cached {
   machineDeployments: MachineDeployment;
   machines: Machine;
   clusterClasses: ClusterClass;
-  /** The CAs of the tenant clusters, without their keys. */
-  authorities: Secret;
-  /** The admin kubeconfigs that we issued, without their content. */
+  /** The Secrets of the CAs of the tenant clusters, their metadata alone. */
+  authorities: KubeObject;
+  /** The admin kubeconfigs that we issued; of their content the CA's certificate alone. */
   credentials: Secret;
   roles: Role;
   roleBindings: RoleBinding;
@@ -216,7 +216,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     }),
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
-    authorities: declare("authorities", secretKind, {}, authorities),
+    authorities: declare("authorities", metadataOnly(secretKind), {}, authorities),
     credentials: declare("credentials", secretKind, {}, credentials),
     roles: declare("roles", roleKind, {}, ours),
     roleBindings: declare("roleBindings", roleBindingKind, {}, ours),

@@ -1,9 +1,9 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
-import { apiVersionOf } from "../../shared/kube/kind.ts";
+import { apiVersionOf, type ObjectMeta } from "../../shared/kube/kind.ts";
+import { fingerprint } from "./fingerprint.ts";
 import type { ClientCertificate } from "./sign.ts";
-import { fingerprint } from "./trim.ts";
 
 /** Marks the Secrets that hold a credential issued here. */
 export const LABEL_CREDENTIAL = "cloud.marina.dev/credential";
@@ -11,6 +11,8 @@ export const LABEL_CREDENTIAL = "cloud.marina.dev/credential";
 const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";
 const ANNOTATION_RENEW_AT = "cloud.marina.dev/renew-at";
 const ANNOTATION_CONTENT = "cloud.marina.dev/content";
+/** The version of the CA's Secret that was last seen to hold the certificate in the credential. */
+const ANNOTATION_AUTHORITY = "cloud.marina.dev/credential-authority";
 
 const LIFETIME_MS = 7 * 24 * 3600 * 1000;
 /** Renewed at two thirds: whoever fetches it has at least two days before it ends. */
@@ -18,12 +20,17 @@ export const RENEW_AFTER_MS = (LIFETIME_MS * 2) / 3;
 /** Clocks of the tenant's machines may be behind. */
 const CLOCK_SKEW_MS = 5 * 60 * 1000;
 
-/** What the admin kubeconfig of a cluster stands on. PEM. */
+/** What the admin kubeconfig of a cluster stands on, beside its CA. */
 export interface KubeconfigBasis {
   clusterId: string;
   credentialsGeneration: number;
   server: string;
-  caCertificate: string;
+}
+
+/** The certificate of a CA (PEM), and the mark of the Secret that holds it. */
+export interface CaCertificate {
+  certificate: string;
+  mark: string;
 }
 
 /** Each generation has a group of its own: dropping the binding of the last one ends every older kubeconfig. */
@@ -31,22 +38,61 @@ export function nameAdminGroup(clusterId: string, generation: number): string {
   return `cloud.marina.dev:admin:${clusterId}:${generation}`;
 }
 
-export function nameAdminSecret(clusterName: string): string {
-  return `${clusterName}-admin-kubeconfig`;
+const SUFFIX = "-admin-kubeconfig";
+
+/** The name of a cluster's admin kubeconfig; of "namespace/cluster" it makes "namespace/name". */
+export function nameAdminSecret(cluster: string): string {
+  return `${cluster}${SUFFIX}`;
 }
 
-/** Whether the Secret has to be issued (anew) now, and if not, when. `existing` comes from the trimmed cache. */
+/** The cluster that an admin kubeconfig, or the right to read it, belongs to; undefined for another name. */
+export function clusterOfAdminSecret(name: string): string | undefined {
+  return name.endsWith(SUFFIX) ? name.slice(0, -SUFFIX.length) : undefined;
+}
+
+/** Which version of the Secret of a CA it is. It tells of a change of anything in it: only the certificate counts. */
+export function markAuthority({ uid, resourceVersion }: ObjectMeta): string {
+  return `${uid}/${resourceVersion}`;
+}
+
+/** A kubeconfig as it was issued: its CA (PEM), and when it is to be renewed. */
+export interface IssuedKubeconfig {
+  caCertificate: string;
+  renewInMs: number;
+}
+
+export type IssueDecision =
+  | { kind: "issue" }
+  | ({ kind: "keep" } & IssuedKubeconfig)
+  /** The CA's Secret is not the version that was last compared: keep it as long as the CA has this certificate. */
+  | ({ kind: "compare"; compared: string | undefined } & IssuedKubeconfig);
+
+/**
+ * Whether the Secret has to be issued (anew) now. `existing` comes from the trimmed cache, `authority` is the mark of the
+ * CA's Secret as it is now.
+ */
 export function decideIssue(
   existing: Secret | undefined,
   basis: KubeconfigBasis,
+  authority: string,
   now: Date,
-): { issue: true } | { issue: false; renewInMs: number } {
+): IssueDecision {
   const annotations = existing?.metadata.annotations ?? {};
+  const caCertificate = existing?.data?.["ca.crt"];
   const renewInMs = Date.parse(annotations[ANNOTATION_RENEW_AT] ?? "") - now.getTime();
   const intact =
-    annotations[ANNOTATION_BASIS] === hashBasis(basis) &&
+    caCertificate !== undefined &&
+    annotations[ANNOTATION_BASIS] === hashBasis(basis, caCertificate) &&
     annotations[ANNOTATION_CONTENT] === existing?.data?.value;
-  return intact && renewInMs > 0 ? { issue: false, renewInMs } : { issue: true };
+  if (!intact || !(renewInMs > 0)) return { kind: "issue" };
+  const compared = annotations[ANNOTATION_AUTHORITY];
+  if (compared === authority) return { kind: "keep", caCertificate, renewInMs };
+  return { kind: "compare", compared, caCertificate, renewInMs };
+}
+
+/** The patch that notes with a credential that this version of the CA's Secret holds its certificate. */
+export function composeComparedPatch(authority: string, { resourceVersion }: ObjectMeta): object {
+  return { metadata: { resourceVersion, annotations: { [ANNOTATION_AUTHORITY]: authority } } };
 }
 
 /** What to ask of the signer. */
@@ -63,11 +109,12 @@ export function composeRequest(basis: KubeconfigBasis, now: Date) {
 export function composeAdminSecret(
   cluster: Cluster,
   basis: KubeconfigBasis,
+  ca: CaCertificate,
   credential: ClientCertificate,
   now: Date,
 ): Secret {
   const { name, namespace, uid } = cluster.metadata;
-  const value = encode(composeKubeconfig(name, basis, credential));
+  const value = encode(composeKubeconfig(name, basis.server, ca.certificate, credential));
   return {
     apiVersion: "v1",
     kind: secretKind.kind,
@@ -76,9 +123,10 @@ export function composeAdminSecret(
       ...(namespace !== undefined && { namespace }),
       labels: { [LABEL_CREDENTIAL]: "admin-kubeconfig", [LABEL_CLUSTER_ID]: basis.clusterId },
       annotations: {
-        [ANNOTATION_BASIS]: hashBasis(basis),
+        [ANNOTATION_BASIS]: hashBasis(basis, ca.certificate),
         [ANNOTATION_RENEW_AT]: new Date(now.getTime() + RENEW_AFTER_MS).toISOString(),
         [ANNOTATION_CONTENT]: fingerprint(value),
+        [ANNOTATION_AUTHORITY]: ca.mark,
       },
       ownerReferences: [
         {
@@ -95,14 +143,25 @@ export function composeAdminSecret(
   };
 }
 
-function composeKubeconfig(name: string, basis: KubeconfigBasis, credential: ClientCertificate): string {
+const CA_FIELD = "certificate-authority-data: ";
+
+/** The CA's certificate (PEM) in a kubeconfig that was issued here (base64); undefined when it holds none. */
+export function readCaCertificate(value: string): string | undefined {
+  const kubeconfig = Buffer.from(value, "base64");
+  const from = kubeconfig.indexOf(CA_FIELD) + CA_FIELD.length;
+  const to = kubeconfig.indexOf("\n", from);
+  if (from < CA_FIELD.length || to < 0) return undefined;
+  return Buffer.from(kubeconfig.toString("latin1", from, to), "base64").toString();
+}
+
+function composeKubeconfig(name: string, server: string, ca: string, credential: ClientCertificate): string {
   return `apiVersion: v1
 kind: Config
 clusters:
   - name: ${name}
     cluster:
-      server: ${basis.server}
-      certificate-authority-data: ${encode(basis.caCertificate)}
+      server: ${server}
+      ${CA_FIELD}${encode(ca)}
 users:
   - name: ${name}-admin
     user:
@@ -117,8 +176,8 @@ current-context: ${name}
 `;
 }
 
-function hashBasis(basis: KubeconfigBasis): string {
-  const { clusterId, credentialsGeneration, server, caCertificate } = basis;
+function hashBasis(basis: KubeconfigBasis, caCertificate: string): string {
+  const { clusterId, credentialsGeneration, server } = basis;
   return fingerprint(JSON.stringify([clusterId, credentialsGeneration, server, caCertificate]));
 }
 

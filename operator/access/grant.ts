@@ -123,10 +123,8 @@ async function sign(
   expiresAt: Date,
   signal: AbortSignal,
 ): Promise<string> {
-  const found = findTenant(deps.caches, `${cluster.metadata.namespace}/${cluster.metadata.name}`);
-  if (found === undefined) throw new Error("the tenant's address is not known any more");
   const { certificate } = await signRequest(access.spec.csr, {
-    ca: await readAuthority(deps, cluster, found.endpoint, signal),
+    ca: await readAuthority(deps, cluster, signal),
     commonName: access.spec.subject,
     organization: nameAccessGroup(id),
     notBefore: new Date(deps.now().getTime() - CLOCK_SKEW_MS),
@@ -167,7 +165,7 @@ async function inTenant(
 ): Promise<void> {
   const found = findTenant(deps.caches, `${cluster.metadata.namespace}/${cluster.metadata.name}`);
   if (found === undefined) throw new Error("the tenant's address is not known any more");
-  await withTenant(deps, cluster, found.endpoint, signal, use);
+  await withTenant(deps, cluster, found.server, signal, use);
 }
 
 async function report(

@@ -4,13 +4,15 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import { roleBindingKind, roleKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
 import { hasFinalizer } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import {
   composeAdminSecret,
+  composeComparedPatch,
   composeRequest,
   decideIssue,
   type KubeconfigBasis,
@@ -30,7 +32,7 @@ import {
 } from "./tenant-binding.ts";
 
 export interface AccessDeps {
-  client: Pick<KubeClient, "get" | "apply">;
+  client: Pick<KubeClient, "get" | "apply" | "mergePatch">;
   caches: Caches;
   apiserver: ServiceAccountName;
   now(): Date;
@@ -43,6 +45,7 @@ export interface AccessDeps {
 }
 
 const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
+
 /**
  * Keeps the admin access of one cluster: the right of the API server to read the kubeconfig, the kubeconfig itself as
  * soon as there are a CA and an endpoint, and the bindings in the tenant cluster as soon as this answers: its own, and
@@ -65,13 +68,13 @@ export async function runAccess(
   const found = findTenant(caches, key);
   if (found === undefined) return undefined;
   const credentialsGeneration = cluster.spec.credentialsGeneration ?? 0;
-  const basis: KubeconfigBasis = { clusterId, credentialsGeneration, ...found.endpoint };
-  const renewInMs = await issueWhenDue(deps, cluster, basis, signal);
+  const basis = { clusterId, credentialsGeneration, server: found.server };
+  const renewInMs = await issueWhenDue(deps, cluster, basis, found.authority, signal);
   if (!found.state.controlPlaneInitialized) return { requeueAfterMs: renewInMs };
   const delayMs = deps.seen.has(key) ? 0 : delayFirstLook(renewInMs, caches.clusters.size, deps.random());
   deps.seen.add(key);
   if (delayMs > 0) return { requeueAfterMs: delayMs };
-  await withTenant(deps, cluster, found.endpoint, signal, (tenant) =>
+  await withTenant(deps, cluster, found.server, signal, (tenant) =>
     ensureBindings(tenant, () => decideBindings(caches, key, basis, deps.now())),
   );
   return { requeueAfterMs: Math.min(renewInMs, BINDING_CHECK_MS) };
@@ -104,7 +107,7 @@ async function applyRole(
   signal: AbortSignal,
 ): Promise<void> {
   const { caches } = deps;
-  const roleKey = `${cluster.metadata.namespace}/${nameAdminSecret(cluster.metadata.name)}`;
+  const roleKey = nameAdminSecret(objectKey(cluster));
   const role = withAppliedHash(composeSecretRole(cluster, clusterId), ANNOTATION_APPLIED);
   const binding = withAppliedHash(
     composeSecretRoleBinding(cluster, clusterId, deps.apiserver),
@@ -116,25 +119,39 @@ async function applyRole(
   }
 }
 
-/** Returns in how many ms the kubeconfig has to be renewed. */
+/**
+ * Returns in how many ms the kubeconfig has to be renewed. A settled one costs no request; the CA is read when its Secret
+ * is another version than the one that was last seen to hold the certificate.
+ */
 async function issueWhenDue(
   deps: AccessDeps,
   cluster: Cluster,
   basis: KubeconfigBasis,
+  authority: string,
   signal: AbortSignal,
 ): Promise<number> {
   const now = deps.now();
-  const { namespace, name } = cluster.metadata;
-  const existing = deps.caches.credentials.get(`${namespace}/${nameAdminSecret(name)}`);
+  const existing = deps.caches.credentials.get(nameAdminSecret(objectKey(cluster)));
   // One that belongs to the Cluster of before a restore would outlive this one.
   const isOwned = existing?.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid);
-  const decision = decideIssue(isOwned ? existing : undefined, basis, now);
-  if (!decision.issue) return decision.renewInMs;
-  const ca = await readAuthority(deps, cluster, basis, signal);
+  const decision = decideIssue(isOwned ? existing : undefined, basis, authority, now);
+  if (decision.kind === "keep") return decision.renewInMs;
+  const ca = await readAuthority(deps, cluster, signal);
+  if (decision.kind === "compare" && decision.caCertificate === ca.certificate) {
+    const isNoted = decision.compared === ca.mark;
+    if (existing !== undefined && !isNoted) await noteCompared(deps, existing, ca.mark, signal);
+    return decision.renewInMs;
+  }
   const credential = await issueClientCertificate({ ca, ...composeRequest(basis, now) });
-  const secret = composeAdminSecret(cluster, basis, credential, now);
-  await apply(deps, secretKind, secret, signal);
+  await apply(deps, secretKind, composeAdminSecret(cluster, basis, ca, credential, now), signal);
   return RENEW_AFTER_MS;
+}
+
+async function noteCompared(deps: AccessDeps, { metadata }: Secret, mark: string, signal: AbortSignal) {
+  const patch = composeComparedPatch(mark, metadata);
+  const options = { fieldManager: MANAGER_OPERATOR, signal };
+  const written = await deps.client.mergePatch(secretKind, metadata.namespace, metadata.name, patch, options);
+  deps.onWritten(secretKind, written.metadata.resourceVersion ?? "");
 }
 
 async function apply<T extends KubeObject>(

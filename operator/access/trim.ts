@@ -1,33 +1,36 @@
-import { createHash } from "node:crypto";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { LABEL_ENGINE_CLUSTER } from "../engine/kinds.ts";
+import { readCaCertificate } from "./admin-kubeconfig.ts";
+import { fingerprint } from "./fingerprint.ts";
 
-/** Keeps of a CA's Secret the certificate alone, and of the engine's other Secrets nothing at all. */
-export function trimAuthority(secret: Secret): Secret | undefined {
-  const { apiVersion, kind, metadata, data } = secret;
+/** Keeps of the Secret of a CA which version it is and whose, and of the engine's other Secrets nothing at all. */
+export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined {
   if (!metadata.name.endsWith("-ca")) return undefined;
   const { name, namespace, uid, resourceVersion, labels } = metadata;
-  const kept = {
-    name,
-    ...(namespace && { namespace }),
-    ...(uid && { uid }),
-    ...(resourceVersion && { resourceVersion }),
-  };
-  const certificate = data?.["tls.crt"];
+  const cluster = labels?.[LABEL_ENGINE_CLUSTER];
   return {
     apiVersion,
     kind,
-    metadata: { ...kept, ...(labels && { labels }) },
-    data: certificate === undefined ? {} : { "tls.crt": certificate },
+    metadata: {
+      name,
+      ...(namespace && { namespace }),
+      ...(uid && { uid }),
+      ...(resourceVersion && { resourceVersion }),
+      ...(cluster && { labels: { [LABEL_ENGINE_CLUSTER]: cluster } }),
+    },
   };
 }
 
-/** Keeps of an issued credential a fingerprint in place of its content. */
+/** Keeps of an issued credential the CA's certificate (PEM), and a fingerprint in place of its content. */
 export function trimCredential(secret: Secret): Secret {
   const value = secret.data?.value;
-  return { ...secret, data: value === undefined ? {} : { value: fingerprint(value) } };
-}
-
-/** A short hash that tells whether a text is still the same. */
-export function fingerprint(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+  const caCertificate = value === undefined ? undefined : readCaCertificate(value);
+  return {
+    ...secret,
+    data: {
+      ...(value !== undefined && { value: fingerprint(value) }),
+      ...(caCertificate !== undefined && { "ca.crt": caCertificate }),
+    },
+  };
 }

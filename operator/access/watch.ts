@@ -10,8 +10,7 @@ import { readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineCluster, engineClusterNameOf } from "../engine/kinds.ts";
 import { hasFinalizer } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
-
-const SUFFIX = "-admin-kubeconfig";
+import { clusterOfAdminSecret } from "./admin-kubeconfig.ts";
 
 /** Which changes make the access to a cluster worth another look. Only keys are added. */
 export function watchAccess(set: CacheSet, controller: Pick<Controller, "add">): void {
@@ -19,7 +18,8 @@ export function watchAccess(set: CacheSet, controller: Pick<Controller, "add">):
     controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
   const addByChild = (change: Change<KubeObject>) => {
     const { namespace, name } = change.object.metadata;
-    if (name.endsWith(SUFFIX)) add(`${namespace}/${name.slice(0, -SUFFIX.length)}`, change);
+    const cluster = clusterOfAdminSecret(name);
+    if (cluster !== undefined) add(`${namespace}/${cluster}`, change);
   };
   set.listen("clusters", (change) => {
     const [now, before] = [change.object.metadata, change.previous?.metadata];

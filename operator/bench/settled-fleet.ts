@@ -6,7 +6,7 @@ import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { composeAdminSecret } from "../access/admin-kubeconfig.ts";
+import { composeAdminSecret, markAuthority } from "../access/admin-kubeconfig.ts";
 import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "../access/role.ts";
 import type { ClientCertificate } from "../access/sign.ts";
 import { ANNOTATION_APPLIED } from "../cluster/children.ts";
@@ -74,7 +74,8 @@ export function createFleet(options: FleetOptions): {
     for (const object of objects.values()) put(moveToTenant(object, options.tenant));
     const [cluster] = find<Cluster>("cloud.marina.dev", "Cluster");
     if (cluster === undefined) throw new Error("the template holds no Cluster");
-    for (const object of makeAccess(cluster, options)) {
+    const ca = find<Secret>("v1", "Secret").find(({ metadata }) => metadata.name.endsWith("-ca"));
+    for (const object of makeAccess(cluster, ca?.metadata.uid, options)) {
       put({ ...object, metadata: { ...objects.get(identify(object))?.metadata, ...object.metadata } });
     }
     const key = objectKey(cluster);
@@ -153,15 +154,20 @@ function moveToTenant(object: KubeObject, tenant: Tenant): KubeObject {
   return { ...object, data } as Secret;
 }
 
-function makeAccess(cluster: Cluster, options: FleetOptions): KubeObject[] {
+function makeAccess(cluster: Cluster, caUid: string | undefined, options: FleetOptions): KubeObject[] {
   const { tenant, apiserver, credential } = options;
   const clusterId = cluster.metadata.labels?.[LABEL_ID] ?? "";
   const server = `https://${tenant.host}:${tenant.port}`;
-  const basis = { clusterId, credentialsGeneration: 0, server, caCertificate: tenant.caCertificate };
+  const basis = { clusterId, credentialsGeneration: 0, server };
+  const { namespace, name } = cluster.metadata;
+  // Who stores the objects fills in the version that the Secret is given.
+  const resourceVersion = `{revision of /registry/secrets/${namespace}/${name}-ca}`;
+  const mark = markAuthority({ name, ...(caUid && { uid: caUid }), resourceVersion });
+  const ca = { certificate: tenant.caCertificate, mark };
   return [
     withAppliedHash(composeSecretRole(cluster, clusterId), ANNOTATION_APPLIED),
     withAppliedHash(composeSecretRoleBinding(cluster, clusterId, apiserver), ANNOTATION_APPLIED),
-    composeAdminSecret(cluster, basis, credential, new Date(Date.now() - HOUR_MS)),
+    composeAdminSecret(cluster, basis, ca, credential, new Date(Date.now() - HOUR_MS)),
   ];
 }
 

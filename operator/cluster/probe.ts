@@ -3,7 +3,7 @@ import { request } from "node:https";
 /** Where the endpoint is, and the CA that its certificate must chain to. */
 export interface ProbeTarget {
   url: string;
-  /** PEM in base64, as it stands in the Secret: the text is shared with the cache. */
+  /** PEM; the text is shared with the cache. */
   ca: string;
 }
 
@@ -93,6 +93,7 @@ export function createProber(options: ProberOptions): Prober {
     watch(key, target, answered = false) {
       const known = entries.get(key);
       if (known !== undefined && known.target.url === target.url && known.target.ca === target.ca) {
+        known.target = target;
         return known.result;
       }
       forget(key);
@@ -118,8 +119,7 @@ export function probeEndpoint(target: ProbeTarget): Promise<ProbeResult> {
   return new Promise((resolve) => {
     const no = (message: string) => resolve({ ok: false, message });
     const signal = AbortSignal.timeout(DEADLINE_MS);
-    const ca = Buffer.from(target.ca, "base64");
-    const call = request(url, { ca, agent: false, signal }, (response) => {
+    const call = request(url, { ca: target.ca, agent: false, signal }, (response) => {
       response.resume();
       const status = response.statusCode ?? 0;
       if (status < 500) resolve({ ok: true, message: "" });

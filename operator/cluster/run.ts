@@ -3,6 +3,7 @@ import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, type PlanContext, StepError } from "../../shared/controller/plan.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { nameAdminSecret } from "../access/admin-kubeconfig.ts";
 import type { Caches } from "../caches.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
@@ -59,24 +60,22 @@ function isUpgrade({ engine }: ObservedCluster, plan: Plan<unknown>): boolean {
   return (wanted.object as EngineCluster).spec?.topology?.version !== engine.object.spec?.topology?.version;
 }
 
-/** The last word of a public endpoint that is up; the wish to hear it ends with the cluster. */
+/**
+ * The last word of a public endpoint that is up, verified with the CA that our own kubeconfig names: it is issued before a
+ * control plane is up. The wish to hear it ends with the cluster.
+ */
 function lookAtEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefined {
   const cluster = deps.caches.clusters.get(key);
   const engineCluster = deps.caches.engineClusters.get(key);
   const state = engineCluster && readEngineCluster(engineCluster);
-  const certificate = deps.caches.authorities.get(`${key}-ca`)?.data?.["tls.crt"];
+  const ca = deps.caches.credentials.get(nameAdminSecret(key))?.data?.["ca.crt"];
   const wanted = cluster?.spec.publicEndpoint === true && cluster.metadata.deletionTimestamp === undefined;
-  if (
-    !wanted ||
-    !state?.controlPlaneInitialized ||
-    state.endpoint === undefined ||
-    certificate === undefined
-  ) {
+  if (!wanted || !state?.controlPlaneInitialized || state.endpoint === undefined || ca === undefined) {
     deps.prober.forget(key);
     return undefined;
   }
   const answered = findCondition(cluster?.status?.conditions, "EndpointReachable")?.status === "True";
-  return deps.prober.watch(key, { url: state.endpoint.url, ca: certificate }, answered);
+  return deps.prober.watch(key, { url: state.endpoint.url, ca }, answered);
 }
 
 /** The controller knows a KubeError's kinds, and says no more of a conflict than it is worth. */

@@ -3,6 +3,7 @@ import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
+import { clusterOfAdminSecret } from "../access/admin-kubeconfig.ts";
 import type { CacheSet } from "../caches.ts";
 import { engineClusterNameOf } from "../engine/kinds.ts";
 import { INDEX_HELD_BACK, INDEX_NAMESPACE } from "../indexes.ts";
@@ -37,7 +38,10 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   });
   set.listen("machineDeployments", addByEngineLabel);
   set.listen("machines", addByEngineLabel);
-  set.listen("authorities", addByEngineLabel);
+  set.listen("credentials", (change) => {
+    const name = clusterOfAdminSecret(change.object.metadata.name);
+    if (name !== undefined) add(`${change.object.metadata.namespace}/${name}`, change);
+  });
   set.listen("namespaces", (change) => {
     const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
     for (const cluster of clusters) add(objectKey(cluster), change);

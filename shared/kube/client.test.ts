@@ -1,6 +1,6 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { type ClientOptions, createClient, type KubeClient } from "./client.ts";
-import { defineKind, type KubeObject } from "./kind.ts";
+import { defineKind, type KubeObject, metadataOnly } from "./kind.ts";
 import { type Answer, json, startProtocolServer, status, watchLines } from "./testing.ts";
 import { createTransport } from "./transport.ts";
 
@@ -177,12 +177,52 @@ test("a watch gives events and bookmarks, and throws an ERROR event", async () =
   };
   await expect(read()).rejects.toMatchObject({ isGone: true });
   expect(seen).toEqual([
-    { type: "ADDED", object },
+    { type: "ADDED", object: { ...identity, ...object } },
     { type: "BOOKMARK", resourceVersion: "9" },
   ]);
   expect(server.received[0]?.query.toString()).toBe(
     "watch=true&allowWatchBookmarks=true&resourceVersion=4&timeoutSeconds=300",
   );
+});
+
+describe("a kind of which the metadata alone are read", () => {
+  const metadata = { name: "a", namespace: "n", resourceVersion: "5" };
+  const partial = { apiVersion: "meta.k8s.io/v1", kind: "PartialObjectMetadata", metadata };
+  const read = { ...identity, metadata };
+  const bare = metadataOnly(thingKind);
+  const one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+  const many = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+  const watchOptions = {
+    resourceVersion: "4",
+    timeoutSeconds: 300,
+    signal: new AbortController().signal,
+  };
+
+  test.each([
+    { what: "cannot hold more", sent: partial },
+    { what: "came whole, from a server that knows no other way", sent: { ...read, spec: { size: 1 } } },
+  ])("gives objects of that kind, when the answer $what", async ({ sent }) => {
+    const { server, client } = await connect(
+      json(200, { metadata: { resourceVersion: "9" }, items: [sent] }),
+      watchLines([{ type: "MODIFIED", object: sent }], "end"),
+      json(200, sent),
+    );
+    expect((await client.list(bare)).items).toEqual([read]);
+    for await (const event of client.watch(bare, watchOptions)) {
+      expect(event).toEqual({ type: "MODIFIED", object: read });
+    }
+    expect(await client.get(bare, "n", "a")).toEqual(read);
+    expect(server.received.map(({ headers }) => headers.accept)).toEqual([many, one, one]);
+  });
+
+  test("is asked for in no other way than a whole one", async () => {
+    const { server, client } = await connect(json(200, { metadata: {}, items: [] }));
+    await client.list(bare, { labelSelector: "x=y" });
+    await client.list(thingKind, { labelSelector: "x=y" });
+    const [left, right] = server.received;
+    expect([left?.path, left?.query]).toEqual([right?.path, right?.query]);
+    expect(right?.headers.accept).toBe("application/json");
+  });
 });
 
 test("names are encoded into the path", async () => {

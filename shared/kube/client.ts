@@ -1,6 +1,6 @@
 import { KubeError, toKubeError } from "./errors.ts";
 import { apiVersionOf, type Kind } from "./kind.ts";
-import { collectionPath, metadataOf, objectPath } from "./object.ts";
+import { acceptOf, collectionPath, metadataOf, objectPath, readAs } from "./object.ts";
 import { APPLY_PATCH, type Transport, type TransportRequest } from "./transport.ts";
 import { type WatchEvent, type WatchOptions, watchEvents } from "./watch.ts";
 
@@ -128,12 +128,12 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
       method: "GET",
       path: collectionPath(kind, opts.namespace),
       query: { ...selectors(opts), limit: opts.limit, continue: opts.continue },
+      accept: acceptOf(kind, "list"),
       ...callOptions(opts),
     });
     const next = body.metadata.continue;
     return {
-      // The items of a built-in kind's list carry neither apiVersion nor kind.
-      items: (body.items ?? []).map((item) => ({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...item })),
+      items: (body.items ?? []).map((item) => readAs(kind, item)),
       resourceVersion: body.metadata.resourceVersion ?? "",
       ...(next && { continue: next }),
     };
@@ -168,11 +168,9 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
   return {
     async get(kind, namespace, name, opts = {}) {
       try {
-        return await call(kind, {
-          method: "GET",
-          path: objectPath(kind, namespace, name),
-          ...callOptions(opts),
-        });
+        const path = objectPath(kind, namespace, name);
+        const accept = acceptOf(kind, "object");
+        return readAs(kind, await call(kind, { method: "GET", path, accept, ...callOptions(opts) }));
       } catch (error) {
         if (error instanceof KubeError && isAbsent(error)) return undefined;
         throw error;

@@ -5,12 +5,20 @@ export interface Kind<T> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
+  /** Reads ask the server for the metadata alone. */
+  readonly metadataOnly?: true;
   readonly _type?: T;
 }
 
 /** Names a kind together with the type of its objects: `defineKind<Cluster>({...})`. The core group is `""`. */
 export function defineKind<T extends KubeObject>(kind: Omit<Kind<T>, "_type">): Kind<T> {
   return kind;
+}
+
+/** The same kind, of whose objects no more is read than the metadata: their content does not leave the API server. */
+export function metadataOnly(kind: Kind<unknown>): Kind<KubeObject> {
+  const { _type, ...named } = kind;
+  return { ...named, metadataOnly: true };
 }
 
 /** `group/version`, or `version` alone in the core group: what stands in an object's `apiVersion`. */

@@ -1,4 +1,4 @@
-import type { Kind, ObjectMeta } from "./kind.ts";
+import { apiVersionOf, type Kind, type ObjectMeta } from "./kind.ts";
 
 /** "namespace/name", or "name" for a cluster-scoped object. */
 export function objectKey(object: { metadata: { namespace?: string; name: string } }): string {
@@ -15,6 +15,20 @@ export function splitKey(key: string): { namespace: string | undefined; name: st
   return at === -1
     ? { namespace: undefined, name: key }
     : { namespace: key.slice(0, at), name: key.slice(at + 1) };
+}
+
+/** An object as its kind is read; a list of a built-in kind, and metadata alone, do not say what they are of. */
+export function readAs<T>(kind: Kind<T>, received: T): T {
+  const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
+  if (kind.metadataOnly === true) return { ...type, metadata: metadataOf(received) } as T;
+  return { ...type, ...received };
+}
+
+/** What a read of the kind accepts; a server that cannot leave the content out may send it. */
+export function acceptOf(kind: Kind<unknown>, answer: "object" | "list"): string | undefined {
+  if (kind.metadataOnly !== true) return undefined;
+  const shape = answer === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
+  return `application/json;as=${shape};g=meta.k8s.io;v=v1,application/json`;
 }
 
 /** Metadata of any API object. Throws a TypeError for a value that has none. */

@@ -20,6 +20,8 @@ export interface TransportRequest {
   /** Sent as JSON. */
   body?: unknown;
   contentType?: string | undefined;
+  /** Default "application/json". */
+  accept?: string | undefined;
   /** Deadline of the whole call with its retries. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
@@ -102,7 +104,7 @@ export function createTransport(options: TransportOptions): Transport {
         method: request.method,
         path: basePath + request.path + toQueryString(request.query),
         headers: {
-          accept: "application/json",
+          accept: request.accept ?? "application/json",
           "user-agent": options.userAgent ?? "marina",
           ...(authorization && { authorization }),
           ...(request.body !== undefined && { "content-type": request.contentType ?? "application/json" }),

@@ -1,6 +1,6 @@
 import { KubeError, toKubeError } from "./errors.ts";
 import type { Kind } from "./kind.ts";
-import { collectionPath, metadataOf } from "./object.ts";
+import { acceptOf, collectionPath, metadataOf, readAs } from "./object.ts";
 import type { Transport } from "./transport.ts";
 
 export interface WatchOptions {
@@ -43,6 +43,7 @@ export async function* watchEvents<T>(
       resourceVersion: opts.resourceVersion,
       timeoutSeconds: opts.timeoutSeconds,
     },
+    accept: acceptOf(kind, "object"),
     idleTimeoutMs: opts.idleTimeoutMs,
     signal: opts.signal,
     kindPlural: kind.plural,
@@ -56,7 +57,7 @@ export async function* watchEvents<T>(
     if (event.type === "BOOKMARK") {
       yield { type: "BOOKMARK", resourceVersion: metadataOf(event.object).resourceVersion ?? "" };
     } else {
-      yield { type: event.type, object: event.object };
+      yield { type: event.type, object: readAs(kind, event.object) };
     }
   }
 }

@@ -8,14 +8,24 @@ const CONNECTIONS = 6;
 const MAX_OPERATIONS = 100;
 const MAX_BYTES = 700_000;
 
+/** A key and its value, in base64. */
 interface Put {
-  requestPut: { key: string; value: string };
+  key: string;
+  value: string;
 }
 
-/** Puts every line ("key, tab, value") of the stream into etcd, by its JSON gateway. Returns how many. */
+/** In a value: the revision, which is the resourceVersion, that the object of another key was given. */
+const REVISION = /\{revision of ([^}]+)\}/g;
+
+/**
+ * Puts every line ("key, tab, value") of the stream into etcd, by its JSON gateway; those that name the revision of another
+ * one after all others. Returns how many.
+ */
 export async function putLines(etcdUrl: string, lines: Readable): Promise<number> {
   const pool = new Pool(etcdUrl, { connections: CONNECTIONS });
   const under = new Set<Promise<void>>();
+  const revisions = new Map<string, string>();
+  const waiting: string[] = [];
   let batch: Put[] = [];
   let bytes = 0;
   let count = 0;
@@ -24,10 +34,12 @@ export async function putLines(etcdUrl: string, lines: Readable): Promise<number
     const { statusCode, body } = await pool.request({
       method: "POST",
       path: "/v3/kv/txn",
-      body: JSON.stringify({ success: puts }),
+      body: JSON.stringify({ success: puts.map((put) => ({ requestPut: put })) }),
     });
     const text = await body.text();
     if (statusCode !== 200) throw new Error(`etcd answers ${statusCode}: ${text.slice(0, 200)}`);
+    const { header } = JSON.parse(text) as { header: { revision: string } };
+    for (const { key } of puts) revisions.set(decode(key), header.revision);
   }
 
   async function flush(): Promise<void> {
@@ -39,20 +51,45 @@ export async function putLines(etcdUrl: string, lines: Readable): Promise<number
     [batch, bytes] = [[], 0];
   }
 
-  try {
-    for await (const line of createInterface({ input: lines })) {
-      const tab = line.indexOf("\t");
-      const value = Buffer.from(line.slice(tab + 1)).toString("base64");
-      batch.push({ requestPut: { key: Buffer.from(line.slice(0, tab)).toString("base64"), value } });
-      bytes += value.length;
-      if (batch.length >= MAX_OPERATIONS || bytes >= MAX_BYTES) await flush();
-    }
+  function revisionOf(key: string): string {
+    const revision = revisions.get(key);
+    if (revision === undefined) throw new Error(`${key} was not stored before its revision was asked for`);
+    return revision;
+  }
+
+  async function put(line: string): Promise<void> {
+    const tab = line.indexOf("\t");
+    const value = encode(line.slice(tab + 1));
+    batch.push({ key: encode(line.slice(0, tab)), value });
+    bytes += value.length;
+    if (batch.length >= MAX_OPERATIONS || bytes >= MAX_BYTES) await flush();
+  }
+
+  async function finish(): Promise<void> {
     await flush();
     await Promise.all(under);
+  }
+
+  try {
+    for await (const line of createInterface({ input: lines })) {
+      if (line.search(REVISION) >= 0) waiting.push(line);
+      else await put(line);
+    }
+    await finish();
+    for (const line of waiting) await put(line.replace(REVISION, (_, key: string) => revisionOf(key)));
+    await finish();
     return count;
   } finally {
     await pool.close();
   }
+}
+
+function encode(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
+
+function decode(base64: string): string {
+  return Buffer.from(base64, "base64").toString();
 }
 
 /** The code that a child process ends with. */
