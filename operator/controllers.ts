@@ -11,6 +11,7 @@ import type { Kind } from "../shared/kube/kind.ts";
 import type { Logger } from "../shared/log.ts";
 import { runGrant } from "./access/grant.ts";
 import { runAccess } from "./access/run.ts";
+import { createTenantAccess } from "./access/tenant.ts";
 import { watchAccess, watchGrants } from "./access/watch.ts";
 import { runAutoscaler } from "./autoscaler/run.ts";
 import { watchAutoscalers } from "./autoscaler/watch.ts";
@@ -62,12 +63,13 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const clusterDeps = { caches, settings, prober, now };
   const poolDeps = { caches, settings, now, seen: new Set<string>() };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
+  const tenants = createTenantAccess({ client, now, isLeader });
   const accessDeps = {
     client,
     caches,
     apiserver,
+    tenants,
     now,
-    isLeader,
     random: Math.random,
     seen: new Set<string>(),
   };
@@ -92,7 +94,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const grants = makeController(
     deps,
     "cluster-access",
-    (key, signal, onWritten) => runGrant({ client, caches, now, isLeader }, key, plan(signal, onWritten)),
+    (key, signal, onWritten) => runGrant({ client, caches, tenants, now }, key, plan(signal, onWritten)),
     () => caches.accesses.keys(),
   );
   const autoscalers = makeController(

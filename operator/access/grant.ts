@@ -15,14 +15,14 @@ import { INDEX_CLUSTER } from "../indexes.ts";
 import { type AccessDecision, type ObservedAccess, reconcileAccess } from "./reconcile.ts";
 import { RequestError, signRequest } from "./sign.ts";
 import { type AccessOutcome, composeAccessStatus } from "./status.ts";
-import { findTenant, readAuthority, withTenant } from "./tenant.ts";
+import { findTenant, readAuthority, type TenantAccess } from "./tenant.ts";
 import { composeAccessBinding, ensureBinding, nameAccessGroup, removeBinding } from "./tenant-binding.ts";
 
 export interface GrantDeps {
   client: Pick<KubeClient, "get" | "delete">;
   caches: Caches;
   now(): Date;
-  isLeader(): boolean;
+  tenants: Pick<TenantAccess, "withTenant">;
 }
 
 /** What a plan of this key is carried out with. */
@@ -165,7 +165,7 @@ async function inTenant(
 ): Promise<void> {
   const found = findTenant(deps.caches, `${cluster.metadata.namespace}/${cluster.metadata.name}`);
   if (found === undefined) throw new Error("the tenant's address is not known any more");
-  await withTenant(deps, cluster, found.server, signal, use);
+  await deps.tenants.withTenant(cluster, found, signal, use);
 }
 
 async function report(

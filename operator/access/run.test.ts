@@ -1,6 +1,3 @@
-import { createPrivateKey, webcrypto } from "node:crypto";
-import "reflect-metadata";
-import { X509CertificateGenerator } from "@peculiar/x509";
 import { expect, test } from "vitest";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
@@ -9,11 +6,12 @@ import { createCaches } from "../caches.ts";
 import { aCluster, makeCondition, NAMESPACE, START } from "../testing.ts";
 import { composeAdminSecret } from "./admin-kubeconfig.ts";
 import { type AccessDeps, runAccess } from "./run.ts";
+import { makeAuthority, makeCaSecret } from "./testing.ts";
 import { trimAuthority, trimCredential } from "./trim.ts";
 
 const authority = await makeAuthority("one");
 const KEY = `${NAMESPACE}/demo`;
-const OF_CA = `get secrets demo-ca`;
+const OF_CA = "get secrets demo-ca";
 const NOTE = "patch secrets demo-admin-kubeconfig";
 const ISSUE = "apply secrets demo-admin-kubeconfig";
 
@@ -70,7 +68,7 @@ function start() {
     caches,
     apiserver: { namespace: "marina-system", name: "marina-apiserver" },
     now: () => START,
-    isLeader: () => true,
+    tenants: { withTenant: neverAsked, forget: () => undefined },
     random: () => 0,
     seen: new Set(),
     onWritten: () => undefined,
@@ -137,32 +135,6 @@ test("a cache that lags behind the CA that was read leads to no write", async ()
   server.ca = makeCaSecret(authority, "2");
   expect(await run()).toEqual([[OF_CA, ISSUE], [OF_CA]]);
 });
-
-async function makeAuthority(name: string) {
-  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    name: `CN=${name}`,
-    keys,
-    signingAlgorithm: algorithm,
-  });
-  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
-  const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
-  return {
-    certificate: certificate.toString("pem"),
-    key: key.export({ format: "pem", type: "pkcs8" }).toString(),
-  };
-}
-
-function makeCaSecret({ certificate, key }: { certificate: string; key: string }, version: string): Secret {
-  const data = { "tls.crt": encode(certificate), "tls.key": encode(key) };
-  const metadata = { name: "demo-ca", namespace: NAMESPACE, uid: "uid-ca", resourceVersion: version };
-  return { apiVersion: "v1", kind: "Secret", metadata, data };
-}
-
-function encode(text: string): string {
-  return Buffer.from(text).toString("base64");
-}
 
 function neverAsked(): never {
   throw new Error("the caches of a test have no API server");

@@ -23,7 +23,7 @@ import { BINDING_CHECK_MS, delayFirstLook } from "./first-look.ts";
 import { isLive } from "./reconcile.ts";
 import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "./role.ts";
 import { issueClientCertificate } from "./sign.ts";
-import { findTenant, readAuthority, withTenant } from "./tenant.ts";
+import { findTenant, readAuthority, type TenantAccess } from "./tenant.ts";
 import {
   composeAccessBinding,
   composeAdminBinding,
@@ -36,7 +36,7 @@ export interface AccessDeps {
   caches: Caches;
   apiserver: ServiceAccountName;
   now(): Date;
-  isLeader(): boolean;
+  tenants: TenantAccess;
   random(): number;
   /** The clusters whose tenant API this process has looked into. */
   seen: Set<string>;
@@ -62,6 +62,7 @@ export async function runAccess(
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
   if (cluster === undefined || clusterId === undefined || !isTakenIn(cluster)) {
     deps.seen.delete(key);
+    deps.tenants.forget(key);
     return undefined;
   }
   await applyRole(deps, cluster, clusterId, signal);
@@ -74,7 +75,7 @@ export async function runAccess(
   const delayMs = deps.seen.has(key) ? 0 : delayFirstLook(renewInMs, caches.clusters.size, deps.random());
   deps.seen.add(key);
   if (delayMs > 0) return { requeueAfterMs: delayMs };
-  await withTenant(deps, cluster, found.server, signal, (tenant) =>
+  await deps.tenants.withTenant(cluster, found, signal, (tenant) =>
     ensureBindings(tenant, () => decideBindings(caches, key, basis, deps.now())),
   );
   return { requeueAfterMs: Math.min(renewInMs, BINDING_CHECK_MS) };
