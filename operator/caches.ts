@@ -28,7 +28,7 @@ import {
   serviceAccountKind,
 } from "../shared/kube/core-kinds.ts";
 import { type Kind, type KubeObject, metadataOnly } from "../shared/kube/kind.ts";
-import { objectKey } from "../shared/kube/object.ts";
+import { objectKey, toKey } from "../shared/kube/object.ts";
 import {
   type Change,
   createReflector,
@@ -245,7 +245,7 @@ function listWritten(stores: Stores): Map<Kind<unknown>, Seeable> {
 }
 
 function indexByCluster({ metadata, spec }: NodePool | ClusterAccess): string[] {
-  return [`${metadata.namespace}/${spec.clusterName}`];
+  return [toKey(metadata.namespace, spec.clusterName)];
 }
 
 function indexByNamespace(object: KubeObject): string[] {
@@ -261,7 +261,7 @@ function indexByPool(object: KubeObject): string[] {
   const cluster = engineClusterNameOf(object.metadata);
   const pool = enginePoolNameOf(object.metadata);
   if (cluster === undefined || pool === undefined) return [];
-  return [`${object.metadata.namespace}/${cluster}/${pool}`];
+  return [toKey(object.metadata.namespace, toKey(cluster, pool))];
 }
 
 /** Parses the catalogue once per version of its ConfigMap. */

@@ -63,7 +63,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const clusterDeps = { caches, settings, prober, now };
   const poolDeps = { caches, settings, now, seen: new Set<string>() };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
-  const tenants = createTenantAccess({ client, now, isLeader });
+  const tenants = createTenantAccess({ client, caches, now, isLeader });
   const accessDeps = {
     client,
     caches,

@@ -1,6 +1,7 @@
 import type { Fault } from "../shared/controller/conditions.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
+import { toKey } from "../shared/kube/object.ts";
 import type { Store } from "../shared/kube/store.ts";
 import { INDEX_NAME } from "./indexes.ts";
 
@@ -9,8 +10,8 @@ type Named = Cluster | NodePool;
 /** Where a name has to be unique, letter case aside: a cluster's in its organization, a pool's in its cluster. */
 export function indexByName({ metadata, spec }: Named): string[] {
   const name = (spec.displayName ?? metadata.name).toLowerCase();
-  const scope = "clusterName" in spec ? `${metadata.namespace}/${spec.clusterName}` : metadata.namespace;
-  return [`${scope} ${name}`];
+  const scope = "clusterName" in spec ? toKey(metadata.namespace, spec.clusterName) : metadata.namespace;
+  return [[scope, name].join(" ")];
 }
 
 /**

@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { namespaceKind, type Secret } from "../../shared/kube/core-kinds.ts";
+import { createStore } from "../../shared/kube/store.ts";
 import { aCluster, NAMESPACE } from "../testing.ts";
 import { markAuthority } from "./admin-kubeconfig.ts";
 import { createTenantAccess } from "./tenant.ts";
@@ -41,6 +42,7 @@ async function start() {
   };
   const tenants = createTenantAccess({
     client: { get: get as unknown as KubeClient["get"] },
+    caches: { credentials: createStore<Secret>() },
     now: () => new Date(state.now),
     isLeader: () => true,
   });

@@ -5,7 +5,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import type { Caches } from "../caches.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
-import { type CaCertificate, markAuthority } from "./admin-kubeconfig.ts";
+import { type CaCertificate, markAuthority, nameAdminSecret } from "./admin-kubeconfig.ts";
 import { type ClientCertificate, issueClientCertificate } from "./sign.ts";
 
 /** A tenant's API server, as far as the engine tells of it. */
@@ -42,6 +42,7 @@ const TENANT_TIMEOUT_MS = 5_000;
 
 export interface TenantDeps {
   client: Pick<KubeClient, "get">;
+  caches: Pick<Caches, "credentials">;
   now(): Date;
   /** Asked before every write to a tenant. */
   isLeader(): boolean;
@@ -82,7 +83,10 @@ export function createTenantAccess(deps: TenantDeps): TenantAccess {
       notBefore: new Date(now - CLOCK_SKEW_MS),
       notAfter: new Date(now + OWN_LIFETIME_MS),
     });
-    const fresh = { ...issued, ca: { certificate, mark }, goodUntil: now + OWN_LIFETIME_MS - CLOCK_SKEW_MS };
+    const cached = deps.caches.credentials.get(nameAdminSecret(key))?.data?.["ca.crt"];
+    // The same text twice for each cluster would be a good part of what is kept.
+    const ca = { certificate: cached === certificate ? cached : certificate, mark };
+    const fresh = { ...issued, ca, goodUntil: now + OWN_LIFETIME_MS - CLOCK_SKEW_MS };
     own.set(key, fresh);
     return fresh;
   }

@@ -3,7 +3,7 @@ import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
-import { objectKey } from "../../shared/kube/object.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { readEngineCluster } from "../engine/cluster-state.ts";
@@ -19,7 +19,7 @@ export function watchAccess(set: CacheSet, controller: Pick<Controller, "add">):
   const addByChild = (change: Change<KubeObject>) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAdminSecret(name);
-    if (cluster !== undefined) add(`${namespace}/${cluster}`, change);
+    if (cluster !== undefined) add(toKey(namespace, cluster), change);
   };
   set.listen("clusters", (change) => {
     const [now, before] = [change.object.metadata, change.previous?.metadata];
@@ -33,7 +33,7 @@ export function watchAccess(set: CacheSet, controller: Pick<Controller, "add">):
     const { metadata } = change.object;
     const cluster = engineClusterNameOf(metadata);
     if (cluster !== undefined && metadata.name === `${cluster}-ca`)
-      add(`${metadata.namespace}/${cluster}`, change);
+      add(toKey(metadata.namespace, cluster), change);
   });
   set.listen("credentials", addByChild);
   set.listen("roles", addByChild);
@@ -67,7 +67,7 @@ export function watchGrants(set: CacheSet, controller: Pick<Controller, "add">):
   });
   set.listen("authorities", (change) => {
     const cluster = engineClusterNameOf(change.object.metadata);
-    if (cluster !== undefined) addAllOf(`${change.object.metadata.namespace}/${cluster}`, change);
+    if (cluster !== undefined) addAllOf(toKey(change.object.metadata.namespace, cluster), change);
   });
   set.listen("namespaces", (change) => {
     const accesses = caches.accesses.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
@@ -76,7 +76,7 @@ export function watchGrants(set: CacheSet, controller: Pick<Controller, "add">):
 }
 
 function clusterKeyOf(access: ClusterAccess): string {
-  return `${access.metadata.namespace}/${access.spec.clusterName}`;
+  return toKey(access.metadata.namespace, access.spec.clusterName);
 }
 
 function tellCluster(metadata: ObjectMeta): string {

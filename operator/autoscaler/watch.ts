@@ -1,7 +1,7 @@
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
-import { objectKey } from "../../shared/kube/object.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { clusterOfAutoscaler } from "./children.ts";
@@ -17,14 +17,14 @@ export function watchAutoscalers(set: CacheSet, controller: Pick<Controller, "ad
   const addByChild = (change: Change<KubeObject>) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAutoscaler(name);
-    if (cluster !== undefined && isNewSpec(change)) add(`${namespace}/${cluster}`, change);
+    if (cluster !== undefined && isNewSpec(change)) add(toKey(namespace, cluster), change);
   };
   set.listen("clusters", (change) => {
     if (isNewSpec(change)) add(objectKey(change.object), change);
   });
   set.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
-    if (isNewSpec(change)) add(`${metadata.namespace}/${spec.clusterName}`, change);
+    if (isNewSpec(change)) add(toKey(metadata.namespace, spec.clusterName), change);
   });
   set.listen("serviceAccounts", addByChild);
   set.listen("roles", addByChild);

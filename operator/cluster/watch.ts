@@ -1,7 +1,7 @@
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
-import { objectKey } from "../../shared/kube/object.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import { clusterOfAdminSecret } from "../access/admin-kubeconfig.ts";
 import type { CacheSet } from "../caches.ts";
@@ -18,14 +18,14 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   };
   const addByEngineLabel = (change: Change<KubeObject>) => {
     const name = engineClusterNameOf(change.object.metadata);
-    if (name !== undefined) add(`${change.object.metadata.namespace}/${name}`, change);
+    if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
   };
   const addHeldBack = (change: Change<KubeObject>) => {
     if (!isNewSpec(change)) return;
     const { namespace = "" } = change.object.metadata;
     addAll(caches.clusters.byIndex(INDEX_HELD_BACK, namespace).map(objectKey));
     const pools = caches.nodePools.byIndex(INDEX_HELD_BACK, namespace);
-    addAll(pools.map(({ spec }) => `${namespace}/${spec.clusterName}`));
+    addAll(pools.map(({ spec }) => toKey(namespace, spec.clusterName)));
   };
   set.listen("clusters", (change) => add(objectKey(change.object), change));
   set.listen("engineClusters", (change) => add(objectKey(change.object), change));
@@ -34,13 +34,13 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   set.listen("nodePools", addHeldBack);
   set.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
-    add(`${metadata.namespace}/${spec.clusterName}`, change);
+    add(toKey(metadata.namespace, spec.clusterName), change);
   });
   set.listen("machineDeployments", addByEngineLabel);
   set.listen("machines", addByEngineLabel);
   set.listen("credentials", (change) => {
     const name = clusterOfAdminSecret(change.object.metadata.name);
-    if (name !== undefined) add(`${change.object.metadata.namespace}/${name}`, change);
+    if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
   });
   set.listen("namespaces", (change) => {
     const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, change.object.metadata.name);

@@ -1,4 +1,5 @@
 import { defineKind, type KubeObject, type ObjectMeta } from "../../shared/kube/kind.ts";
+import { toKey } from "../../shared/kube/object.ts";
 
 const GROUP = "cluster.x-k8s.io";
 const VERSION = "v1beta2";
@@ -168,5 +169,6 @@ export function enginePoolNameOf(metadata: ObjectMeta): string | undefined {
 /** A Machine under "namespace/kind/name" of its infrastructure object, so that this one's Events find their cluster. */
 export function indexByInfrastructure(machine: Machine): string[] {
   const reference = machine.spec?.infrastructureRef;
-  return reference === undefined ? [] : [`${machine.metadata.namespace}/${reference.kind}/${reference.name}`];
+  if (reference?.name === undefined) return [];
+  return [toKey(machine.metadata.namespace, toKey(reference.kind, reference.name))];
 }

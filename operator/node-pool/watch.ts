@@ -1,7 +1,7 @@
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
-import { objectKey } from "../../shared/kube/object.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet } from "../caches.ts";
@@ -19,7 +19,7 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
   };
   const addByEngineLabel = (change: Change<KubeObject>) => {
     const name = enginePoolNameOf(change.object.metadata);
-    if (name !== undefined) add(`${change.object.metadata.namespace}/${name}`, change);
+    if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
   };
   // Whatever may free a quota, or take one, has those looked at again that are held back.
   const addHeldBack = (change: Change<KubeObject>) => {
@@ -39,7 +39,7 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAutoscaler(name);
     const pools =
-      cluster === undefined ? [] : caches.nodePools.byIndex(INDEX_CLUSTER, `${namespace}/${cluster}`);
+      cluster === undefined ? [] : caches.nodePools.byIndex(INDEX_CLUSTER, toKey(namespace, cluster));
     for (const pool of pools) add(objectKey(pool), change);
   });
   set.listen("namespaces", (change) => {

@@ -2,7 +2,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS, poolAmounts, type QuotaAmounts } from "../../shared/crd/quota.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
-import { objectKey } from "../../shared/kube/object.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { type GrantedPool, readGrantedPools } from "../engine/granted-pool.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
@@ -27,7 +27,7 @@ export function wishesOfPools({ engineClusters }: QuotaCaches, pools: readonly N
   const grantedByCluster = new Map<string, ReadonlyMap<string, GrantedPool>>();
   return pools.map((pool) => {
     const { metadata, spec } = pool;
-    const within = `${metadata.namespace}/${spec.clusterName}`;
+    const within = toKey(metadata.namespace, spec.clusterName);
     const known = grantedByCluster.get(within) ?? readGrantedPools(engineClusters.get(within));
     grantedByCluster.set(within, known);
     const had = amountsOf(known.get(metadata.name), spec);

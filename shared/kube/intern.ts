@@ -1,7 +1,7 @@
 import type { KubeObject } from "./kind.ts";
 
 /** Words in use at a time; when there are more, most of them were used once. */
-const MAX_WORDS = 20_000;
+const MAX_WORDS = 40_000;
 
 const words = new Map<string, string>();
 
@@ -10,23 +10,27 @@ interface Conditioned {
 }
 
 /**
- * Has an object share the text of its kind, its namespace and its conditions with every other one, in place: the same few
- * names, reasons and sentences stand in each of tens of thousands.
+ * Has an object share the text of its kind, its namespace, its labels, its owners and its conditions with every other one,
+ * in place: the same few names, reasons and sentences stand in each of tens of thousands.
  */
 export function internWords(object: KubeObject): void {
   object.apiVersion = intern(object.apiVersion);
   object.kind = intern(object.kind);
-  const { namespace } = object.metadata;
+  const { namespace, labels, ownerReferences } = object.metadata;
   if (namespace !== undefined) object.metadata.namespace = intern(namespace);
+  internValues(labels);
+  ownerReferences?.forEach(internValues);
   const conditions = (object as Conditioned).status?.conditions;
-  if (!Array.isArray(conditions)) return;
-  for (const condition of conditions) {
-    // A frozen one is shared as a whole already.
-    if (Object.isFrozen(condition)) continue;
-    for (const name of Object.keys(condition)) {
-      const value = condition[name];
-      if (typeof value === "string") condition[name] = intern(value);
-    }
+  if (Array.isArray(conditions)) conditions.forEach(internValues);
+}
+
+function internValues(values: object | undefined): void {
+  // A frozen one is shared as a whole already.
+  if (values === undefined || Object.isFrozen(values)) return;
+  const record = values as Record<string, unknown>;
+  for (const name of Object.keys(record)) {
+    const value = record[name];
+    if (typeof value === "string") record[name] = intern(value);
   }
 }
 
