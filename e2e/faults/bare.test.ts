@@ -14,6 +14,7 @@ import { settleCluster, stepOf } from "./settled-cluster.ts";
 
 const SOON = { timeoutMs: 90_000, intervalMs: 50 };
 const CLOCK = join(import.meta.dirname, "shifted-clock.ts");
+const ANNOTATION_AUTHORITY = "cloud.marina.dev/credential-authority";
 const FIVE_MINUTES_MS = 5 * 60_000;
 const TWO_THIRDS_OF_7_DAYS_MS = (7 * 24 * 3600_000 * 2) / 3;
 
@@ -179,6 +180,25 @@ test("the admin kubeconfig is renewed at two thirds of its life, and not an hour
   }
   await keeper.operator.signal("SIGKILL");
   keeper.operator = await world.startOperator();
+  await cluster.close();
+});
+
+test("the admin kubeconfig stays when the Secret of its CA is touched, and when it loses the mark of it", async () => {
+  const cluster = await settleCluster(world);
+  const { client, namespace } = cluster.engineer;
+  const name = "mortal-admin-kubeconfig";
+  const somebody = { fieldManager: "somebody" };
+  const read = () => client.get(secretKind, namespace, name);
+  const readMark = async () => (await read())?.metadata.annotations?.[ANNOTATION_AUTHORITY];
+  const annotate = (secret: string, annotations: object) =>
+    client.mergePatch(secretKind, namespace, secret, { metadata: { annotations } }, somebody);
+  const before = (await read())?.data;
+  const first = await readMark();
+  await annotate("mortal-ca", { touched: "yes" });
+  await waitFor("the mark of the new version", async () => (await readMark()) !== first, SOON);
+  await annotate(name, { [ANNOTATION_AUTHORITY]: null });
+  await waitFor("the mark to be back", readMark, SOON);
+  expect((await read())?.data).toEqual(before);
   await cluster.close();
 });
 

@@ -4,6 +4,7 @@ import { readStack, waitFor } from "../../e2e/stack/testing.ts";
 import { createLogger } from "../log.ts";
 import { createClient, type KubeClient } from "./client.ts";
 import { type ConfigMap, configMapKind, namespaceKind } from "./core-kinds.ts";
+import { metadataOnly } from "./kind.ts";
 import { createReflector } from "./reflector.ts";
 import { createStore } from "./store.ts";
 import { type Cable, layCable } from "./testing-cable.ts";
@@ -74,6 +75,24 @@ test("a reflector shows a write once it has seen its resourceVersion", async () 
     intervalMs: 5,
   });
   expect(store.get(`${namespace}/seen`)?.data).toEqual({ value: "1" });
+});
+
+test("of a kind that is read as metadata alone, no content comes: by list, watch and get", async () => {
+  const bare = metadataOnly(configMapKind);
+  const labels = { bare: "yes" };
+  const named = (name: string) => ({ metadata: { namespace, name, labels }, data: { value: "secret" } });
+  const { metadata } = await client.apply(configMapKind, named("bare-1"), me);
+  const selected = { namespace, labelSelector: "bare=yes" };
+  const { items, resourceVersion } = await client.list(bare, selected);
+  expect(items).toEqual([{ apiVersion: "v1", kind: "ConfigMap", metadata }]);
+  expect(await client.get(bare, namespace, "bare-1")).toEqual(items[0]);
+  await client.apply(configMapKind, named("bare-2"), me);
+  const stop = new AbortController();
+  cleanUp.push(() => stop.abort());
+  const options = { ...selected, resourceVersion, timeoutSeconds: 30, signal: stop.signal };
+  const { value: event } = await client.watch(bare, options)[Symbol.asyncIterator]().next();
+  expect(event).toMatchObject({ type: "ADDED", object: { kind: "ConfigMap", metadata: { name: "bare-2" } } });
+  expect(event).not.toHaveProperty("object.data");
 });
 
 test.each(["cut", "freeze"] as const)(

@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Certificates, ensureCertificates } from "../../stack/certificates.ts";
 import { crdsStep } from "../../stack/cluster-api.ts";
-import { readEngineManifests } from "../../stack/cluster-api-manifests.ts";
+import { type EngineManifests, readEngineManifests } from "../../stack/cluster-api-manifests.ts";
 import { describeOperatorEnvironment } from "../../stack/environment.ts";
-import { createKubeApi, type KubeApi } from "../../stack/kube-api.ts";
+import { createKubeApi, type KubeApi, type Manifest } from "../../stack/kube-api.ts";
 import {
   AUDIT_LOG,
   MANAGEMENT_PORTS,
@@ -51,7 +51,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
   writeKubeconfig(kubeconfig, server, certificates);
   const { ca, adminCert: cert, adminKey: key } = certificates;
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
-  const manifests = () => readEngineManifests(tools.engineManifestsFile);
+  const manifests = () => serveStoredVersions(readEngineManifests(tools.engineManifestsFile));
   const nodes: Node[] = [
     ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: true })
       .filter(({ name }) => name !== "kube-controller-manager")
@@ -101,6 +101,20 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
     await stop();
     throw error;
   }
+}
+
+interface CustomResourceDefinition extends Manifest {
+  spec: { versions: { served: boolean; storage: boolean }[] };
+}
+
+/** Of each version that is served kube-apiserver keeps every object in a cache of its own; the older ones nobody reads. */
+function serveStoredVersions(manifests: EngineManifests): EngineManifests {
+  const { crds, webhooks } = manifests["capi-core"];
+  const narrowed = (crds as CustomResourceDefinition[]).map((crd) => {
+    const versions = crd.spec.versions.map((version) => ({ ...version, served: version.storage }));
+    return { ...crd, spec: { ...crd.spec, versions } };
+  });
+  return { ...manifests, "capi-core": { crds: narrowed, webhooks } };
 }
 
 /** With garbage at will beside 200,000 objects kube-apiserver takes all memory there is, and everything stands still. */

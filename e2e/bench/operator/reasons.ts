@@ -14,8 +14,11 @@ const REASONS: readonly [request: RegExp, reason: string][] = [
   [/^create configmaps$/, "the lock of the subnet"],
   [/^delete configmaps$/, "the subnet is free again"],
   [/^patch (roles|rolebindings)\./, "lets the API server read the admin kubeconfig"],
-  [/^get secrets$/, "the key of the CA, which is kept nowhere: to sign, and to look into the tenant's API"],
-  [/^patch secrets$/, "the admin kubeconfig is issued"],
+  [
+    /^get secrets$/,
+    "the CA, whose key is kept nowhere: to sign, also for our own hour in the tenant's API, and to compare",
+  ],
+  [/^patch secrets$/, "the admin kubeconfig is issued, or noted to be of its CA still"],
   [/^get events\./, "an Event that was told before, to count it up"],
   [/^(create|patch) events$/, "a transition, or an Event of the engine, told on the Marina Cluster"],
 ];
