@@ -14,8 +14,13 @@ export function observeFleet(registry: Registry, prefix: string, caches: Caches)
       labelNames: ["phase"],
       registers: [registry],
       collect() {
+        const counts = new Map<string, number>();
+        for (const { status } of list()) {
+          const phase = status?.phase ?? "Unknown";
+          counts.set(phase, (counts.get(phase) ?? 0) + 1);
+        }
         gauge.reset();
-        for (const object of list()) gauge.inc({ phase: object.status?.phase ?? "Unknown" });
+        for (const [phase, count] of counts) gauge.set({ phase }, count);
       },
     });
   }

@@ -2,7 +2,7 @@ import { RENEW_AFTER_MS } from "./admin-kubeconfig.ts";
 
 /** The tenant's API may lose the binding (a restore): looked at again this often. */
 export const BINDING_CHECK_MS = 10 * 60_000;
-/** Each look costs about 8 ms of processor: of all clusters, this much apart, a tenth of a core and more. */
+/** A first look costs about 10 ms of processor, with the certificate for it: this much apart, a fifth of a core. */
 const APART_MS = 50;
 
 /**
