@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { batchLookups } from "./batch.ts";
 import type { Database } from "./client.ts";
 
@@ -62,6 +62,24 @@ test("what is asked while a statement is on its way is one statement after it", 
   expect(await Promise.all(later)).toEqual(["b", "c"]);
 });
 
+test("after a statement of several the next one waits for company, and one who asks alone does not", async () => {
+  const { statements, find } = record();
+  await Promise.all([find(one, "a"), find(one, "b")]);
+  const crowd = [find(one, "c")];
+  await turn();
+  crowd.push(find(one, "d"));
+  await Promise.all(crowd);
+  expect(statements).toEqual([
+    ["a", "b"],
+    ["c", "d"],
+  ]);
+  await find(one, "last of the crowd");
+  const alone = find(one, "alone");
+  await turn();
+  expect(statements.at(-1)).toEqual(["alone"]);
+  await alone;
+});
+
 test("a statement that does not come back holds nobody up for long, and its end sends nothing twice", async () => {
   const { statements, find, pass } = hold();
   const stuck = find(one, "stuck");
@@ -74,7 +92,7 @@ test("a statement that does not come back holds nobody up for long, and its end 
   statements[1]?.answer();
   expect(await Promise.all([waiting, late])).toEqual(["a", "b"]);
   const next = find(one, "c");
-  await turn();
+  await vi.waitFor(() => expect(statements).toHaveLength(3));
   statements[2]?.answer();
   expect(await next).toBe("c");
   statements[0]?.answer();
