@@ -148,8 +148,8 @@ test("listAll reads page after page and names the kind of each item", async () =
     { ...identity, metadata: { name: "b" } },
   ]);
   expect(server.received.map(({ query }) => query.toString())).toEqual([
-    "labelSelector=x%3Dy&limit=500",
-    "labelSelector=x%3Dy&limit=500&continue=more",
+    "labelSelector=x%3Dy&limit=750",
+    "labelSelector=x%3Dy&limit=750&continue=more",
   ]);
 });
 

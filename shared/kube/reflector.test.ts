@@ -73,7 +73,7 @@ test("the first list is read in pages, kept, and marked as initial", async () =>
     ["added", true],
     ["added", true],
   ]);
-  expect(server.received[0]?.query.toString()).toBe("limit=500");
+  expect(server.received[0]?.query.toString()).toBe("limit=750");
   await vi.waitFor(() => expect(server.received).toHaveLength(3));
   const watch = server.received[2]?.query;
   expect(watch?.get("resourceVersion")).toBe("10");

@@ -4,7 +4,7 @@ import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
 import { recordTemplate } from "./template.ts";
 
 const SIZES = [1_000, 3_000, 10_000];
-/** With so few the program has run all its code once, which the first of a fleet pays for. */
+/** With so few the program has run all its code once, which the first of a fleet pays for: costs above them are told too. */
 const FEW = 100;
 const FLAT_PERCENT = 15;
 
@@ -44,32 +44,31 @@ async function startOnce(fleet: FleetCluster): Promise<Cost> {
 }
 
 /**
- * What a cold start costs for each cluster. The costs of an empty fleet are told; those of the few are the fixed part, and
- * what each size costs above them is divided by the clusters above them. How much the dearest size is above the cheapest
- * is held against 15 %.
+ * What a cold start costs for each cluster of a fleet, and how much more that is of the larger ones than of the smallest:
+ * held against 15 %, and below 0 where they share what an empty start costs too. What each cluster above the first few
+ * adds is told beside it.
  */
-export function reportGrowth([empty, fixed, ...costs]: readonly Sized[]): void {
-  if (empty === undefined || fixed === undefined || costs.length === 0) return;
+export function reportGrowth([empty, few, ...costs]: readonly Sized[]): void {
+  if (empty === undefined || few === undefined || costs.length === 0) return;
   const aspects = [
     { name: "time", unit: "ms", of: (cost: Cost) => cost.seconds * 1000 },
     { name: "processor", unit: "ms", of: (cost: Cost) => cost.cpuSeconds * 1000 },
     { name: "memory", unit: "kB", of: (cost: Cost) => cost.memoryMB * 1024 },
   ];
   const figures = aspects.flatMap(({ name, unit, of }): Figure[] => {
-    const shares = costs.map(({ size, cost }) => {
-      return { size, share: (of(cost) - of(fixed.cost)) / (size - fixed.size) };
-    });
-    const all = shares.map(({ share }) => share);
-    const spread = (Math.max(...all) / Math.min(...all) - 1) * 100;
+    const [smallest = 0, ...larger] = costs.map(({ size, cost }) => of(cost) / size);
+    const growth = larger.length === 0 ? 0 : (Math.max(...larger) / smallest - 1) * 100;
     return [
       { name: `${name}: without any cluster`, value: of(empty.cost), unit },
-      { name: `${name}: with ${fixed.size}`, value: of(fixed.cost), unit },
-      ...shares.map(({ size, share }) => ({
-        name: `${name}: for each above, of ${size}`,
-        value: share,
-        unit,
-      })),
-      { name: `${name}: dearest above cheapest`, value: spread, unit: "%", limit: FLAT_PERCENT },
+      ...costs.flatMap(({ size, cost }) => [
+        { name: `${name}: each of ${size}`, value: of(cost) / size, unit },
+        {
+          name: `${name}: each above ${few.size}, of ${size}`,
+          value: (of(cost) - of(few.cost)) / (size - few.size),
+          unit,
+        },
+      ]),
+      { name: `${name}: each of a larger fleet, more by`, value: growth, unit: "%", limit: FLAT_PERCENT },
     ];
   });
   report("operator growth", figures);
