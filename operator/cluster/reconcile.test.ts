@@ -2,7 +2,16 @@ import { expect, test } from "vitest";
 import type { Plan } from "../../shared/controller/plan.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
-import { aCluster, CLUSTER_ID, makeClass, makeCondition, makePool, ORG } from "../testing.ts";
+import {
+  aCluster,
+  CLUSTER_ID,
+  enginePoolWith,
+  makeClass,
+  makeCondition,
+  makePool,
+  ORG,
+  START,
+} from "../testing.ts";
 
 const verbs = (plan: Plan<unknown>) =>
   [...plan.apply, ...plan.remove].map((step) => `${step.verb} ${step.kind.plural}`);
@@ -323,6 +332,27 @@ test("deleting removes the pools and the engine's cluster, and holds on until bo
   expect(plan.releaseFinalizer).toBe(false);
   const poolsLeft = fixture.with({ engine: undefined }).plan();
   expect(poolsLeft.releaseFinalizer).toBe(false);
+});
+
+test("deleting leaves a Cluster API cluster of that name alone that is somebody else's", () => {
+  const fixture = aCluster().ready().deleting();
+  const engine = fixture.engineObject();
+  const stranger = { ...engine, metadata: { ...engine.metadata, ownerReferences: [], labels: {} } };
+  const plan = fixture.withEngine(stranger).plan();
+  expect(verbs(plan)).toEqual(["delete configmaps"]);
+  expect(plan.releaseFinalizer).toBe(true);
+});
+
+test("a pool that is being deleted is nothing that the cluster waits for", () => {
+  const pool = makePool("web", {}, { deletionTimestamp: START.toISOString() });
+  const engine = enginePoolWith({ desired: 2, nodes: 1 });
+  const leftovers = { leaving: false, olderTwin: undefined, heldBack: false, machines: [] };
+  const plan = aCluster()
+    .ready()
+    .with({ pools: [{ pool, engine, ...leftovers }] })
+    .plan();
+  expect(plan.status).toMatchObject({ phase: "Ready", nodes: { total: 1 } });
+  expect(condition(plan, "WorkersReady")).toMatchObject({ status: "True" });
 });
 
 test("what is told of a deletion is what has come of it", () => {

@@ -73,6 +73,16 @@ describe("a node that the engine replaces", () => {
     expect(again.replaced).toHaveLength(1);
   });
 
+  test("is told once although its mark was seen several times, and more than one machine came after", () => {
+    const looks = [
+      [one, two],
+      [one, sick],
+      [one, sick],
+      [one, machine("new", young), machine("more", young)],
+    ];
+    expect(play(...looks)).toMatchObject({ open: [], replaced: [{ oldNode: "node-two" }] });
+  });
+
   test("is told although the operator was dead from the mark until the successor had its node", () => {
     expect(play([one, two], [one, sick], [one, machine("new", young)]).replaced).toHaveLength(1);
   });
