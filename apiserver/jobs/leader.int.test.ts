@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/stack/testing.ts";
@@ -65,4 +66,47 @@ test("after a leader lost its connection one leads again, and no more than one",
   expect(terms).toHaveLength(2);
   for (const drain of drains) drain.abort();
   await Promise.all(ended);
+});
+
+/** Passes connections on to Postgres, until those of the time are told to fall silent. */
+async function startProxy(databaseUrl: string) {
+  const { hostname, port } = new URL(databaseUrl);
+  const pairs: [Socket, Socket][] = [];
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    pairs.push([near, far]);
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) socket.on("error", () => undefined);
+    near.on("close", () => far.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = new URL(databaseUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    silence() {
+      for (const [near, far] of pairs.splice(0)) far.unpipe(near).resume();
+    },
+    close: () => server.close(),
+  };
+}
+
+test("a leader whose connection falls silent leads again on another one, and drains", async () => {
+  const proxy = await startProxy(database.url);
+  const replica = connectDatabase(proxy.url);
+  const drain = new AbortController();
+  let terms = 0;
+  const ended = runAsLeader({ sql: replica.sql, log, name: "silent", signal: drain.signal }, (signal) => {
+    terms++;
+    return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  });
+  await waitFor("the first term", () => terms === 1);
+  proxy.silence();
+  await waitFor("the second term", () => terms === 2);
+  drain.abort();
+  await ended;
+  expect(terms).toBe(2);
+  await replica.close();
+  proxy.close();
 });

@@ -5,7 +5,8 @@ import { openOwnConnection, type Sql } from "../db/client.ts";
 const RETRY_MS = 2000;
 /** How long a leader whose connection broke may go on before it notices. */
 const HEARTBEAT_MS = 2000;
-const HEARTBEAT_TIMEOUT_MS = 5000;
+/** Then the connection is given up. Seen: one query of a hundred restarts of Postgres that the driver never settled. */
+const ANSWER_TIMEOUT_MS = 5000;
 
 export interface LeaderOptions {
   sql: Sql;
@@ -52,14 +53,14 @@ async function seekOnce(
   lead: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const key = `marina:${options.name}`;
-  const [lock] = await connection<{ held: boolean; pid: number }[]>`
-    select pg_try_advisory_lock(hashtextextended(${key}, 0)) as held, pg_backend_pid() as pid`;
+  const [lock] = await settleInTime(connection<{ held: boolean; pid: number }[]>`
+    select pg_try_advisory_lock(hashtextextended(${key}, 0)) as held, pg_backend_pid() as pid`);
   if (lock?.held !== true) return;
   options.log.info({ leader: options.name }, "leading");
   try {
     await leadWhileHeld(options, connection, lock.pid, lead);
   } finally {
-    await connection`select pg_advisory_unlock(hashtextextended(${key}, 0))`;
+    await settleInTime(connection`select pg_advisory_unlock(hashtextextended(${key}, 0))`);
   }
 }
 
@@ -92,10 +93,24 @@ async function watchConnection(connection: Sql, pid: number, lost: AbortControll
 }
 
 async function findBackend(connection: Sql): Promise<number | undefined> {
-  const timeout = sleep(HEARTBEAT_TIMEOUT_MS, undefined, { ref: false });
-  const query = connection<{ pid: number }[]>`select pg_backend_pid() as pid`.then(
-    ([row]) => row?.pid,
-    () => undefined,
-  );
-  return Promise.race([query, timeout]);
+  try {
+    const [row] = await settleInTime(connection<{ pid: number }[]>`select pg_backend_pid() as pid`);
+    return row?.pid;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Settles as the query does; rejects when there is no answer in time. */
+async function settleInTime<T>(query: PromiseLike<T>): Promise<T> {
+  const answered = new AbortController();
+  const late = sleep(ANSWER_TIMEOUT_MS, undefined, { signal: answered.signal }).then(() => {
+    throw new Error(`Postgres did not answer within ${ANSWER_TIMEOUT_MS / 1000} s`);
+  });
+  try {
+    return await Promise.race([query, late]);
+  } finally {
+    late.catch(() => undefined);
+    answered.abort();
+  }
 }
