@@ -25,7 +25,7 @@ export async function readJsonBody<S extends z.ZodType>(
 ): Promise<ReadBody<z.output<S>>> {
   const absent = isAbsent(c);
   requireJson(c.req.header("content-type"), absent);
-  const text = await readText(c, maxBytes);
+  const text = absent ? "" : await readText(c, maxBytes);
   if (text.trim() === "") throw new ApiError("bad_request", "This operation needs a JSON body.");
   const input = parseJson(text);
   requireStorableText(input, text);

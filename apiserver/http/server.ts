@@ -51,6 +51,8 @@ function createServer(fetch: FetchHandler, limits: RequestLimits): Server {
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     maxHeaderSize: limits.maxHeaderBytes,
     requireHostHeader: true,
+    // A request without a body is over with its headers; the events of a stream that never was cost 5 µs.
+    optimizeEmptyRequests: true,
   };
   const server = createAdaptorServer({ fetch, serverOptions }) as Server;
   server.maxConnections = limits.maxConnections;
