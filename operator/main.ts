@@ -25,6 +25,8 @@ const METRICS_PREFIX = "marina_operator";
 /** How long runs under way may take to end; Kubernetes kills a Pod after 30 s. */
 const DRAIN_DEADLINE_MS = 15_000;
 const FLUSH_DEADLINE_MS = 3_000;
+/** Events have a rate of their own: two thirds of all requests in a storm of changes, and no status is to wait for them. */
+const EVENT_RATE = { qps: 50, burst: 100 };
 
 /** Runs the operator until SIGTERM or SIGINT, then drains it. Resolves when all has ended. */
 async function run(config: Config): Promise<void> {
@@ -61,7 +63,7 @@ async function run(config: Config): Promise<void> {
   await election.release();
   caching.abort();
   await server.close();
-  await operator.transport.close();
+  await Promise.all(operator.transports.map((transport) => transport.close()));
   log.info("stopped");
 }
 
@@ -71,12 +73,13 @@ function assemble(config: Config, log: Logger) {
   const registry = createRegistry();
   const kubeMetrics = createKubeMetrics(registry, METRICS_PREFIX);
   const metrics = createRuntimeMetrics(registry, METRICS_PREFIX);
-  const connection = loadConnection(config.kubeconfigPath);
-  const transport = createTransport({
-    connection,
+  const connecting = {
+    connection: loadConnection(config.kubeconfigPath),
     userAgent: "marina-operator",
     onRequest: kubeMetrics.onRequest,
-  });
+  };
+  const transport = createTransport(connecting);
+  const eventTransport = createTransport({ ...connecting, ...EVENT_RATE });
   const { platformNamespace } = config.settings;
   const election = elect({
     client: createClient(transport),
@@ -86,11 +89,12 @@ function assemble(config: Config, log: Logger) {
     log,
   });
   // A process that was paused goes on in the middle of its runs: what it decided then must not be written any more.
-  const client = createClient(transport, { mayWrite: () => election.isLeader() });
+  const onlyAsLeader = { mayWrite: () => election.isLeader() };
+  const client = createClient(transport, onlyAsLeader);
   const set = createCaches({ client, platformNamespace, log, metrics: kubeMetrics });
   observeFleet(registry, METRICS_PREFIX, set.caches);
   const recorder = createRecorder({
-    client,
+    client: createClient(eventTransport, onlyAsLeader),
     reportingController: MANAGER_OPERATOR,
     reportingInstance: identity,
     fieldManager: MANAGER_OPERATOR,
@@ -107,7 +111,15 @@ function assemble(config: Config, log: Logger) {
     metrics: metrics.controller,
     log,
   });
-  return { identity, registry, transport, set, recorder, election, controllers };
+  return {
+    identity,
+    registry,
+    transports: [transport, eventTransport],
+    set,
+    recorder,
+    election,
+    controllers,
+  };
 }
 
 type ElectionParts = Pick<LeaderElectionOptions, "client" | "namespace" | "identity" | "onLeader" | "log">;

@@ -40,7 +40,7 @@ export async function benchFollowing(count: number): Promise<void> {
     authorization: `Bearer ${stack.info.tokens.alice}`,
     "content-type": "application/json",
   };
-  const side = { client: createClient(transport), api, headers };
+  const side = { client: createClient(transport), api, headers, sql };
   try {
     await stack.part("operator").kill("SIGTERM");
     const orgId = await createOrganization(stack, "Fleet");
