@@ -34,13 +34,18 @@ export async function makeAuthority(name: string): Promise<TestPair> {
   return { certificate: certificate.toString("pem"), key: pem };
 }
 
-/** The Secret of the CA of the cluster "demo", as the engine makes it. */
-export function makeCaSecret({ certificate, key }: TestPair, resourceVersion: string): Secret {
+/** What the Secret of a CA holds, as the engine makes it. */
+export function composeCaData({ certificate, key }: TestPair): NonNullable<Secret["data"]> {
   const encode = (text: string) => Buffer.from(text).toString("base64");
+  return { "tls.crt": encode(certificate), "tls.key": encode(key) };
+}
+
+/** The Secret of the CA of the cluster "demo", as the engine makes it. */
+export function makeCaSecret(pair: TestPair, resourceVersion: string): Secret {
   return {
     apiVersion: "v1",
     kind: "Secret",
     metadata: { name: "demo-ca", namespace: NAMESPACE, uid: "uid-ca", resourceVersion },
-    data: { "tls.crt": encode(certificate), "tls.key": encode(key) },
+    data: composeCaData(pair),
   };
 }
