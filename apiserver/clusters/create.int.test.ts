@@ -1,5 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createClient } from "../../shared/kube/client.ts";
@@ -172,6 +173,49 @@ describe("a create that was killed before its Cluster was written", () => {
     expect(await stateOf(wish)).toBe("abandoned");
     await expect.poll(() => listOwn(wish), { timeout: 10_000 }).toEqual({ clusters: 0, pools: 0 });
     expect(await reserveName(api.deps.db, orgId, "killed FOR good", createId())).toBe(true);
+  });
+});
+
+describe("a create that is repeated in the very moment in which it is given up", () => {
+  /** Sweeps with a Kubernetes API that answers the first look at a pool only once `open` was called. */
+  function sweepSlowly() {
+    const asked = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const { kube } = api.deps;
+    const slow: Deps["kube"] = {
+      ...kube,
+      async get(kind, namespace, name, options) {
+        if ((kind as unknown) === nodePoolKind) {
+          asked.resolve();
+          await gate.promise;
+        }
+        return kube.get(kind, namespace, name, options);
+      },
+    };
+    const swept = (async () => {
+      for (const job of clusterJobs({ ...api.deps, kube: slow })) await job.run(new AbortController().signal);
+    })();
+    return { asked: asked.promise, open: gate.resolve, swept };
+  }
+
+  /** As a client does that is told to come again. */
+  async function repeatUntilMade(wish: NewCluster) {
+    return waitFor("the repetition to make it", () => createCluster(api.deps, origin, wish, true));
+  }
+
+  test("waits for the end of that and is made whole, with all its pools", async () => {
+    const wish = aWish("Repeated late");
+    await crash(wish, 601, (deps) => writePools(deps, wish));
+    const sweeping = sweepSlowly();
+    await sweeping.asked;
+    const repeated = repeatUntilMade(wish);
+    sweeping.open();
+    await sweeping.swept;
+    await repeated;
+    expect(await stateOf(wish)).toBe("done");
+    await expect.poll(() => listOwn(wish), { timeout: 10_000 }).toEqual({ clusters: 1, pools: 1 });
+    const pool = await api.deps.kube.get(nodePoolKind, wish.namespace, wish.nodePools[0]?.objectName ?? "");
+    expect(pool?.metadata.deletionTimestamp).toBeUndefined();
   });
 });
 

@@ -2,6 +2,7 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { recordAudit } from "../audit/store.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Origin } from "../http/principal.ts";
@@ -25,7 +26,7 @@ import {
 import { releaseQuota, reserveQuota } from "../quotas/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { claimsOfCreate } from "./claims.ts";
-import { closeIntent, openIntent } from "./intents.ts";
+import { closeIntent, lockStaleIntent, openIntent } from "./intents.ts";
 import { nameTaken, projectLive } from "./live.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
 import { CLUSTER_WIRE_NAMES } from "./schema.ts";
@@ -94,24 +95,35 @@ export async function settleCreate(
 }
 
 /**
- * Gives a create up: removes those of its pools that may exist, ends the intent and lets go of the name. The Cluster
- * must not exist. Throws, and changes nothing in the database, when a pool could not be removed.
+ * Gives a create up that nobody has worked on for so long: removes those of its pools that exist, ends the intent and lets
+ * go of the name. The Cluster must not exist. A repetition of the request waits for that, and then begins anew. False when
+ * one came before; throws, and changes nothing in the database, when a pool could not be removed.
  */
-export async function abandonCreate(
+export async function abandonStaleCreate(
   deps: Deps,
   wish: NewCluster,
-  suspects: readonly NewNodePool[] = wish.nodePools,
-): Promise<void> {
+  olderThanSeconds: number,
+): Promise<boolean> {
+  return deps.db.transaction(async (tx) => {
+    if (!(await lockStaleIntent(tx, wish.clusterId, olderThanSeconds))) return false;
+    await removePools(deps, wish, wish.nodePools);
+    await abandon(tx, wish);
+    return true;
+  });
+}
+
+async function removePools(deps: Deps, wish: NewCluster, suspects: readonly NewNodePool[]): Promise<void> {
   for (const pool of suspects) {
     const found = await deps.kube.get(nodePoolKind, wish.namespace, pool.objectName);
     if (found?.metadata.uid === undefined || found.metadata.labels?.[LABEL_ID] !== pool.id) continue;
     await deps.kube.delete(nodePoolKind, wish.namespace, pool.objectName, { uid: found.metadata.uid });
   }
-  await deps.db.transaction(async (tx) => {
-    if (!(await closeIntent(tx, wish.clusterId, "abandoned"))) return;
-    await releaseName(tx, wish.orgId, nameOf(wish), wish.clusterId);
-    await releaseQuota(tx, wish.clusterId);
-  });
+}
+
+async function abandon(tx: Queryable, wish: NewCluster): Promise<void> {
+  if (!(await closeIntent(tx, wish.clusterId, "abandoned"))) return;
+  await releaseName(tx, wish.orgId, nameOf(wish), wish.clusterId);
+  await releaseQuota(tx, wish.clusterId);
 }
 
 async function begin(deps: Deps, origin: Origin, wanted: NewCluster) {
@@ -134,17 +146,26 @@ async function writeObjects(
 ): Promise<CreatedObjects> {
   const nodePools: NodePool[] = [];
   for (const pool of wish.nodePools) {
-    nodePools.push(await createOnce(kube, nodePoolKind, toNodePoolObject(wish, pool)));
+    const made = await createOnce(kube, nodePoolKind, toNodePoolObject(wish, pool));
+    if (made.metadata.deletionTimestamp !== undefined) throw stillRemoved();
+    nodePools.push(made);
     onMade(pool);
   }
   const cluster = await createOnce(kube, clusterKind, toClusterObject(wish));
   return { cluster, nodePools };
 }
 
+function stillRemoved(): ApiError {
+  return new ApiError("conflict", "What an earlier attempt left is being removed; try again.", {
+    retryAfterSeconds: 5,
+  });
+}
+
 /** What cannot be undone now is left to the sweeper; the client hears of the first error, not of this one. */
 async function giveUp(deps: Deps, wish: NewCluster, suspects: readonly NewNodePool[]): Promise<void> {
   try {
-    await abandonCreate(deps, wish, suspects);
+    await removePools(deps, wish, suspects);
+    await deps.db.transaction((tx) => abandon(tx, wish));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     deps.log.warn({ clusterId: wish.clusterId, message }, "a create is left to be swept");

@@ -39,6 +39,30 @@ export async function closeIntent(
   return rows.length > 0;
 }
 
+/**
+ * Locks an intent until the end of the transaction: a repetition of its request waits. False for one that is settled, or
+ * that was opened again since.
+ */
+export async function lockStaleIntent(
+  tx: Queryable,
+  clusterId: string,
+  olderThanSeconds: number,
+): Promise<boolean> {
+  const rows = await tx
+    .select({ clusterId: clusterIntents.clusterId })
+    .from(clusterIntents)
+    .where(and(eq(clusterIntents.clusterId, clusterId), isStale(olderThanSeconds)))
+    .for("update");
+  return rows.length > 0;
+}
+
+function isStale(olderThanSeconds: number) {
+  return and(
+    eq(clusterIntents.state, "pending"),
+    sql`${clusterIntents.startedAt} < now() - make_interval(secs => ${olderThanSeconds})`,
+  );
+}
+
 /** Whether something is being created in the organization right now, or was left half done. */
 export async function hasPendingCreates(db: Queryable, orgId: string): Promise<boolean> {
   const [row] = await db
@@ -54,20 +78,13 @@ export async function findStaleIntents(
   db: Queryable,
   olderThanSeconds: number,
   limit: number,
-): Promise<(ClusterIntent & { ageSeconds: number })[]> {
-  const ageSeconds = sql<number>`extract(epoch from now() - ${clusterIntents.startedAt})::float8`;
-  const rows = await db
-    .select({ intent: clusterIntents, ageSeconds })
+): Promise<ClusterIntent[]> {
+  return db
+    .select()
     .from(clusterIntents)
-    .where(
-      and(
-        eq(clusterIntents.state, "pending"),
-        sql`${clusterIntents.startedAt} < now() - make_interval(secs => ${olderThanSeconds})`,
-      ),
-    )
+    .where(isStale(olderThanSeconds))
     .orderBy(asc(clusterIntents.startedAt))
     .limit(limit);
-  return rows.map(({ intent, ageSeconds: age }) => ({ ...intent, ageSeconds: age }));
 }
 
 /** An Idempotency-Key is kept for 24 h: nobody comes back for what was settled before. */

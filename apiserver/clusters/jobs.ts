@@ -4,7 +4,7 @@ import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Deps } from "../deps.ts";
 import { isRepeatable } from "../http/idempotency.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
-import { abandonCreate, settleCreate } from "./create.ts";
+import { abandonStaleCreate, settleCreate } from "./create.ts";
 import { findStaleIntents, purgeIntents } from "./intents.ts";
 import type { NewCluster } from "./new-cluster.ts";
 import type { ClusterIntent } from "./table.ts";
@@ -42,8 +42,7 @@ async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
  * A create whose Cluster exists was committed and is completed. One that has none is given up in time: soon when it
  * came without a key, for nobody can repeat it, and its name is waited for.
  */
-async function sweepIntent(deps: Deps, intent: ClusterIntent & { ageSeconds: number }): Promise<void> {
-  const { wish, origin } = intent;
+async function sweepIntent(deps: Deps, { wish, origin }: ClusterIntent): Promise<void> {
   const cluster = await deps.kube.get(clusterKind, wish.namespace, wish.objectName);
   if (cluster !== undefined && cluster.metadata.labels?.[LABEL_ID] === wish.clusterId) {
     await settleCreate(deps, origin, wish, { cluster, nodePools: await readNodePools(deps, wish) });
@@ -51,9 +50,8 @@ async function sweepIntent(deps: Deps, intent: ClusterIntent & { ageSeconds: num
     return;
   }
   const patience = (await isRepeatable(deps.db, wish.clusterId)) ? ABANDON_SECONDS : ABANDON_UNKEYED_SECONDS;
-  if (intent.ageSeconds < patience) return;
-  await abandonCreate(deps, wish);
-  deps.log.info({ clusterId: wish.clusterId }, "gave up a create that was left half done");
+  if (await abandonStaleCreate(deps, wish, patience))
+    deps.log.info({ clusterId: wish.clusterId }, "gave up a create that was left half done");
 }
 
 async function readNodePools({ kube }: Deps, wish: NewCluster): Promise<NodePool[]> {
