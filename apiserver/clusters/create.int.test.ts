@@ -199,8 +199,17 @@ describe("a create that is repeated in the very moment in which it is given up",
   }
 
   /** As a client does that is told to come again. */
-  async function repeatUntilMade(wish: NewCluster) {
-    return waitFor("the repetition to make it", () => createCluster(api.deps, origin, wish, true));
+  function startRepetition(wish: NewCluster) {
+    let isMade = false;
+    const made = waitFor("the repetition to make it", () => createCluster(api.deps, origin, wish, true));
+    void made.then(() => (isMade = true));
+    return { made, isMade: () => isMade };
+  }
+
+  async function isSomebodyWaiting(): Promise<boolean> {
+    const [row] = await api.deps.sql`select count(*)::int as waiting from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    return row?.waiting > 0;
   }
 
   test("waits for the end of that and is made whole, with all its pools", async () => {
@@ -208,10 +217,11 @@ describe("a create that is repeated in the very moment in which it is given up",
     await crash(wish, 601, (deps) => writePools(deps, wish));
     const sweeping = sweepSlowly();
     await sweeping.asked;
-    const repeated = repeatUntilMade(wish);
+    const repetition = startRepetition(wish);
+    await waitFor("the repetition to have come", async () => repetition.isMade() || isSomebodyWaiting());
     sweeping.open();
     await sweeping.swept;
-    await repeated;
+    await repetition.made;
     expect(await stateOf(wish)).toBe("done");
     await expect.poll(() => listOwn(wish), { timeout: 10_000 }).toEqual({ clusters: 1, pools: 1 });
     const pool = await api.deps.kube.get(nodePoolKind, wish.namespace, wish.nodePools[0]?.objectName ?? "");
