@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
-import { machineDeploymentKind } from "../custom-resources.ts";
+import { eventKind, namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { engineClusterKind, machineDeploymentKind, machineKind } from "../custom-resources.ts";
 import { waitFor } from "../stack/testing.ts";
 import { type Call, type Fault, openApiProxy, refusalOf } from "./api-proxy.ts";
 import { type BareStack, startBareStack } from "./bare-stack.ts";
@@ -252,6 +252,35 @@ test("a namespace that is deleted under a running cluster goes, and takes everyt
     (await engineer.client.get(namespaceKind, undefined, engineer.namespace)) === undefined;
   await waitFor("the namespace to be gone", isGone, SOON);
   expect(await listLeftovers(engineer, identities.ids[0])).toEqual([]);
+  await cluster.close();
+});
+
+test("what the engine leaves behind without its cluster holds up no deletion; of what its finalizers hold an Event tells", async () => {
+  const cluster = await settleCluster(world);
+  const { client, namespace } = cluster.engineer;
+  const by = { fieldManager: "engineer" };
+  const finalizers = (list: string[] | null) => ({ metadata: { finalizers: list } });
+  const deployments = () => client.listAll(machineDeploymentKind, { namespace });
+  await keeper.operator.signal("SIGKILL");
+  await client.delete(clusterKind, namespace, "mortal");
+  await client.mergePatch(engineClusterKind, namespace, "mortal", finalizers(null), by);
+  await client.delete(engineClusterKind, namespace, "mortal");
+  for (const { metadata } of await client.listAll(machineKind, { namespace }))
+    await client.delete(machineKind, namespace, metadata.name);
+  const [held] = await deployments();
+  if (held === undefined) throw new Error("the engine left nothing behind");
+  await client.mergePatch(machineDeploymentKind, namespace, held.metadata.name, finalizers(["a.test/b"]), by);
+  expect((await deployments()).length).toBeGreaterThan(1);
+
+  keeper.operator = await world.startOperator();
+  const isGone = async () => (await client.listAll(clusterKind, { namespace })).length === 0;
+  await waitFor("the cluster to be gone", isGone, SOON);
+  expect(await client.listAll(nodePoolKind, { namespace })).toEqual([]);
+  expect((await deployments()).map(({ metadata }) => metadata.name)).toEqual([held.metadata.name]);
+  const told = async () =>
+    (await client.listAll(eventKind, { namespace })).find(({ reason }) => reason === "LeftBehind");
+  expect((await waitFor("the Event", told, SOON)).note).toContain(`${namespace}/${held.metadata.name}`);
+  await client.mergePatch(machineDeploymentKind, namespace, held.metadata.name, finalizers(null), by);
   await cluster.close();
 });
 

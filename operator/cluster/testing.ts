@@ -86,6 +86,9 @@ export function aMachine(name: string, rest: Partial<EngineMachine> = {}): Engin
 /** What the engine says of a pool whose two nodes are as wanted. */
 export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState {
   return {
+    name: "demo-general-x",
+    uid: "demo-general-uid",
+    deletedAt: undefined,
     observed: true,
     desired: 2,
     nodes: 2,

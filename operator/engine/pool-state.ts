@@ -3,6 +3,11 @@ import { type EngineCondition, findEngineCondition, type Machine, type MachineDe
 
 /** What the engine says of one pool, in Marina's words. Absent counters = no news. */
 export interface EnginePoolState {
+  /** Of the MachineDeployment. */
+  name: string;
+  uid: string;
+  /** Since when it is being deleted; undefined = it is not. */
+  deletedAt: string | undefined;
   /** The engine has acted on the MachineDeployment as it stands now. */
   observed: boolean;
   desired: number | undefined;
@@ -21,7 +26,11 @@ export function readPool(deployment: MachineDeployment): EnginePoolState {
   const status = deployment.status;
   const versions = new Set((status?.versions ?? []).map((entry) => entry.version.replace(/^v/, "")));
   const [version] = versions;
+  const { name, uid = "", deletionTimestamp } = deployment.metadata;
   return {
+    name,
+    uid,
+    deletedAt: deletionTimestamp,
     observed: status?.observedGeneration === deployment.metadata.generation,
     desired: deployment.spec?.replicas,
     nodes: status?.replicas,

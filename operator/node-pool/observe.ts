@@ -27,6 +27,8 @@ export interface ObservedPool {
   machines: readonly EngineMachine[];
   /** The engine knows that the pool shall not be, or has no such cluster at all. */
   leftTopology: boolean;
+  /** The engine has no such cluster, or has it no more. */
+  engineClusterGone: boolean;
   /**
    * Machines (by uid) that vanished while nobody looked, and that the engine's Events say were replaced for their health.
    */
@@ -79,7 +81,9 @@ export function observePool(
   const state = engineCluster && readEngineCluster(engineCluster);
   const isKnown = state?.poolNames.includes(name) === true;
   const poolKey = `${clusterKey}/${name}`;
-  const [deployment] = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
+  const deployments = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
+  const deployment =
+    deployments.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? deployments[0];
   const machines = caches.machines
     .byIndex(INDEX_CLUSTER_AND_POOL, poolKey)
     .map(readMachine)
@@ -96,6 +100,7 @@ export function observePool(
     engine: deployment && readPool(deployment),
     machines,
     leftTopology: state === undefined || (state.observed && !state.poolNames.includes(name)),
+    engineClusterGone: state === undefined,
     missedMarks: firstLook ? findMissedMarks(caches, pool, machines) : new Set(),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,

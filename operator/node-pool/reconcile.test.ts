@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { FINALIZER, LABEL_ID } from "../../shared/crd/names.ts";
 import { aPool, enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID, UPGRADING } from "./testing.ts";
 
@@ -166,6 +166,39 @@ test.each([
 
 test("a deleted pool of which nothing is left is let go", () => {
   expect(aPool().deleting().plan()).toMatchObject({ releaseFinalizer: true, status: undefined });
+});
+
+describe("a MachineDeployment that outlived the engine's cluster", () => {
+  const engine = enginePoolWith({ desired: 0 });
+  const pool = aPool().deleting().with({ engine, engineClusterGone: true });
+
+  test("is deleted, and its pool waits for that", () => {
+    const { remove, releaseFinalizer } = pool.plan();
+    expect(remove).toEqual([expect.objectContaining({ verb: "delete", name: engine.name, uid: engine.uid })]);
+    expect(releaseFinalizer).toBe(false);
+  });
+
+  test("holds its pool no longer than half a minute when its own finalizers hold it, which an Event tells", () => {
+    const held = pool.with({ engine: { ...engine, deletedAt: pool.now.toISOString() } });
+    expect(held.after(29).plan()).toMatchObject({
+      remove: [],
+      releaseFinalizer: false,
+      requeueAfterMs: 1000,
+    });
+    expect(held.after(30).plan()).toMatchObject({
+      remove: [],
+      releaseFinalizer: true,
+      events: [{ type: "Warning", reason: "LeftBehind", note: expect.stringContaining(engine.name) }],
+    });
+  });
+
+  test.each([
+    { what: "the pool is not being deleted", fixture: aPool().with({ engine, engineClusterGone: true }) },
+    { what: "the engine has its cluster", fixture: pool.with({ engineClusterGone: false }) },
+    { what: "it has machines", fixture: pool.with({ machines: [makeMachine("a")] }) },
+  ])("is left alone while $what", ({ fixture }) => {
+    expect(fixture.plan()).toMatchObject({ remove: [], releaseFinalizer: false });
+  });
 });
 
 test("a pool that the quotas hold back is Stalled; what runs of it goes on and is not waited for", () => {

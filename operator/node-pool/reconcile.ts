@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { MetadataChange, Plan, Step } from "../../shared/controller/plan.ts";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import { machineKind } from "../engine/kinds.ts";
+import { machineDeploymentKind, machineKind } from "../engine/kinds.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -17,7 +17,8 @@ export function reconcilePool(observed: ObservedPool, now: Date): Plan<NodePoolS
   const { pool, organization } = observed;
   const { metadata } = pool;
   const deleting = metadata.deletionTimestamp !== undefined;
-  if (deleting && isGone(observed)) return release(hasFinalizer(metadata));
+  const leftover = deleting ? findLeftover(observed, now) : NO_LEFTOVER;
+  if (deleting && (isGone(observed) || leftover.isHeld)) return release(observed, leftover);
   const stranger = findIdentityFault(metadata.namespace ?? "", organization, observed.olderTwin);
   const fault = stranger ?? (deleting ? undefined : observed.heldBack);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
@@ -27,11 +28,11 @@ export function reconcilePool(observed: ObservedPool, now: Date): Plan<NodePoolS
   return {
     metadata: served ? findMetadataChange(observed, requests.answered) : undefined,
     apply: [],
-    remove: requests.remove,
+    remove: [...requests.remove, ...leftover.remove],
     status: changed ? status : undefined,
     events: [...(changed ? composePoolEvents(observed, status) : []), ...requests.events],
     releaseFinalizer: false,
-    requeueAfterMs,
+    requeueAfterMs: leftover.requeueAfterMs ?? requeueAfterMs,
   };
 }
 
@@ -43,16 +44,51 @@ function isGone(observed: ObservedPool): boolean {
   return observed.leftTopology && observed.engine === undefined && observed.machines.length === 0;
 }
 
-function release(held: boolean): Plan<NodePoolStatus> {
+/** A MachineDeployment that outlived the engine's cluster, and what is to be done about it. */
+interface Leftover {
+  remove: Step[];
+  requeueAfterMs: number | undefined;
+  /** Its finalizers hold it, and none of the engine's controllers will take them off. */
+  isHeld: boolean;
+}
+
+const NO_LEFTOVER: Leftover = { remove: [], requeueAfterMs: undefined, isHeld: false };
+/** Longer than a deletion without a cluster takes. */
+const LEFTOVER_MS = 30_000;
+
+/**
+ * Without its cluster none of the engine's controllers looks at a MachineDeployment any more. Seen after restarts of the
+ * API server: 25 that no controller had taken in yet stayed when their clusters were deleted, and the pools with them.
+ */
+function findLeftover({ engine, engineClusterGone, machines, pool }: ObservedPool, now: Date): Leftover {
+  if (!engineClusterGone || engine === undefined || machines.length > 0) return NO_LEFTOVER;
+  if (engine.deletedAt === undefined) {
+    const { namespace = "" } = pool.metadata;
+    const { name, uid } = engine;
+    return {
+      ...NO_LEFTOVER,
+      remove: [{ verb: "delete", kind: machineDeploymentKind, namespace, name, uid }],
+    };
+  }
+  const waitMs = LEFTOVER_MS - (now.getTime() - Date.parse(engine.deletedAt));
+  return waitMs > 0 ? { ...NO_LEFTOVER, requeueAfterMs: waitMs } : { ...NO_LEFTOVER, isHeld: true };
+}
+
+function release(observed: ObservedPool, { isHeld }: Leftover): Plan<NodePoolStatus> {
   return {
     metadata: undefined,
     apply: [],
     remove: [],
     status: undefined,
-    events: [],
-    releaseFinalizer: held,
+    events: isHeld ? [composePoolEvent(observed, "Warning", "LeftBehind", describeLeftover(observed))] : [],
+    releaseFinalizer: hasFinalizer(observed.pool.metadata),
     requeueAfterMs: undefined,
   };
+}
+
+function describeLeftover({ pool, engine }: ObservedPool): string {
+  const place = `${pool.metadata.namespace}/${engine?.name}`;
+  return `The engine has left the MachineDeployment ${place} behind, of which nothing runs and which nobody looks at any more: remove its finalizers.`;
 }
 
 /**

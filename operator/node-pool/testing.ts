@@ -29,6 +29,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     engine: undefined,
     machines: [],
     leftTopology: true,
+    engineClusterGone: false,
     missedMarks: new Set(),
     autoscaler: { configured: false, deployment: undefined },
     nodeDegradedAfterSeconds: 300,
