@@ -150,6 +150,30 @@ describe("a create that was killed before its Cluster was written", () => {
     expect(await listOwn(wish)).toEqual({ clusters: 1, pools: 1 });
   });
 
+  test("is told to come again while a pool of the first attempt is being removed, and is then made whole", async () => {
+    const wish = aWish("Killed and removed");
+    await crash(wish, 61, (deps) => writePools(deps, wish));
+    const { kube } = api.deps;
+    const name = wish.nodePools[0]?.objectName ?? "";
+    const hold = (finalizers: string[] | null) =>
+      kube.mergePatch(
+        nodePoolKind,
+        wish.namespace,
+        name,
+        { metadata: { finalizers } },
+        { fieldManager: "t" },
+      );
+    await hold(["a.test/held"]);
+    await kube.delete(nodePoolKind, wish.namespace, name);
+    await expect(createCluster(api.deps, origin, wish, true)).rejects.toMatchObject({
+      code: "conflict",
+      retryAfterSeconds: 5,
+    });
+    await hold(null);
+    await createCluster(api.deps, origin, wish, true);
+    expect(await listOwn(wish)).toEqual({ clusters: 1, pools: 1 });
+  });
+
   test("without an Idempotency-Key waits for nobody: its pools are removed and its name is free after two minutes", async () => {
     const wish = aWish("Killed without a key");
     await crash(wish, 119, (deps) => writePools(deps, wish));

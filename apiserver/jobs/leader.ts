@@ -5,7 +5,7 @@ import { openOwnConnection, type Sql } from "../db/client.ts";
 const RETRY_MS = 2000;
 /** How long a leader whose connection broke may go on before it notices. */
 const HEARTBEAT_MS = 2000;
-/** Then the connection is given up. Seen: one query of a hundred restarts of Postgres that the driver never settled. */
+/** Then the connection is given up. Seen after a restart of Postgres: a query that postgres.js never settled. */
 const ANSWER_TIMEOUT_MS = 5000;
 
 export interface LeaderOptions {
