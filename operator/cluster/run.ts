@@ -1,6 +1,7 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, type PlanContext, StepError } from "../../shared/controller/plan.ts";
+import type { WordPace } from "../../shared/controller/word-pace.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { nameAdminSecret } from "../access/admin-kubeconfig.ts";
@@ -15,6 +16,7 @@ export interface ClusterDeps {
   caches: Caches;
   settings: ClusterSettings;
   prober: Prober;
+  pace: WordPace;
   now(): Date;
 }
 
@@ -34,7 +36,7 @@ export async function runCluster(
   const context = { ...planContext, kind: clusterKind };
   let facts = observed;
   for (;;) {
-    const plan = reconcileCluster(facts, now);
+    const plan = deps.pace(key, observed.cluster.status, reconcileCluster(facts, now));
     try {
       await applyPlan(context, observed.cluster, plan);
       if (facts.applyFailure?.kind === "unavailable") throw facts.applyFailure.cause;

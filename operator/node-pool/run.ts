@@ -1,5 +1,6 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type PlanContext } from "../../shared/controller/plan.ts";
+import type { WordPace } from "../../shared/controller/word-pace.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Caches } from "../caches.ts";
 import { observePool, type PoolSettings } from "./observe.ts";
@@ -8,6 +9,7 @@ import { reconcilePool } from "./reconcile.ts";
 export interface PoolDeps {
   caches: Caches;
   settings: PoolSettings;
+  pace: WordPace;
   now(): Date;
   /** The pools that this process has looked at. */
   seen: Set<string>;
@@ -25,7 +27,7 @@ export async function runPool(
     deps.seen.delete(key);
     return undefined;
   }
-  const plan = reconcilePool(observed, now);
+  const plan = deps.pace(key, observed.pool.status, reconcilePool(observed, now));
   await applyPlan({ ...planContext, kind: nodePoolKind }, observed.pool, plan);
   deps.seen.add(key);
   return { requeueAfterMs: plan.requeueAfterMs };
