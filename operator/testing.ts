@@ -140,7 +140,8 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
       uid: "uid-demo",
       generation: 1,
       resourceVersion: "1",
-      creationTimestamp: START.toISOString(),
+      // Older than a wait for its pools.
+      creationTimestamp: new Date(START.getTime() - 2_000).toISOString(),
     },
     spec: { version: "1.34", publicEndpoint: true, ...spec },
   };

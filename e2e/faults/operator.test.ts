@@ -92,22 +92,30 @@ test("another class for a plan rolls nobody; another default reaches every pool 
   });
 });
 
-test("objects restored from a backup keep their ids and adopt what runs, without a rollout; a copy is refused", async () => {
+test("objects restored from a backup keep their ids and adopt what runs, without a rollout, the cluster first; a copy is refused", async () => {
   const { client, namespace } = engineer;
   const before = await waitForCluster(engineer, "saved");
   const running = await lookAtEngine(engineer);
 
   const operator = stack.part("operator");
   await operator.kill("SIGKILL");
-  const backup = await run(["get", "clusters.cloud.marina.dev,nodepools.cloud.marina.dev", "-o", "yaml"]);
+  const clusters = await run(["get", "clusters.cloud.marina.dev", "-o", "yaml"]);
+  const pools = await run(["get", "nodepools.cloud.marina.dev", "-o", "yaml"]);
   for (const object of ["nodepools.cloud.marina.dev/workers", "clusters.cloud.marina.dev/saved"]) {
     await run(["patch", object, "--type=merge", "-p", '{"metadata":{"finalizers":null}}']);
     await run(["delete", object, "--cascade=orphan"]);
   }
-  await run(["apply", "-f", "-"], backup);
+  // Kind by kind, as backup programs restore, under an operator that looks at the cluster as soon as it is there.
+  await run(["apply", "-f", "-"], clusters);
   await operator.start();
+  await waitFor("the operator to have looked at the cluster", async () => {
+    const { status } = await engineer.getCluster("saved");
+    return status?.clusterClass === undefined ? undefined : status;
+  });
+  expect(await lookAtEngine(engineer)).toEqual(running);
+  await run(["apply", "-f", "-"], pools);
 
-  const after = await waitForCluster(engineer, "saved");
+  const after = await waitForNodes("saved", 2);
   expect(after.metadata.uid).not.toBe(before.metadata.uid);
   expect(after.metadata.labels).toEqual(before.metadata.labels);
   expect(after.status).toMatchObject({
@@ -126,10 +134,13 @@ test("objects restored from a backup keep their ids and adopt what runs, without
   expect(await lookAtEngine(engineer)).toEqual(running);
   expect((await engineer.getPool("workers")).metadata.deletionTimestamp).toBeUndefined();
 
-  const copy = backup
-    .replaceAll("name: saved", "name: copied")
-    .replaceAll("name: workers", "name: copied-workers");
-  await run(["apply", "-f", "-"], copy.replaceAll("clusterName: saved", "clusterName: copied"));
+  const copy = (text: string) =>
+    text
+      .replaceAll("name: saved", "name: copied")
+      .replaceAll("name: workers", "name: copied-workers")
+      .replaceAll("clusterName: saved", "clusterName: copied");
+  await run(["apply", "-f", "-"], copy(clusters));
+  await run(["apply", "-f", "-"], copy(pools));
   const refused = await waitFor("the copy to be refused", async () => {
     const cluster = await engineer.getCluster("copied");
     return statusOf(cluster, "Stalled") === "True" ? cluster : undefined;

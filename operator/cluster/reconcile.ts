@@ -12,6 +12,7 @@ import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { type Decision, decideChildren, isOurs } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { findPoolWait } from "./pool-wait.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
 
 /** A late refusal may be a hiccup of the engine; it counts when it has stood this long. */
@@ -32,7 +33,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   }
   const id = metadata.labels?.[LABEL_ID] ?? observed.candidateId;
   const decision = decideChildren(observed, id);
-  const steps = decision.ok ? planSteps(observed, decision, id) : NO_STEPS;
+  const steps = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
   const refusal = decision.ok ? findRefusal(observed, now) : NO_REFUSAL;
   const plan = finish(
     observed,
@@ -53,7 +54,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     events:
       foreign === undefined ? plan.events : [...plan.events, composeForeignPoolEvent(observed, foreign)],
     metadata: findMissingMetadata(metadata, organization.id, observed.candidateId),
-    requeueAfterMs: soonest(plan.requeueAfterMs, refusal.requeueAfterMs),
+    requeueAfterMs: soonest(soonest(plan.requeueAfterMs, refusal.requeueAfterMs), steps.waitMs),
   };
 }
 
@@ -62,6 +63,8 @@ interface Steps {
   remove: Step[];
   /** A pool of somebody else that `remove` takes out of the topology. */
   foreignPool?: string;
+  /** For how long the engine is not told yet. */
+  waitMs?: number;
 }
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
@@ -70,15 +73,22 @@ const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: un
 
 /** Whether the engine has acted on its object as it stands, and that is what is wanted. */
 function isTaken({ engine }: ObservedCluster, steps: Steps): boolean {
-  return steps.apply.length === 0 && engine?.state.observed === true;
+  return steps.apply.length === 0 && steps.waitMs === undefined && engine?.state.observed === true;
 }
 
 /** The lock of the subnet first: no engine object may exist before its network is certain. */
-function planSteps(observed: ObservedCluster, decision: Decision & { ok: true }, id: string): Steps {
+function planSteps(
+  observed: ObservedCluster,
+  decision: Decision & { ok: true },
+  id: string,
+  now: Date,
+): Steps {
   const { engine, locks, settings } = observed;
   const wanted = decision.engineCluster;
   const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
   if (engine?.state.deleting) return { apply: lock, remove: [] };
+  const waitMs = findPoolWait(observed, now);
+  if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
   if (!isApplied(wanted, engine?.object)) {
     return { apply: [...lock, { verb: "apply", kind: engineClusterKind, object: wanted }], remove: [] };
   }

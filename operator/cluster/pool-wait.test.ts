@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
+import type { ObjectMeta } from "../../shared/kube/kind.ts";
+import { aCluster, type ClusterFixture, makePool, START } from "../testing.ts";
+
+const applies = (fixture: ClusterFixture) =>
+  fixture.plan().apply.filter((step) => step.kind.plural === "clusters").length === 1;
+
+function created(fixture: ClusterFixture, msAgo: number, metadata: Partial<ObjectMeta> = {}): ClusterFixture {
+  const { cluster } = fixture.observed;
+  const creationTimestamp = new Date(START.getTime() - msAgo).toISOString();
+  return fixture.with({
+    cluster: { ...cluster, metadata: { ...cluster.metadata, ...metadata, creationTimestamp } },
+  });
+}
+
+const byTheApi = { annotations: { [ANNOTATION_REQUEST_ID]: "request-1" } };
+const withPool = aCluster().withPools(makePool("web"));
+
+describe("the engine is told of a new cluster", () => {
+  test.each<[string, boolean, ClusterFixture]>([
+    ["not within 2 s, for its pools come after it", false, created(aCluster(), 1_999)],
+    ["not within 2 s when one pool is there: more may come", false, created(withPool, 0)],
+    ["after 2 s, without pools", true, created(aCluster(), 2_000)],
+    ["at once when the API made it and its pools are there", true, created(withPool, 0, byTheApi)],
+    ["not at once when the API made it and its pools were not seen", false, created(aCluster(), 0, byTheApi)],
+    ["at once when it comes from the future: a clock is wrong", true, created(aCluster(), -1)],
+  ])("%s", (_name, told, fixture) => {
+    expect(applies(fixture)).toBe(told);
+  });
+
+  test("when the wait is over, and has its subnet and its status before", () => {
+    const plan = created(aCluster(), 500).plan();
+    expect(plan.requeueAfterMs).toBe(1_500);
+    expect(plan.apply.map(({ verb, kind }) => `${verb} ${kind.plural}`)).toEqual(["create configmaps"]);
+    expect(plan.status).toMatchObject({ observedGeneration: 1, phase: "Provisioning" });
+  });
+});
+
+describe("a cluster restored from a backup, whose engine runs", () => {
+  const running = withPool.ready();
+  const restored = (msAgo: number, fixture = running.withPools()) =>
+    created(fixture, msAgo, { uid: "uid-new" });
+
+  test("takes no pool away that its NodePools may still be restored for", () => {
+    const plan = restored(599_999).plan();
+    expect(plan.apply).toEqual([]);
+    expect(plan.remove).toEqual([]);
+    expect(plan.requeueAfterMs).toBe(1);
+  });
+
+  test.each<[string, ClusterFixture]>([
+    ["once its NodePools are there", restored(0, running)],
+    ["after ten minutes, whatever is there", restored(600_000)],
+  ])("is taken over %s", (_name, fixture) => {
+    expect(applies(fixture)).toBe(true);
+  });
+
+  test("is not called settled before it is taken over", () => {
+    const conditions = restored(0).plan().status?.conditions ?? [];
+    expect(conditions.find(({ type }) => type === "Reconciling")?.status).toBe("True");
+  });
+
+  test("and taken over loses a pool at once when its owner deletes it", () => {
+    expect(applies(created(running.withPools(), 0))).toBe(true);
+  });
+});
