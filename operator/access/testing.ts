@@ -6,7 +6,6 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
-import { NAMESPACE } from "../testing.ts";
 
 /** A certificate and its key, PEM. */
 export interface TestPair {
@@ -38,14 +37,4 @@ export async function makeAuthority(name: string): Promise<TestPair> {
 export function composeCaData({ certificate, key }: TestPair): NonNullable<Secret["data"]> {
   const encode = (text: string) => Buffer.from(text).toString("base64");
   return { "tls.crt": encode(certificate), "tls.key": encode(key) };
-}
-
-/** The Secret of the CA of the cluster "demo", as the engine makes it. */
-export function makeCaSecret(pair: TestPair, resourceVersion: string): Secret {
-  return {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name: "demo-ca", namespace: NAMESPACE, uid: "uid-ca", resourceVersion },
-    data: composeCaData(pair),
-  };
 }

@@ -2,27 +2,42 @@ import { once } from "node:events";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import { namespaceKind, type Secret } from "../../shared/kube/core-kinds.ts";
+import { namespaceKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
-import { aCluster, NAMESPACE } from "../testing.ts";
+import { aCluster } from "../testing.ts";
 import { markAuthority } from "./admin-kubeconfig.ts";
 import { createTenantAccess } from "./tenant.ts";
-import { makeAuthority, makeCaSecret } from "./testing.ts";
+import { composeCaData, makeAuthority } from "./testing.ts";
 
 const MINUTE_MS = 60_000;
-const open: (() => void)[] = [];
-afterEach(() => {
-  for (const close of open.splice(0)) close();
+const TEST = { fieldManager: "test" };
+const CA = "demo-ca";
+
+let api: TestApi;
+let closeTenant: () => void;
+beforeEach(async () => {
+  api = await openTestApi();
+});
+afterEach(async () => {
+  closeTenant();
+  await api.close();
 });
 
 /** A tenant's API server that asks for a certificate of its CA, and how many looks found which. */
 async function start() {
+  const { client, namespace } = api;
   const pair = await makeAuthority("kubernetes");
+  let ca = await client.create(
+    secretKind,
+    { metadata: { namespace, name: CA }, data: composeCaData(pair) },
+    TEST,
+  );
   const seen: string[] = [];
   // Our own clock is behind the server's, so that it can move on.
-  const state = { status: 200, now: Date.now() - 50 * MINUTE_MS, ca: makeCaSecret(pair, "1"), reads: 0 };
+  const state = { status: 200, now: Date.now() - 50 * MINUTE_MS, reads: 0 };
   const tls = { cert: pair.certificate, key: pair.key, ca: pair.certificate };
   const server = createServer(
     { ...tls, requestCert: true, rejectUnauthorized: true },
@@ -35,28 +50,35 @@ async function start() {
   );
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  open.push(() => server.close());
-  const get = async () => {
+  closeTenant = () => server.close();
+  const get: KubeClient["get"] = (kind, where, name, options) => {
     state.reads += 1;
-    return state.ca;
+    return client.get(kind, where, name, options);
   };
   const tenants = createTenantAccess({
-    client: { get: get as unknown as KubeClient["get"] },
+    client: { get },
     caches: { credentials: createStore<Secret>() },
     now: () => new Date(state.now),
     isLeader: () => true,
   });
-  const { cluster } = aCluster().observed;
+  const { cluster: demo } = aCluster().observed;
+  const cluster = { ...demo, metadata: { ...demo.metadata, namespace } };
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const look = () => {
-    const tenant = { server: url, authority: markAuthority(state.ca.metadata) };
-    return tenants.withTenant(cluster, tenant, new AbortController().signal, (client) =>
-      client.list(namespaceKind),
+    const tenant = { server: url, authority: markAuthority(ca.metadata) };
+    return tenants.withTenant(cluster, tenant, new AbortController().signal, (tenantClient) =>
+      tenantClient.list(namespaceKind),
     );
   };
+  /** Writes another version of the CA's Secret, as the caches then show it. */
+  const touchCa = async () => {
+    const note = { metadata: { annotations: { "example.com/note": "another version" } } };
+    ca = await client.mergePatch(secretKind, namespace, CA, note, TEST);
+  };
+  const forget = () => tenants.forget(`${namespace}/demo`);
   /** How many certificates the looks so far were made with, and how often the CA was read for them. */
   const count = () => ({ certificates: new Set(seen).size, reads: state.reads });
-  return { pair, state, seen, tenants, look, count };
+  return { state, seen, look, touchCa, forget, count };
 }
 
 test("a look is master of the tenant cluster, and the next one goes with the same certificate", async () => {
@@ -79,12 +101,12 @@ test("a certificate is made anew before it ends", async () => {
 });
 
 test("another version of the CA's Secret, and a cluster that went and came again, are read anew", async () => {
-  const { look, count, state, tenants, pair } = await start();
+  const { look, count, touchCa, forget } = await start();
   await look();
-  state.ca = makeCaSecret(pair, "2");
+  await touchCa();
   await look();
   expect(count()).toEqual({ certificates: 2, reads: 2 });
-  tenants.forget(`${NAMESPACE}/demo`);
+  forget();
   await look();
   expect(count()).toEqual({ certificates: 3, reads: 3 });
 });
