@@ -99,12 +99,12 @@ test("objects restored from a backup keep their ids and adopt what runs, without
 
   const operator = stack.part("operator");
   await operator.kill("SIGKILL");
+  const saved = ["nodepools.cloud.marina.dev/workers", "clusters.cloud.marina.dev/saved"];
+  for (const object of saved)
+    await run(["patch", object, "--type=merge", "-p", '{"metadata":{"finalizers":null}}']);
   const clusters = await run(["get", "clusters.cloud.marina.dev", "-o", "yaml"]);
   const pools = await run(["get", "nodepools.cloud.marina.dev", "-o", "yaml"]);
-  for (const object of ["nodepools.cloud.marina.dev/workers", "clusters.cloud.marina.dev/saved"]) {
-    await run(["patch", object, "--type=merge", "-p", '{"metadata":{"finalizers":null}}']);
-    await run(["delete", object, "--cascade=orphan"]);
-  }
+  for (const object of saved) await run(["delete", object, "--cascade=orphan"]);
   // Kind by kind, as backup programs restore, under an operator that looks at the cluster as soon as it is there.
   await run(["apply", "-f", "-"], clusters);
   await operator.start();

@@ -16,6 +16,8 @@ function created(fixture: ClusterFixture, msAgo: number, metadata: Partial<Objec
 
 const byTheApi = { annotations: { [ANNOTATION_REQUEST_ID]: "request-1" } };
 const withPool = aCluster().withPools(makePool("web"));
+/** As a pool is until its own reconcile has taken it in. */
+const bare = makePool("web", {}, { finalizers: [] });
 
 describe("the engine is told of a new cluster", () => {
   test.each<[string, boolean, ClusterFixture]>([
@@ -24,6 +26,11 @@ describe("the engine is told of a new cluster", () => {
     ["after 2 s, without pools", true, created(aCluster(), 2_000)],
     ["at once when the API made it and its pools are there", true, created(withPool, 0, byTheApi)],
     ["not at once when the API made it and its pools were not seen", false, created(aCluster(), 0, byTheApi)],
+    [
+      "not at once when the API made it and its pools are not held yet",
+      false,
+      created(aCluster().withPools(bare), 0, byTheApi),
+    ],
     ["at once when it comes from the future: a clock is wrong", true, created(aCluster(), -1)],
   ])("%s", (_name, told, fixture) => {
     expect(applies(fixture)).toBe(told);
@@ -39,11 +46,13 @@ describe("the engine is told of a new cluster", () => {
 
 describe("a cluster restored from a backup, whose engine runs", () => {
   const running = withPool.ready();
-  const restored = (msAgo: number, fixture = running.withPools()) =>
-    created(fixture, msAgo, { uid: "uid-new" });
+  const restored = (msAgo: number, fixture: ClusterFixture) => created(fixture, msAgo, { uid: "uid-new" });
 
-  test("takes no pool away that its NodePools may still be restored for", () => {
-    const plan = restored(599_999).plan();
+  test.each<[string, ClusterFixture]>([
+    ["its NodePools may still be restored for", running.withPools()],
+    ["a NodePool stands for that is not held yet", running.withPools(bare)],
+  ])("takes no pool away that %s", (_name, fixture) => {
+    const plan = restored(599_999, fixture).plan();
     expect(plan.apply).toEqual([]);
     expect(plan.remove).toEqual([]);
     expect(plan.requeueAfterMs).toBe(1);
@@ -51,13 +60,13 @@ describe("a cluster restored from a backup, whose engine runs", () => {
 
   test.each<[string, ClusterFixture]>([
     ["once its NodePools are there", restored(0, running)],
-    ["after ten minutes, whatever is there", restored(600_000)],
+    ["after ten minutes, whatever is there", restored(600_000, running.withPools())],
   ])("is taken over %s", (_name, fixture) => {
     expect(applies(fixture)).toBe(true);
   });
 
   test("is not called settled before it is taken over", () => {
-    const conditions = restored(0).plan().status?.conditions ?? [];
+    const conditions = restored(0, running.withPools()).plan().status?.conditions ?? [];
     expect(conditions.find(({ type }) => type === "Reconciling")?.status).toBe("True");
   });
 

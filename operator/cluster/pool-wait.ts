@@ -11,20 +11,22 @@ const RESTORED_POOLS_COME_WITHIN_MS = 600_000;
 
 /**
  * For how long the engine is not to be told of this cluster yet, for its pools may be still on their way: of a new one,
- * unless the API made it, which writes pools first; of a restored one, while the engine has pools that no NodePool stands
- * for. Undefined = tell it now.
+ * unless the API made it, which writes pools first; of a restored one, while the engine has pools that are not among
+ * those `wanted` now (no NodePool stands for them, or our finalizer does not hold it yet). Undefined = tell it now.
  */
-export function findPoolWait(observed: ObservedCluster, now: Date): number | undefined {
-  const { engine, pools } = observed;
-  const { annotations, creationTimestamp, uid } = observed.cluster.metadata;
+export function findPoolWait(
+  { cluster, engine }: ObservedCluster,
+  wanted: ReadonlySet<string>,
+  now: Date,
+): number | undefined {
+  const { annotations, creationTimestamp, uid } = cluster.metadata;
   const ageMs = now.getTime() - Date.parse(creationTimestamp ?? "");
   if (engine === undefined) {
-    const isWhole = pools.length > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined;
+    const isWhole = wanted.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined;
     return isWhole ? undefined : remaining(ageMs, NEW_POOLS_COME_WITHIN_MS);
   }
   const isTakenOver = engine.object.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
-  const present = new Set(pools.map(({ pool }) => pool.metadata.name));
-  const isWhole = engine.state.poolNames.every((name) => present.has(name));
+  const isWhole = engine.state.poolNames.every((name) => wanted.has(name));
   return isTakenOver || isWhole ? undefined : remaining(ageMs, RESTORED_POOLS_COME_WITHIN_MS);
 }
 

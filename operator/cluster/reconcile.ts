@@ -87,12 +87,12 @@ function planSteps(
   const wanted = decision.engineCluster;
   const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
   if (engine?.state.deleting) return { apply: lock, remove: [] };
-  const waitMs = findPoolWait(observed, now);
+  const ours = new Set(wanted.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
+  const waitMs = findPoolWait(observed, ours, now);
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
   if (!isApplied(wanted, engine?.object)) {
     return { apply: [...lock, { verb: "apply", kind: engineClusterKind, object: wanted }], remove: [] };
   }
-  const ours = new Set(wanted.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
   const foreign = engine?.state.poolNames.find((name) => !ours.has(name));
   const object = engine?.object;
   if (foreign === undefined || object === undefined) return { apply: lock, remove: [] };
