@@ -17,12 +17,12 @@ const TEST = { fieldManager: "test" };
 const CA = "demo-ca";
 
 let api: TestApi;
-let closeTenant: () => void;
+let closeTenant: (() => void) | undefined;
 beforeEach(async () => {
   api = await openTestApi();
 });
 afterEach(async () => {
-  closeTenant();
+  closeTenant?.();
   await api.close();
 });
 

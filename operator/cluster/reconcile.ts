@@ -1,6 +1,7 @@
 import { isApplied } from "../../shared/controller/applied.ts";
 import { type Fault, heldForMs } from "../../shared/controller/conditions.ts";
 import type { Plan, Step } from "../../shared/controller/plan.ts";
+import { soonest } from "../../shared/controller/soonest.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -54,7 +55,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     events:
       foreign === undefined ? plan.events : [...plan.events, composeForeignPoolEvent(observed, foreign)],
     metadata: findMissingMetadata(metadata, organization.id, observed.candidateId),
-    requeueAfterMs: soonest(soonest(plan.requeueAfterMs, refusal.requeueAfterMs), steps.waitMs),
+    requeueAfterMs: soonest([plan.requeueAfterMs, refusal.requeueAfterMs, steps.waitMs]),
   };
 }
 
@@ -177,9 +178,4 @@ function finish(
   const changed = changedStatus(observed.cluster.status, status);
   const events = changed === undefined ? [] : composePhaseEvents(observed, changed);
   return { ...plan, status: changed, events, requeueAfterMs };
-}
-
-function soonest(left: number | undefined, right: number | undefined): number | undefined {
-  if (left === undefined || right === undefined) return left ?? right;
-  return Math.min(left, right);
 }

@@ -7,6 +7,7 @@ import {
   SILENT_WAIT_MS,
   setConditions,
 } from "../../shared/controller/conditions.ts";
+import { soonest } from "../../shared/controller/soonest.ts";
 import { appendTransitions } from "../../shared/controller/transitions.ts";
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
@@ -134,9 +135,7 @@ function nextLook(
   silentMs: number,
   progress: PoolProgress,
 ): number | undefined {
-  const waits: number[] = [];
-  if (progress.nextSickInMs !== undefined) waits.push(progress.nextSickInMs);
   const reconciling = findCondition(conditions, "Reconciling")?.status === "True";
-  if (reconciling && waitedMs < silentMs) waits.push(silentMs - waitedMs);
-  return waits.length === 0 ? undefined : Math.min(...waits);
+  const speaks = reconciling && waitedMs < silentMs;
+  return soonest([speaks ? silentMs - waitedMs : undefined, progress.nextSickInMs]);
 }

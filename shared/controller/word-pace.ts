@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConditionLike } from "./conditions.ts";
 import type { Plan } from "./plan.ts";
+import { soonest } from "./soonest.ts";
 
 /**
  * Until a node is up the engine words what it waits for anew a dozen times, and each status written costs the
@@ -43,7 +44,7 @@ export function createWordPace(nowMs: () => number = () => performance.now()): W
     const atMs = writtenAtMs.get(key);
     if (atMs !== undefined && last !== undefined && saysTheSame(last, plan.status)) {
       const waitMs = atMs + WORDS_EVERY_MS - now;
-      return { ...plan, status: undefined, requeueAfterMs: Math.min(plan.requeueAfterMs ?? waitMs, waitMs) };
+      return { ...plan, status: undefined, requeueAfterMs: soonest([plan.requeueAfterMs, waitMs]) };
     }
     writtenAtMs.delete(key);
     writtenAtMs.set(key, now);
