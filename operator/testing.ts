@@ -8,7 +8,13 @@ import type { ClusterSettings, ObservedCluster } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
 import { readClusterClass } from "./engine/cluster-class.ts";
 import { readEngineCluster } from "./engine/cluster-state.ts";
-import { type EngineCluster, type EngineCondition, engineClusterKind, type Machine } from "./engine/kinds.ts";
+import {
+  type EngineCluster,
+  type EngineCondition,
+  engineClusterKind,
+  INTAKE_FINALIZERS,
+  type Machine,
+} from "./engine/kinds.ts";
 import { type EnginePoolState, readMachine, readPool } from "./engine/pool-state.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
 import { readLock } from "./subnets/lock.ts";
@@ -106,7 +112,7 @@ export function enginePoolWith(counts: {
   return readPool({
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "MachineDeployment",
-    metadata: { name: "demo-web-x", namespace: NAMESPACE, generation: 3 },
+    metadata: { name: "demo-web-x", namespace: NAMESPACE, generation: 3, finalizers: INTAKE_FINALIZERS },
     spec: { replicas: desired },
     status: {
       observedGeneration: 3,

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { authorizeCIDRs, decideChildren } from "./children.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, observeBlue } from "./testing.ts";
+import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, NOW, observeBlue } from "./testing.ts";
 
 function topologyOf(observed: ObservedCluster) {
-  const decision = decideChildren(observed, CLUSTER_ID);
+  const decision = decideChildren(observed, CLUSTER_ID, NOW);
   if (!decision.ok) throw new Error(`refused: ${decision.fault.reason}`);
   return { ...decision.engineCluster.spec?.topology, fault: decision.fault };
 }
 
 function faultOf(observed: ObservedCluster) {
-  return decideChildren(observed, CLUSTER_ID).fault;
+  return decideChildren(observed, CLUSTER_ID, NOW).fault;
 }
 
 const poor = (...without: string[]) =>
@@ -121,7 +121,7 @@ describe("the version", () => {
 
 describe("the worker subnet", () => {
   const subnetOf = (observed: ObservedCluster) => {
-    const decision = decideChildren(observed, CLUSTER_ID);
+    const decision = decideChildren(observed, CLUSTER_ID, NOW);
     return decision.ok ? decision.subnet : decision.fault.reason;
   };
   const noLock = { own: undefined, taken: new Set(["10.64.0.0/24"]) };
@@ -160,7 +160,7 @@ test.each([
   ],
 ])("%s means: apply nothing", (_name, observed, reason) => {
   expect(faultOf(observed)?.reason).toBe(reason);
-  expect(decideChildren(observed, CLUSTER_ID).ok).toBe(false);
+  expect(decideChildren(observed, CLUSTER_ID, NOW).ok).toBe(false);
 });
 
 function named(name: string, metadata: object = {}) {

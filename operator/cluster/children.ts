@@ -12,6 +12,7 @@ import type { DesiredPool } from "../engine/worker-pool.ts";
 import { hasFinalizer } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
+import { findPoolIntakeWait } from "./intake.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 
@@ -35,7 +36,7 @@ export type Decision =
   | { ok: false; fault: Fault; target: string | undefined };
 
 /** Decides what the engine shall have for this cluster and its pools. Anything it cannot carry means: apply nothing. */
-export function decideChildren(observed: ObservedCluster, id: string): Decision {
+export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const plan = settings.plans[planName];
@@ -69,7 +70,7 @@ export function decideChildren(observed: ObservedCluster, id: string): Decision 
     version,
     workerSubnet: subnet,
     authorizedCIDRs: authorizeCIDRs(cluster.spec.network?.authorizedCIDRs, subnet, settings.platformCIDRs),
-    pools: composeDesiredPools(observed),
+    pools: composeDesiredPools(observed, now),
   };
   const unsupported = findUnsupported(desired, choice.capabilities);
   if (unsupported.length > 0) {
@@ -94,18 +95,23 @@ function refuse(reason: string, message: string, target?: string): Decision {
   return { ok: false, fault: { reason, message }, target };
 }
 
-/** A pool takes part while it is not being deleted, and once it is held by our finalizer; a copy never does. */
-function isWanted({ pool, leaving, olderTwin }: ObservedClusterPool): boolean {
-  const { metadata } = pool;
-  return (
-    metadata.deletionTimestamp === undefined && hasFinalizer(metadata) && !leaving && olderTwin === undefined
-  );
+/**
+ * A pool takes part once it is held by our finalizer, until it is being deleted and the engine can do that; a copy never
+ * does.
+ */
+function isWanted(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
+  const { metadata } = one.pool;
+  const mustStay =
+    metadata.deletionTimestamp === undefined || findPoolIntakeWait(observed, one, now) !== undefined;
+  return mustStay && hasFinalizer(metadata) && !one.leaving && one.olderTwin === undefined;
 }
 
 /** Every pool as it is wanted; one that is held back as the engine has it, or not at all. */
-function composeDesiredPools({ pools, engine, settings }: ObservedCluster): DesiredPool[] {
+function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[] {
+  const { pools, engine, settings } = observed;
   const grants = readGrantedPools(engine?.object);
-  return pools.filter(isWanted).flatMap(({ pool, heldBack }) => {
+  const present = pools.filter((one) => isWanted(observed, one, now));
+  return present.flatMap(({ pool, heldBack }) => {
     const wanted = composeDesiredPool(pool, settings.poolDefaults);
     if (!heldBack) return [wanted];
     const granted = grants.get(pool.metadata.name);

@@ -358,7 +358,11 @@ test("a pool that is being deleted is nothing that the cluster waits for", () =>
 test("what is told of a deletion is what has come of it", () => {
   const told = aCluster().withPools(makePool("web")).ready().deleting();
   const idle = told.engineSaying([makeCondition("Deleting", "False", { reason: "NotDeleting" })]).plan();
-  expect(condition(idle, "Ready")).toMatchObject({ message: "The engine was told to delete it." });
+  expect(condition(idle, "Ready")).toMatchObject({ message: "The engine is told to delete it." });
+  const engine = told.engineObject();
+  const metadata = { ...engine.metadata, deletionTimestamp: START.toISOString() };
+  const heard = told.withEngine({ ...engine, metadata }).plan();
+  expect(condition(heard, "Ready")).toMatchObject({ message: "The engine was told to delete it." });
   expect(condition(idle, "NetworkPolicyApplied")).toMatchObject({ status: "True" });
   const reason = "WaitingForWorkersDeletion";
   const busy = told.engineSaying([makeCondition("Deleting", "True", { reason })]).plan();

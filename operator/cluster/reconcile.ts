@@ -12,6 +12,7 @@ import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identit
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { type Decision, decideChildren, isOurs } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
+import { findClusterIntakeWait, findPoolIntakeWait } from "./intake.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { findPoolWait } from "./pool-wait.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
@@ -33,7 +34,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     return finish(observed, NO_STEPS, { observed, fault, ...NOTHING_DECIDED }, now);
   }
   const id = metadata.labels?.[LABEL_ID] ?? observed.candidateId;
-  const decision = decideChildren(observed, id);
+  const decision = decideChildren(observed, id, now);
   const steps = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
   const refusal = decision.ok ? findRefusal(observed, now) : NO_REFUSAL;
   const plan = finish(
@@ -55,7 +56,12 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     events:
       foreign === undefined ? plan.events : [...plan.events, composeForeignPoolEvent(observed, foreign)],
     metadata: findMissingMetadata(metadata, organization.id, observed.candidateId),
-    requeueAfterMs: soonest([plan.requeueAfterMs, refusal.requeueAfterMs, steps.waitMs]),
+    requeueAfterMs: soonest([
+      plan.requeueAfterMs,
+      refusal.requeueAfterMs,
+      steps.waitMs,
+      ...observed.pools.map((pool) => findPoolIntakeWait(observed, pool, now)),
+    ]),
   };
 }
 
@@ -152,7 +158,8 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
       name: pool.metadata.name,
       uid: pool.metadata.uid,
     }));
-  if (engine !== undefined && !engine.state.deleting && isOurs(observed)) {
+  const waitMs = findClusterIntakeWait(observed, now);
+  if (engine !== undefined && !engine.state.deleting && isOurs(observed) && waitMs === undefined) {
     const { namespace = "", name, uid } = engine.object.metadata;
     remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
   }
@@ -162,7 +169,8 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   if (release && locks.own !== undefined) remove.push(releaseSubnet(settings.platformNamespace, locks.own));
   if (gone) return { ...finish(observed, { apply: [], remove }, undefined, now), releaseFinalizer: true };
   const input: StatusInput = { observed, fault: undefined, ...NOTHING_DECIDED };
-  return finish(observed, { apply: [], remove: observed.applyFailure ? [] : remove }, input, now);
+  const plan = finish(observed, { apply: [], remove: observed.applyFailure ? [] : remove }, input, now);
+  return { ...plan, requeueAfterMs: soonest([plan.requeueAfterMs, waitMs]) };
 }
 
 function finish(

@@ -116,6 +116,8 @@ function describeDeletion(observed: ObservedCluster): string {
   }
   const { deletion } = engine.state;
   if (observed.applyFailure !== undefined) return `Deletion waits. ${describeSilence(observed)}`;
-  if (deletion?.status !== "True") return "The engine was told to delete it.";
-  return `The engine deletes it: ${explain(deletion)}. ${adviseOperator(cluster)}`;
+  if (deletion?.status === "True") {
+    return `The engine deletes it: ${explain(deletion)}. ${adviseOperator(cluster)}`;
+  }
+  return engine.state.deleting ? "The engine was told to delete it." : "The engine is told to delete it.";
 }

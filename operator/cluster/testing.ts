@@ -89,6 +89,7 @@ export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState
     name: "demo-general-x",
     uid: "demo-general-uid",
     deletedAt: undefined,
+    takenIn: true,
     observed: true,
     desired: 2,
     nodes: 2,

@@ -9,6 +9,12 @@ export const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
 /** On the MachineDeployments and Machines of an entry of the topology: the entry's name. */
 export const LABEL_ENGINE_POOL = "topology.cluster.x-k8s.io/deployment-name";
 
+/** What the controllers of a MachineDeployment hold it by. */
+export const INTAKE_FINALIZERS = [
+  "cluster.x-k8s.io/machinedeployment",
+  "machinedeployment.topology.cluster.x-k8s.io",
+];
+
 /** A condition as the engine writes it (metav1.Condition). */
 export interface EngineCondition {
   type: string;

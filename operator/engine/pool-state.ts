@@ -1,5 +1,11 @@
 import { explain } from "./explain.ts";
-import { type EngineCondition, findEngineCondition, type Machine, type MachineDeployment } from "./kinds.ts";
+import {
+  type EngineCondition,
+  findEngineCondition,
+  INTAKE_FINALIZERS,
+  type Machine,
+  type MachineDeployment,
+} from "./kinds.ts";
 
 /** What the engine says of one pool, in Marina's words. Absent counters = no news. */
 export interface EnginePoolState {
@@ -8,6 +14,11 @@ export interface EnginePoolState {
   uid: string;
   /** Since when it is being deleted; undefined = it is not. */
   deletedAt: string | undefined;
+  /**
+   * Both of its controllers hold it. They put their finalizers on it one over the other in its first half second; deleted
+   * then it can go before its MachineSet, and that, with its owner gone, is never let go (seen with Cluster API v1.14).
+   */
+  takenIn: boolean;
   /** The engine has acted on the MachineDeployment as it stands now. */
   observed: boolean;
   desired: number | undefined;
@@ -26,11 +37,12 @@ export function readPool(deployment: MachineDeployment): EnginePoolState {
   const status = deployment.status;
   const versions = new Set((status?.versions ?? []).map((entry) => entry.version.replace(/^v/, "")));
   const [version] = versions;
-  const { name, uid = "", deletionTimestamp } = deployment.metadata;
+  const { name, uid = "", deletionTimestamp, finalizers = [] } = deployment.metadata;
   return {
     name,
     uid,
     deletedAt: deletionTimestamp,
+    takenIn: INTAKE_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
     observed: status?.observedGeneration === deployment.metadata.generation,
     desired: deployment.spec?.replicas,
     nodes: status?.replicas,

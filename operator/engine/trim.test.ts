@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { aCluster, makeCondition, makePool } from "../testing.ts";
 import { readEngineCluster } from "./cluster-state.ts";
-import type { EngineCondition, Machine, MachineDeployment } from "./kinds.ts";
+import { type EngineCondition, INTAKE_FINALIZERS, type Machine, type MachineDeployment } from "./kinds.ts";
 import { readMachine, readPool } from "./pool-state.ts";
 import { trimEngineCluster, trimMachine, trimMachineDeployment } from "./trim.ts";
 
@@ -92,7 +92,13 @@ test("of a machine deployment the same is read as of the whole, and whose it is"
   const whole: MachineDeployment = {
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "MachineDeployment",
-    metadata: { name: "web", namespace: "org", generation: 3, labels: { ...labels, other: "dropped" } },
+    metadata: {
+      name: "web",
+      namespace: "org",
+      generation: 3,
+      labels: { ...labels, other: "dropped" },
+      finalizers: ["example.com/other", ...INTAKE_FINALIZERS],
+    },
     spec: { clusterName: "demo", replicas: 2 },
     status: {
       observedGeneration: 3,
@@ -106,4 +112,10 @@ test("of a machine deployment the same is read as of the whole, and whose it is"
   };
   expect(withoutWords(readPool(trimMachineDeployment(whole)))).toEqual(withoutWords(readPool(whole)));
   expect(trimMachineDeployment(whole).metadata.labels).toEqual(labels);
+  const [finalizer = ""] = INTAKE_FINALIZERS;
+  const fresh = { ...whole, metadata: { ...whole.metadata, finalizers: [finalizer] } };
+  expect([
+    readPool(trimMachineDeployment(whole)).takenIn,
+    readPool(trimMachineDeployment(fresh)).takenIn,
+  ]).toEqual([true, false]);
 });

@@ -3,6 +3,7 @@ import {
   type EngineCluster,
   type EngineCondition,
   enginePoolNameOf,
+  INTAKE_FINALIZERS,
   LABEL_ENGINE_CLUSTER,
   LABEL_ENGINE_POOL,
   type Machine,
@@ -62,7 +63,7 @@ export function trimMachineDeployment(deployment: MachineDeployment): MachineDep
   return {
     apiVersion: deployment.apiVersion,
     kind: deployment.kind,
-    metadata: { ...trimMetadata(metadata), ...trimLabels(metadata) },
+    metadata: { ...trimMetadata(metadata), ...trimLabels(metadata), finalizers: trimFinalizers(metadata) },
     ...(spec && { spec: pick(spec, ["replicas"]) }),
     ...(status && {
       status: {
@@ -115,6 +116,12 @@ function trimMetadata(metadata: ObjectMeta): ObjectMeta {
 
 function trimLabels({ labels = {} }: ObjectMeta): Pick<ObjectMeta, "labels"> {
   return { labels: pick(labels, [LABEL_ENGINE_CLUSTER, LABEL_ENGINE_POOL]) as Record<string, string> };
+}
+
+/** Nearly all have both of those that are read, and share one list. */
+function trimFinalizers({ finalizers = [] }: ObjectMeta): string[] {
+  const kept = INTAKE_FINALIZERS.filter((finalizer) => finalizers.includes(finalizer));
+  return kept.length === INTAKE_FINALIZERS.length ? INTAKE_FINALIZERS : kept;
 }
 
 function trimConditions(
