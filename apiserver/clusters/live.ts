@@ -8,6 +8,7 @@ import {
   type ProjectedCluster,
   projectSights,
   toProjectedCluster,
+  type VersionedCluster,
 } from "../projection/store.ts";
 
 /** When a client may ask again about what it was promised with 202. */
@@ -15,10 +16,10 @@ export const RETRY_AFTER = { "Retry-After": "10" };
 
 /** The cluster of a path, as it is projected. Throws 404. */
 export async function requireCluster(
-  deps: Deps,
+  deps: Pick<Deps, "db">,
   orgId: string,
   clusterId: string,
-): Promise<ProjectedCluster> {
+): Promise<VersionedCluster> {
   const cluster = await findCluster(deps.db, orgId, clusterId);
   if (cluster === undefined) throw notFound("cluster");
   return cluster;

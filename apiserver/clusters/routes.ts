@@ -5,6 +5,7 @@ import type { Router } from "../http/env.ts";
 import { validationFailed } from "../http/errors.ts";
 import { isNotModified, objectTag } from "../http/etag.ts";
 import { createId } from "../http/id.ts";
+import { answerJson } from "../http/json-of.ts";
 import { toPage } from "../http/page.ts";
 import { addRead, addRoute } from "../http/routes.ts";
 import { organizationNamespace } from "../organizations/store.ts";
@@ -19,6 +20,7 @@ import { RETRY_AFTER, requireCluster } from "./live.ts";
 import { mergeUpdate } from "./merge-update.ts";
 import { checkCreate, planCreate } from "./plan-create.ts";
 import { locationOf, presentCluster } from "./present-cluster.ts";
+import { createRecordReader } from "./record-cache.ts";
 import {
   clusterDryRun,
   clusterListQuery,
@@ -112,6 +114,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
 }
 
 function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+  const readRecord = createRecordReader(deps, catalogue);
   addRoute(
     router,
     {
@@ -148,11 +151,10 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    ({ orgID, clusterID }) => requireCluster(deps, orgID, clusterID),
-    async (c, { found: cluster }) => {
-      const etag = objectTag(cluster.object.metadata);
+    ({ orgID, clusterID }) => readRecord(orgID, clusterID),
+    async (c, { found: { etag, json } }) => {
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
+      return answerJson(c, json, 200, { ETag: etag });
     },
   );
 }

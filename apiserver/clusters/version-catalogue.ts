@@ -15,16 +15,20 @@ export interface CatalogueReader {
   readKnown(): Promise<VersionCatalogue>;
 }
 
-/** Reads the catalogue of Kubernetes versions, a ConfigMap of the platform, and keeps it for 30 s. */
+/**
+ * Reads the catalogue of Kubernetes versions, a ConfigMap of the platform, and keeps it for 30 s. One that has not changed
+ * stays the same object.
+ */
 export function createCatalogueReader(deps: Pick<Deps, "kube" | "config" | "now" | "log">): CatalogueReader {
-  let known: { catalogue: VersionCatalogue; atMs: number } | undefined;
+  let known: { text: string | undefined; catalogue: VersionCatalogue; atMs: number } | undefined;
   let running: Promise<VersionCatalogue> | undefined;
 
   async function fetchCatalogue(timeoutMs?: number): Promise<VersionCatalogue> {
     const namespace = deps.config.platformNamespace;
     const map = await deps.kube.get(configMapKind, namespace, VERSION_CATALOGUE_CONFIG_MAP, { timeoutMs });
-    const catalogue = parseCatalogue(map?.data?.[VERSION_CATALOGUE_KEY]);
-    known = { catalogue, atMs: deps.now().getTime() };
+    const text = map?.data?.[VERSION_CATALOGUE_KEY];
+    const catalogue = known !== undefined && known.text === text ? known.catalogue : parseCatalogue(text);
+    known = { text, catalogue, atMs: deps.now().getTime() };
     return catalogue;
   }
 

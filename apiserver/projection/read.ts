@@ -16,9 +16,17 @@ const {
   ...nodePoolColumns
 } = getTableColumns(projectedNodePools);
 
+/** The transaction that wrote the row, and the object's version: a database that was set back counts transactions anew. */
+const ROW_VERSION = sql<string>`${projectedClusters}.xmin::text || '/' || ${projectedClusters.resourceVersion}`;
+
+/** A cluster as it is stored, and the version of its row: see `findClusterVersion`. */
+export interface VersionedCluster extends ProjectedCluster {
+  rowVersion: string;
+}
+
 const findClusters = prepareOnce((db) =>
   db
-    .select(clusterColumns)
+    .select({ ...clusterColumns, rowVersion: ROW_VERSION })
     .from(projectedClusters)
     .where(and(isOneOf(projectedClusters.id, "ids"), isNull(projectedClusters.deletedAt)))
     .prepare("find_clusters"),
@@ -29,12 +37,30 @@ const lookUpCluster = batchLookups(async (db, ids: readonly string[]) => {
   return ids.map((id) => found.get(id));
 });
 
+const findClusterVersions = prepareOnce((db) =>
+  db
+    .select({ id: projectedClusters.id, rowVersion: ROW_VERSION })
+    .from(projectedClusters)
+    .where(and(isOneOf(projectedClusters.id, "ids"), isNull(projectedClusters.deletedAt)))
+    .prepare("find_cluster_versions"),
+);
+const lookUpClusterVersion = batchLookups(async (db, ids: readonly string[]) => {
+  const rows = await findClusterVersions(db).execute({ ids: toUuidArray(ids) });
+  const found = new Map(rows.map(({ id, rowVersion }) => [id, rowVersion]));
+  return ids.map((id) => found.get(id));
+});
+
+/** The version of a cluster's row: another one whenever the row was written. Undefined = the cluster was removed. */
+export function findClusterVersion(db: Database, clusterId: string): Promise<string | undefined> {
+  return lookUpClusterVersion(db, clusterId);
+}
+
 /** A cluster of the organization that has not been removed. */
 export async function findCluster(
   db: Database,
   orgId: string,
   clusterId: string,
-): Promise<ProjectedCluster | undefined> {
+): Promise<VersionedCluster | undefined> {
   const cluster = await lookUpCluster(db, clusterId);
   return cluster?.orgId === orgId ? cluster : undefined;
 }

@@ -12,6 +12,7 @@ export {
   findCluster,
   findClusterIds,
   findClusterIdsOfPools,
+  findClusterVersion,
   findLastSeen,
   findNodePool,
   findServedClusterIds,
@@ -20,6 +21,7 @@ export {
   listAllNodePools,
   listClusters,
   listNodePools,
+  type VersionedCluster,
 } from "./read.ts";
 export { CLUSTER_STATUSES, NODE_POOL_STATUSES } from "./status.ts";
 export { projectSights } from "./upsert.ts";
