@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { createTenant } from "../tenant.ts";
-import { readCpuMicroseconds, readResidentMegabytes } from "./proc.ts";
+import { readCpuSeconds, readResidentMegabytes } from "./proc.ts";
 import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-events");
@@ -249,10 +249,6 @@ async function readMetric(stack: Stack, name: string): Promise<number> {
 function percentile(values: readonly number[], share: number): number {
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}
-
-function readCpuSeconds(pid: number): number {
-  return readCpuMicroseconds(pid) / 1e6;
 }
 
 function sumOf(values: readonly number[]): number {

@@ -1,17 +1,63 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** The kernel counts CPU time in ticks of 10 ms. */
-const TICK_MICROSECONDS = 10_000;
+const TICKS_PER_SECOND = 100;
 
-/** User and system time of a process with all its threads: fields 14 and 15 of proc(5) stat. */
-export function readCpuMicroseconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MICROSECONDS;
+/** User and system time of a process with all its threads. */
+export function readCpuSeconds(pid: number): number {
+  const { own } = readStat(pid);
+  return own / TICKS_PER_SECOND;
+}
+
+/**
+ * The same with all its descendants, those that have ended included: each client of Postgres has a process of its own.
+ */
+export function readTreeCpuSeconds(pid: number): number {
+  const parentOf = new Map(listProcesses().map((one) => [one.pid, one]));
+  const isWithin = (one: Stat): boolean => {
+    if (one.pid === pid) return true;
+    const parent = parentOf.get(one.parent);
+    return parent !== undefined && isWithin(parent);
+  };
+  const tree = [...parentOf.values()].filter(isWithin);
+  return tree.reduce((sum, { own, ended }) => sum + own + ended, 0) / TICKS_PER_SECOND;
 }
 
 /** The memory of a process that is in RAM now. */
 export function readResidentMegabytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}
+
+/** Ticks of a process, and of its children that have ended. */
+interface Stat {
+  pid: number;
+  parent: number;
+  own: number;
+  ended: number;
+}
+
+function listProcesses(): Stat[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => {
+    try {
+      return [readStat(Number(pid))];
+    } catch {
+      // It has ended since it was listed.
+      return [];
+    }
+  });
+}
+
+/** proc(5) stat: field 4 is the parent, 14 and 15 are user and system time, 16 and 17 those of ended children. */
+function readStat(pid: number): Stat {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [user, system, endedUser, endedSystem] = fields.slice(11, 15).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  return { pid, parent: Number(fields[1]), own: user + system, ended: endedUser + endedSystem };
 }

@@ -5,8 +5,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Where the benchmarks of the operator keep their run directories. */
 export const BENCH_DIR = join(import.meta.dirname, "..", "..", "..", ".marina", "bench-operator");
 
-const TICKS_PER_SECOND = 100;
-
 /** Asks until it holds; throws after the deadline. */
 export async function until(
   what: string,
@@ -28,13 +26,6 @@ export function secondsSince(startedAt: number): number {
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
-}
-
-/** Processor time of a process in user and system mode, in seconds (proc(5) stat, fields 14 and 15). */
-export function readCpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 /** Resident memory of a process now, and the most that it ever had, in MB. */

@@ -9,8 +9,9 @@ import { defineKind, type Kind, type KubeObject } from "../../../shared/kube/kin
 import { createTransport, loadConnection } from "../../../shared/kube/transport.ts";
 import { PLATFORM_NAMESPACE } from "../../stack/marina.ts";
 import { type Stack, startStack } from "../../stack/stack.ts";
+import { readTreeCpuSeconds } from "../proc.ts";
 import { median, report } from "../report.ts";
-import { BENCH_DIR, readCpuSeconds, secondsSince, until } from "./common.ts";
+import { BENCH_DIR, secondsSince, until } from "./common.ts";
 
 const CLUSTERS = 50;
 /** One after the other and back again: what comes later finds a larger store and older caches. */
@@ -169,5 +170,5 @@ function sumCpu({ cpu }: Round): number {
 
 function readCpu({ info }: Stack): Map<string, number> {
   const running = Object.entries(info.processes).filter(([, { pid }]) => pid > 0);
-  return new Map(running.map(([name, { pid }]) => [name, readCpuSeconds(pid)]));
+  return new Map(running.map(([name, { pid }]) => [name, readTreeCpuSeconds(pid)]));
 }
