@@ -65,6 +65,18 @@ describe.concurrent("a cluster can be changed and deleted", () => {
     await untilStatus(path, "running");
     await expectWayOut(path);
   });
+
+  test("or lose its last node pool and run on", { timeout: 300_000 }, async () => {
+    const path = await make("bare");
+    await untilStatus(path, "running");
+    const listPools = async () => (await alice.request("GET", `${path}/nodepools`)).body.items;
+    const [{ id }] = await listPools();
+    expect((await alice.request("DELETE", `${path}/nodepools/${id}`)).status).toBe(202);
+    await waitFor("the pool to be gone", async () => (await listPools()).length === 0);
+    expect((await alice.request("GET", path)).body.status).toBe("running");
+    expect((await alice.request("DELETE", path)).status).toBe(202);
+    await waitFor("it to be gone", async () => (await alice.request("GET", path)).status === 404);
+  });
 });
 
 test("a cluster whose deletion is held back says so, takes no change, and is deleted again without harm", async () => {

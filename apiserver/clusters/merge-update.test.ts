@@ -67,6 +67,14 @@ test.each<[string, unknown, unknown]>([
   expect(merge(body)).toEqual(expected);
 });
 
+test("the version as a create was given it is no upgrade when a newer patch comes; the patch itself is one", () => {
+  const newer: VersionCatalogue = [...CATALOGUE, { version: "1.34.9", status: "supported" }];
+  const patchOf = (k8s_version: string) =>
+    mergeUpdate(aCluster(), updateClusterBody.parse({ k8s_version }), newer);
+  expect(patchOf("1.34")).toEqual({ outcome: "patch", patch: {} });
+  expect(patchOf("1.34.9")).toEqual({ outcome: "patch", patch: { version: "1.34.9" } });
+});
+
 test("the version as a create was given it is no upgrade in any state", () => {
   expect(merge({ k8s_version: "1.34" }, { status: { phase: "Provisioning" } })).toEqual({});
 });

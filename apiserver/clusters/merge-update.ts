@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { resolveVersion, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
 import { wantedVersionOf, withoutPrefix } from "./present-cluster.ts";
@@ -22,8 +22,8 @@ export type ClusterMerge =
 
 /**
  * Merges a PUT body with a cluster as it is (spec 4.6): an omitted field keeps its value, what was fixed at creation
- * may be repeated but not changed, and another version than the wanted one is an upgrade, by its rules. MAJOR.MINOR
- * means its newest patch here too, so that what a create was given can be sent for ever and is no upgrade.
+ * may be repeated but not changed, and another version than the wanted one is an upgrade, by its rules. MAJOR.MINOR of
+ * the wanted one is no other: what a create was given can be sent for ever, also when a newer patch comes.
  */
 export function mergeUpdate(
   current: ProjectedCluster,
@@ -35,9 +35,8 @@ export function mergeUpdate(
   const isRenamed = body.name !== undefined && body.name !== current.displayName;
   const renaming = isRenamed && body.name !== undefined ? { displayName: body.name } : {};
   const target = body.k8s_version;
-  const isUnchanged = (version: string) =>
-    isWanted(current, version) || isWanted(current, resolveVersion(catalogue, version) ?? version);
-  if (target === undefined || isUnchanged(target)) return { outcome: "patch", patch: renaming };
+  if (target === undefined || isWanted(current, target) || isMinorOf(current, target))
+    return { outcome: "patch", patch: renaming };
 
   const step = findClusterStep(current, target, catalogue);
   if (step === undefined) return { outcome: "not_running" };
@@ -60,6 +59,11 @@ function checkFixed(current: ProjectedCluster, body: UpdateClusterBody): ErrorDe
       return wanted !== undefined && !isDeepStrictEqual(wanted, value);
     })
     .map(([field]) => ({ field, code: "immutable", message: "is fixed when the cluster is created" }));
+}
+
+function isMinorOf({ object }: ProjectedCluster, target: string): boolean {
+  const version = withoutPrefix(target);
+  return version.split(".").length === 2 && wantedVersionOf(object).startsWith(`${version}.`);
 }
 
 /** Whether this is the version wanted already: as GET shows it, or as it stands in the object. */

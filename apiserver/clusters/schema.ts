@@ -155,7 +155,8 @@ export const updateClusterBody = z
   .strictObject({
     name: clusterName.optional(),
     k8s_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).optional().openapi({
-      description: "Another version than the present one starts an upgrade.",
+      description:
+        "Another version than the present one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
       example: "1.35",
     }),
     id: fixed,

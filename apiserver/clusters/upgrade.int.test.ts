@@ -54,7 +54,7 @@ describe("the catalogues", () => {
 
 describe("upgrading a cluster (section 4.21)", () => {
   test(
-    "waits for it to run, goes one step, and is 409 while it is under way",
+    "waits for it to run, goes one step, and is 409 while it is under way, when all else can be changed",
     async () => {
       const { body: made } = await api.request("POST", clusters, {
         body: { name: "Upgraded", k8s_version: "1.34" },
@@ -124,6 +124,14 @@ describe("upgrading a cluster (section 4.21)", () => {
       const again = await upgrade("1.35");
       expect([again.status, again.body.error.code]).toEqual([409, "cluster_not_running"]);
       expect(again.body.error.message).toContain("upgrading");
+      expect(Number(again.headers.get("retry-after"))).toBeGreaterThan(0);
+      for (const [method, at, body] of [
+        ["PUT", path, { name: "Renamed" }],
+        ["PUT", `${path}/network`, { authorized_cidrs: ["203.0.113.0/24"] }],
+      ] as const) {
+        const changed = await api.request(method, at, { body });
+        expect([at, changed.status]).toEqual([at, 200]);
+      }
     },
     2 * SLOW_START_MS,
   );

@@ -2,6 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { auditLog } from "../audit/table.ts";
+import { createId } from "../http/id.ts";
 import { startTestApp, type TestApp } from "../http/testing.ts";
 import { findCluster } from "../projection/store.ts";
 
@@ -39,6 +40,20 @@ async function readObject(clusterId: string) {
   if (live === undefined) throw new Error("no object");
   return live;
 }
+
+describe("reading the network policy (section 4.16)", () => {
+  test("is 200 with the defaults of a cluster that was never given one", async () => {
+    const { id, path } = await create();
+    const read = await api.request("GET", path);
+    expect(read.status).toBe(200);
+    expect(read.body).toEqual({ cluster_id: id, authorized_cidrs: [], updated_at: expect.any(String) });
+  });
+
+  test("of a cluster that does not exist is 404", async () => {
+    const read = await api.request("GET", `${clusters}/${createId()}/network`);
+    expect([read.status, read.body.error.code]).toEqual([404, "not_found"]);
+  });
+});
 
 describe("setting the network policy (section 4.7)", () => {
   test("stores exactly what was sent, and every read knows it at once", async () => {

@@ -9,6 +9,7 @@ import { patchOnce } from "./kube-write.ts";
 
 let api: TestApp;
 let orgId: string;
+let clusters: string;
 let clusterId: string;
 let pools: string;
 let path: string;
@@ -27,7 +28,7 @@ const POOL = {
 beforeAll(async () => {
   api = await startTestApp();
   orgId = await api.createOrganization();
-  const clusters = `/api/v1/organizations/${orgId}/clusters`;
+  clusters = `/api/v1/organizations/${orgId}/clusters`;
   // No such plan in the stack: the cluster is never made, its pools are just written.
   const body = { name: "first", k8s_version: "1.34", plan: "scale" };
   clusterId = (await api.request("POST", clusters, { body })).body.id;
@@ -86,6 +87,25 @@ describe("creating a node pool (section 2.5)", () => {
     const missing = pools.replace(clusterId, createId());
     expect((await api.request("POST", missing, { rawBody: "{" })).status).toBe(404);
   });
+});
+
+test("listing node pools (section 4.14) goes page by page, in the order of creation, each pool once", async () => {
+  const { body: cluster } = await api.request("POST", clusters, {
+    body: { name: "listed", k8s_version: "1.34", plan: "scale" },
+  });
+  const list = `${clusters}/${cluster.id}/nodepools`;
+  const made: string[] = [];
+  for (const name of ["c", "a", "e", "b", "d"]) {
+    made.push((await api.request("POST", list, { body: { ...POOL, name } })).body.id);
+  }
+  const seen: string[][] = [];
+  for (let next = ""; ; ) {
+    const page = await api.request("GET", `${list}?limit=2${next}`);
+    seen.push(page.body.items.map(({ id }: { id: string }) => id));
+    if (page.body.next_cursor === null) break;
+    next = `&cursor=${page.body.next_cursor}`;
+  }
+  expect(seen).toEqual([made.slice(0, 2), made.slice(2, 4), made.slice(4)]);
 });
 
 describe("updating a node pool (section 4.5)", () => {

@@ -1,6 +1,6 @@
 import type { SideBySide } from "./side-by-side.ts";
 
-const ASKED = 1000;
+const ASKED = 3000;
 
 /** p99 of the first and of the last page of 50, asked in turns by one client, so that the machine's moods meet both. */
 export async function measurePages({ api, headers }: Pick<SideBySide, "api" | "headers">, path: string) {

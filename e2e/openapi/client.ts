@@ -3274,7 +3274,7 @@ export interface components {
             /** @description Name shown to people; unique in the organization, letter case aside. */
             name?: string;
             /**
-             * @description Another version than the present one starts an upgrade.
+             * @description Another version than the present one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.
              * @example 1.35
              */
             k8s_version?: string;
