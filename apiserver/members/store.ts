@@ -147,6 +147,8 @@ const listOrganizationsQuery = prepareOnce((db) =>
         eq(members.userId, sql.placeholder("userId")),
         isNull(organizations.deletedAt),
         gt(members.orgId, sql.placeholder("after")),
+        // Postgres does not conclude it from the join, and would read all organizations before the page: 1.85 for 1.28 ms.
+        gt(organizations.id, sql.placeholder("after")),
       ),
     )
     .orderBy(asc(members.orgId))
