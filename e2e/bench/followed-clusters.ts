@@ -11,7 +11,7 @@ import { type Stack, startStack } from "../stack/stack.ts";
 import { createTenant } from "../tenant.ts";
 import { percentile, secondsSince, until } from "./operator/common.ts";
 import { type PoolWriting, timePoolWrites } from "./pool-writes.ts";
-import { readTreeCpuSeconds } from "./proc.ts";
+import { readStackCpuSeconds } from "./proc.ts";
 import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-followed");
@@ -41,7 +41,7 @@ export async function benchFollowing(count: number): Promise<void> {
     authorization: `Bearer ${stack.info.tokens.alice}`,
     "content-type": "application/json",
   };
-  const readCpuSeconds = () => sumOfTrees(stack);
+  const readCpuSeconds = () => [...readStackCpuSeconds(stack).values()].reduce((sum, one) => sum + one, 0);
   const side = { client: createClient(transport), api, headers, sql, readCpuSeconds };
   try {
     await stack.part("operator").kill("SIGTERM");
@@ -68,11 +68,6 @@ export async function benchFollowing(count: number): Promise<void> {
     await transport.close();
     await stack.stop();
   }
-}
-
-function sumOfTrees({ info }: Stack): number {
-  const running = Object.values(info.processes).filter(({ pid }) => pid > 0);
-  return running.reduce((sum, { pid }) => sum + readTreeCpuSeconds(pid), 0);
 }
 
 /** Makes it by REST, which makes its Namespace too. */

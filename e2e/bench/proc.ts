@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import type { Stack } from "../stack/stack.ts";
 
 /** The kernel counts CPU time in ticks of 10 ms. */
 const TICKS_PER_SECOND = 100;
@@ -10,17 +11,19 @@ export function readCpuSeconds(pid: number): number {
 }
 
 /**
- * The same with all its descendants, those that have ended included: each client of Postgres has a process of its own.
+ * The same of each running process of a stack, by its name, with all its descendants, those that have ended included:
+ * each client of Postgres has a process of its own.
  */
-export function readTreeCpuSeconds(pid: number): number {
-  const parentOf = new Map(listProcesses().map((one) => [one.pid, one]));
-  const isWithin = (one: Stat): boolean => {
-    if (one.pid === pid) return true;
-    const parent = parentOf.get(one.parent);
-    return parent !== undefined && isWithin(parent);
+export function readStackCpuSeconds({ info }: Pick<Stack, "info">): Map<string, number> {
+  const known = new Map(listProcesses().map((one) => [one.pid, one]));
+  const sumOfTree = (root: number): number => {
+    const isWithin = (one: Stat | undefined): boolean =>
+      one !== undefined && (one.pid === root || isWithin(known.get(one.parent)));
+    const tree = [...known.values()].filter(isWithin);
+    return tree.reduce((sum, { own, ended }) => sum + own + ended, 0) / TICKS_PER_SECOND;
   };
-  const tree = [...parentOf.values()].filter(isWithin);
-  return tree.reduce((sum, { own, ended }) => sum + own + ended, 0) / TICKS_PER_SECOND;
+  const running = Object.entries(info.processes).filter(([, { pid }]) => pid > 0);
+  return new Map(running.map(([name, { pid }]) => [name, sumOfTree(pid)]));
 }
 
 /** The memory of a process that is in RAM now. */

@@ -1,4 +1,5 @@
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
+import { remainingMs } from "./remaining.ts";
 
 /** A busy engine needed 0.6 s; one that needs longer than this is held up by something else. */
 const TAKEN_IN_WITHIN_MS = 30_000;
@@ -14,7 +15,7 @@ export function findClusterIntakeWait(
 ): number | undefined {
   if (engine === undefined || engine.state.deleting) return undefined;
   const isTakenIn = engine.state.observed && pools.every((pool) => pool.engine?.takenIn ?? true);
-  return isTakenIn ? undefined : remaining(cluster.metadata.deletionTimestamp, now);
+  return isTakenIn ? undefined : remainingMs(cluster.metadata.deletionTimestamp, TAKEN_IN_WITHIN_MS, now);
 }
 
 /** The same for a pool that is being deleted; it stays in the topology meanwhile. */
@@ -26,12 +27,5 @@ export function findPoolIntakeWait(
   const { name, deletionTimestamp } = pool.pool.metadata;
   if (engine?.state.poolNames.includes(name) !== true) return undefined;
   const isTakenIn = pool.engine === undefined ? engine.state.observed : pool.engine.takenIn;
-  return isTakenIn ? undefined : remaining(deletionTimestamp, now);
-}
-
-/** A deletion that lies ahead (a clock that is behind) is nothing to wait for. */
-function remaining(since: string | undefined, now: Date): number | undefined {
-  if (since === undefined) return undefined;
-  const ageMs = now.getTime() - Date.parse(since);
-  return ageMs >= 0 && ageMs < TAKEN_IN_WITHIN_MS ? TAKEN_IN_WITHIN_MS - ageMs : undefined;
+  return isTakenIn ? undefined : remainingMs(deletionTimestamp, TAKEN_IN_WITHIN_MS, now);
 }

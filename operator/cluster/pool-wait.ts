@@ -1,5 +1,6 @@
 import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { remainingMs } from "./remaining.ts";
 
 /**
  * Who applies a cluster writes its pools a moment later. A pool that the engine learns of when it has begun with the
@@ -20,17 +21,13 @@ export function findPoolWait(
   now: Date,
 ): number | undefined {
   const { annotations, creationTimestamp, uid } = cluster.metadata;
-  const ageMs = now.getTime() - Date.parse(creationTimestamp ?? "");
   if (engine === undefined) {
     const isWhole = wanted.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined;
-    return isWhole ? undefined : remaining(ageMs, NEW_POOLS_COME_WITHIN_MS);
+    return isWhole ? undefined : remainingMs(creationTimestamp, NEW_POOLS_COME_WITHIN_MS, now);
   }
   const isTakenOver = engine.object.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
   const isWhole = engine.state.poolNames.every((name) => wanted.has(name));
-  return isTakenOver || isWhole ? undefined : remaining(ageMs, RESTORED_POOLS_COME_WITHIN_MS);
-}
-
-/** A creation that lies ahead (a clock that is behind) or is unknown is nothing to wait for. */
-function remaining(ageMs: number, waitMs: number): number | undefined {
-  return ageMs >= 0 && ageMs < waitMs ? waitMs - ageMs : undefined;
+  return isTakenOver || isWhole
+    ? undefined
+    : remainingMs(creationTimestamp, RESTORED_POOLS_COME_WITHIN_MS, now);
 }

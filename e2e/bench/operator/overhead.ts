@@ -9,7 +9,7 @@ import { defineKind, type Kind, type KubeObject } from "../../../shared/kube/kin
 import { createTransport, loadConnection } from "../../../shared/kube/transport.ts";
 import { PLATFORM_NAMESPACE } from "../../stack/marina.ts";
 import { type Stack, startStack } from "../../stack/stack.ts";
-import { readTreeCpuSeconds } from "../proc.ts";
+import { readStackCpuSeconds } from "../proc.ts";
 import { median, report } from "../report.ts";
 import { BENCH_DIR, secondsSince, until } from "./common.ts";
 
@@ -105,13 +105,13 @@ async function run(
   const namespace = `org-${organization}`;
   const labels = { [LABEL_ORG_ID]: organization };
   await client.create(namespaceKind, { metadata: { name: namespace, labels } }, BY);
-  const before = readCpu(stack);
+  const before = readStackCpuSeconds(stack);
   const startedAt = performance.now();
   const names = Array.from({ length: clusters }, (_, index) => `c${index}`);
   await Promise.all(names.map((name) => create(namespace, name)));
   await until("all clusters to be ready", () => isAllReady(stack, client, namespace, clusters), WAIT);
   const seconds = secondsSince(startedAt);
-  const after = readCpu(stack);
+  const after = readStackCpuSeconds(stack);
   return {
     seconds,
     cpu: new Map([...after].map(([name, spent]) => [name, spent - (before.get(name) ?? 0)])),
@@ -166,9 +166,4 @@ async function createAlone(client: KubeClient, namespace: string, name: string):
 
 function sumCpu({ cpu }: Round): number {
   return [...cpu.values()].reduce((sum, seconds) => sum + seconds, 0);
-}
-
-function readCpu({ info }: Stack): Map<string, number> {
-  const running = Object.entries(info.processes).filter(([, { pid }]) => pid > 0);
-  return new Map(running.map(([name, { pid }]) => [name, readTreeCpuSeconds(pid)]));
 }
