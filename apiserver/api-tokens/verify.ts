@@ -1,5 +1,5 @@
 import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
-import { batchLookups, isOneOf, toUuidArray } from "../db/batch.ts";
+import { batchById, isOneOf } from "../db/batch.ts";
 import { prepareOnce } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { ApiTokenVerifier } from "../http/auth.ts";
@@ -41,11 +41,7 @@ const findLiveTokens = prepareOnce((db) =>
     )
     .prepare("find_live_tokens"),
 );
-const findLiveToken = batchLookups(async (db, ids: readonly string[]) => {
-  const rows = await findLiveTokens(db).execute({ ids: toUuidArray(ids) });
-  const found = new Map(rows.map((row) => [row.id, row]));
-  return ids.map((id) => found.get(id));
-});
+const findLiveToken = batchById(findLiveTokens);
 
 /** Looks tokens up at every request: what is revoked now is refused now. */
 export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiTokenVerifier {

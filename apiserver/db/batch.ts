@@ -82,6 +82,17 @@ export function batchLookups<K, R>(
     });
 }
 
+/** `batchLookups` by id, with a prepared query that takes `ids` (see `isOneOf`) and gives rows with their `id`. */
+export function batchById<R extends { id: string }>(
+  find: (db: Database) => { execute(values: { ids: string }): Promise<R[]> },
+): (db: Database, id: string) => Promise<R | undefined> {
+  return batchLookups(async (db, ids: readonly string[]) => {
+    const rows = await find(db).execute({ ids: toUuidArray(ids) });
+    const found = new Map(rows.map((row) => [row.id, row]));
+    return ids.map((id) => found.get(id));
+  });
+}
+
 /** That a column is one of the ids in a parameter made by `toUuidArray`. */
 export function isOneOf(column: PgColumn, placeholder: string): SQL {
   return sql`${column} = any(${sql.placeholder(placeholder)}::uuid[])`;

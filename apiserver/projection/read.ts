@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
-import { batchLookups, isOneOf, toUuidArray } from "../db/batch.ts";
+import { batchById, isOneOf } from "../db/batch.ts";
 import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
 import { NIL_ID } from "../http/id.ts";
 import type { PageRequest } from "../http/page.ts";
@@ -31,11 +31,7 @@ const findClusters = prepareOnce((db) =>
     .where(and(isOneOf(projectedClusters.id, "ids"), isNull(projectedClusters.deletedAt)))
     .prepare("find_clusters"),
 );
-const lookUpCluster = batchLookups(async (db, ids: readonly string[]) => {
-  const rows = await findClusters(db).execute({ ids: toUuidArray(ids) });
-  const found = new Map(rows.map((row) => [row.id, row]));
-  return ids.map((id) => found.get(id));
-});
+const lookUpCluster = batchById(findClusters);
 
 const findClusterVersions = prepareOnce((db) =>
   db
@@ -44,15 +40,11 @@ const findClusterVersions = prepareOnce((db) =>
     .where(and(isOneOf(projectedClusters.id, "ids"), isNull(projectedClusters.deletedAt)))
     .prepare("find_cluster_versions"),
 );
-const lookUpClusterVersion = batchLookups(async (db, ids: readonly string[]) => {
-  const rows = await findClusterVersions(db).execute({ ids: toUuidArray(ids) });
-  const found = new Map(rows.map(({ id, rowVersion }) => [id, rowVersion]));
-  return ids.map((id) => found.get(id));
-});
+const lookUpClusterVersion = batchById(findClusterVersions);
 
 /** The version of a cluster's row: another one whenever the row was written. Undefined = the cluster was removed. */
-export function findClusterVersion(db: Database, clusterId: string): Promise<string | undefined> {
-  return lookUpClusterVersion(db, clusterId);
+export async function findClusterVersion(db: Database, clusterId: string): Promise<string | undefined> {
+  return (await lookUpClusterVersion(db, clusterId))?.rowVersion;
 }
 
 /** A cluster of the organization that has not been removed. */
@@ -100,11 +92,7 @@ const findNodePools = prepareOnce((db) =>
     .where(and(isOneOf(projectedNodePools.id, "ids"), isNull(projectedNodePools.deletedAt)))
     .prepare("find_node_pools"),
 );
-const lookUpNodePool = batchLookups(async (db, ids: readonly string[]) => {
-  const rows = await findNodePools(db).execute({ ids: toUuidArray(ids) });
-  const found = new Map(rows.map((row) => [row.id, row]));
-  return ids.map((id) => found.get(id));
-});
+const lookUpNodePool = batchById(findNodePools);
 
 /** A pool of the organization's cluster that has not been removed. */
 export async function findNodePool(
