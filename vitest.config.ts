@@ -19,13 +19,13 @@ export default defineConfig({
           name: "unit",
           testTimeout: 30_000,
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
-          exclude: ["**/*.int.test.ts", "e2e/*.test.ts", "e2e/{faults,local}/**", LAST, "node_modules/**"],
+          exclude: ["**/*.int.test.ts", "e2e/{stories,faults}/**", LAST, "node_modules/**"],
         },
       },
       {
         test: { name: "integration", include: ["{apiserver,operator,shared}/**/*.int.test.ts"], ...onStack },
       },
-      { test: { name: "e2e", include: ["e2e/*.test.ts", "e2e/local/*.test.ts"], ...onStack } },
+      { test: { name: "e2e", include: ["e2e/stories/**/*.test.ts"], ...onStack } },
       // After all others, for it looks at what they have seen.
       { test: { name: "seen", include: [LAST], sequence: { groupOrder: 1 }, ...onStack } },
     ],

@@ -2,7 +2,7 @@ import { auditJobs } from "./audit/store.ts";
 import { clusterAccessJobs } from "./cluster-accesses/jobs.ts";
 import { clusterJobs } from "./clusters/jobs.ts";
 import type { Deps } from "./deps.ts";
-import { purgeIdempotencyKeys } from "./http/idempotency.ts";
+import { purgeIdempotencyKeys } from "./http/idempotency/store.ts";
 import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
 import { namespaceJobs } from "./organizations/store.ts";
 import { projectionJobs } from "./projection/jobs.ts";

@@ -13,10 +13,10 @@ import { connectDatabase } from "./db/client.ts";
 import { addPoolMetrics } from "./db/metrics.ts";
 import { probeDatabase } from "./db/probe.ts";
 import type { Deps } from "./deps.ts";
-import { createAuthenticator } from "./http/auth.ts";
-import { watchEventLoop } from "./http/liveness.ts";
-import { createReadiness } from "./http/readiness.ts";
-import { listen } from "./http/server.ts";
+import { createAuthenticator } from "./http/authentication/authenticator.ts";
+import { watchEventLoop } from "./http/server/liveness.ts";
+import { createReadiness } from "./http/server/readiness.ts";
+import { listen } from "./http/server/server.ts";
 import { bindUser } from "./members/store.ts";
 
 /** How long requests under way may take to end; Kubernetes kills a Pod after 30 s. */

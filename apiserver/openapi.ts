@@ -4,9 +4,9 @@ import { createLogger } from "../shared/log.ts";
 import { createRegistry } from "../shared/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
-import { buildDocument } from "./http/document.ts";
-import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
-import { createReadiness } from "./http/readiness.ts";
+import { buildDocument } from "./http/openapi/document.ts";
+import { DEFAULT_REQUEST_LIMITS } from "./http/server/limits.ts";
+import { createReadiness } from "./http/server/readiness.ts";
 
 const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 

@@ -3,14 +3,20 @@ import { clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
 import { makeInvalidCredentials, mintFor, tamper } from "./api-tokens/testing.ts";
 import { createClientKey } from "./cluster-accesses/client-key.ts";
-import { createId } from "./http/id.ts";
-import type { Operation } from "./http/operation.ts";
-import { SCOPES, type Scope } from "./http/permissions.ts";
-import { ROLES, type Role } from "./http/principal.ts";
-import { startTestApp, type TestAnswer, type TestApp } from "./http/testing.ts";
+import { ROLES, type Role } from "./http/authentication/principal.ts";
+import { SCOPES, type Scope } from "./http/authorization/permissions.ts";
+import { createId } from "./http/contract/id.ts";
+import type { Operation } from "./http/contract/operation.ts";
 import { findCluster } from "./projection/store.ts";
-import { SECURITY_ROWS, type SecurityRow } from "./security-rows.ts";
-import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "./testing.ts";
+import { startTestApp, type TestAnswer, type TestApp } from "./testing/app.ts";
+import {
+  addPerson,
+  makeOrganization,
+  type Person,
+  startTestIssuer,
+  type TestIssuer,
+} from "./testing/issuer.ts";
+import { SECURITY_ROWS, type SecurityRow } from "./testing/security-rows.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;

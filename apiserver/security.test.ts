@@ -3,10 +3,10 @@ import { createLogger } from "../shared/log.ts";
 import { createRegistry } from "../shared/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
-import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
-import type { Operation } from "./http/operation.ts";
-import { createReadiness } from "./http/readiness.ts";
-import { SECURITY_ROWS } from "./security-rows.ts";
+import type { Operation } from "./http/contract/operation.ts";
+import { DEFAULT_REQUEST_LIMITS } from "./http/server/limits.ts";
+import { createReadiness } from "./http/server/readiness.ts";
+import { SECURITY_ROWS } from "./testing/security-rows.ts";
 
 const parts: Pick<Deps, "log" | "metrics"> & { config: Pick<Deps["config"], "limits"> } = {
   config: { limits: DEFAULT_REQUEST_LIMITS },

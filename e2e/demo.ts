@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { runTenantStory } from "./tenant-story.ts";
+import { runTenantStory } from "./testing/tenant-story.ts";
 
 const STACK_FILE = ".marina/stack.json";
 

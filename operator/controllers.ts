@@ -5,7 +5,7 @@ import {
   type ReconcileResult,
 } from "../shared/controller/controller.ts";
 import type { Recorder } from "../shared/controller/recorder.ts";
-import { createWordPace } from "../shared/controller/word-pace.ts";
+import { createStatusThrottle } from "../shared/controller/status-throttle.ts";
 import { FINALIZER, MANAGER_OPERATOR, MANAGER_OPERATOR_STATUS } from "../shared/crd/names.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import type { Kind } from "../shared/kube/kind.ts";
@@ -61,8 +61,8 @@ export function createControllers(deps: ControllersDeps): Controllers {
     onChange: (key) => clusters.add(key),
     random: Math.random,
   });
-  const clusterDeps = { caches, settings, prober, pace: createWordPace(), now };
-  const poolDeps = { caches, settings, pace: createWordPace(), now, seen: new Set<string>() };
+  const clusterDeps = { caches, settings, prober, pace: createStatusThrottle(), now };
+  const poolDeps = { caches, settings, pace: createStatusThrottle(), now, seen: new Set<string>() };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
   const tenants = createTenantAccess({ client, caches, now, isLeader });
   const accessDeps = {

@@ -1,15 +1,15 @@
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SCOPES } from "../http/permissions.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { SCOPES } from "../http/authorization/permissions.ts";
 import { members } from "../members/table.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
   startTestIssuer,
   type TestIssuer,
   type TestOrganization,
-} from "../testing.ts";
+} from "../testing/issuer.ts";
 import { mintToken } from "./secret.ts";
 import { apiTokens } from "./table.ts";
 

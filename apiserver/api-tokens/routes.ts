@@ -1,12 +1,18 @@
 import type { Deps } from "../deps.ts";
-import type { OrganizationCall } from "../http/call.ts";
+import type { Role } from "../http/authentication/principal.ts";
+import {
+  hasPermission,
+  PERMISSIONS,
+  permissionsOf,
+  type Scope,
+  scopeOf,
+} from "../http/authorization/permissions.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import type { OrganizationCall } from "../http/contract/call.ts";
+import { isNotModified } from "../http/contract/etag.ts";
+import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { isNotModified } from "../http/etag.ts";
-import { pageQuery, toPage } from "../http/page.ts";
-import { hasPermission, PERMISSIONS, permissionsOf, type Scope, scopeOf } from "../http/permissions.ts";
-import type { Role } from "../http/principal.ts";
-import { addRoute } from "../http/routes.ts";
 import {
   apiTokenPageSchema,
   apiTokenSchema,

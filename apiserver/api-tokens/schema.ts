@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import { idField, textField, timestampField } from "../http/fields.ts";
-import { pageSchema } from "../http/page.ts";
-import { SCOPES } from "../http/permissions.ts";
-import { ROLES } from "../http/principal.ts";
+import { ROLES } from "../http/authentication/principal.ts";
+import { SCOPES } from "../http/authorization/permissions.ts";
+import { idField, textField, timestampField } from "../http/contract/fields.ts";
+import { pageSchema } from "../http/contract/page.ts";
 import { toTokenPrefix } from "./secret.ts";
 import type { ApiTokenRow } from "./table.ts";
 

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
-import type { Scope } from "../http/permissions.ts";
-import type { Role } from "../http/principal.ts";
+import type { Role } from "../http/authentication/principal.ts";
+import type { Scope } from "../http/authorization/permissions.ts";
 import { users } from "../members/table.ts";
 import { organizations } from "../organizations/table.ts";
 

@@ -1,9 +1,9 @@
 import type { Deps } from "../deps.ts";
-import { createId } from "../http/id.ts";
-import { SCOPES, type Scope } from "../http/permissions.ts";
-import type { Role } from "../http/principal.ts";
-import type { TestApp } from "../http/testing.ts";
-import type { Person, TestIssuer } from "../testing.ts";
+import type { Role } from "../http/authentication/principal.ts";
+import { SCOPES, type Scope } from "../http/authorization/permissions.ts";
+import { createId } from "../http/contract/id.ts";
+import type { TestApp } from "../testing/app.ts";
+import type { Person, TestIssuer } from "../testing/issuer.ts";
 import { createApiToken } from "./store.ts";
 
 /** Makes a token in somebody's name, past the rules of REST. */

@@ -1,9 +1,9 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createId } from "../http/id.ts";
-import type { Origin } from "../http/principal.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
-import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { createId } from "../http/contract/id.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
 import { recordAudit, recordStaffRequest } from "./store.ts";
 import { auditLog } from "./table.ts";
 

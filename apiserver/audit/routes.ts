@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
-import { toPage } from "../http/page.ts";
-import { addRoute } from "../http/routes.ts";
 import { listAudit } from "./list.ts";
 import { adminAuditQuery, auditPageSchema, auditQuery, presentAuditEntry } from "./schema.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
-import { idField, MAX_TIME_LENGTH, textField, timestampField } from "../http/fields.ts";
-import { pageQuery, pageSchema } from "../http/page.ts";
-import { idSchema } from "../http/validate.ts";
+import { idField, MAX_TIME_LENGTH, textField, timestampField } from "../http/contract/fields.ts";
+import { pageQuery, pageSchema } from "../http/contract/page.ts";
+import { idSchema } from "../http/contract/validate.ts";
 import type { AuditActor, AuditRow } from "./table.ts";
 
 const ACTOR_KINDS = ["user", "token", "kubernetes", "system", "provider", "staff"] as const;

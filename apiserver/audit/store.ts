@@ -2,10 +2,10 @@ import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { insertRows } from "../db/insert-rows.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { createId } from "../http/contract/id.ts";
+import { idSchema } from "../http/contract/validate.ts";
 import type { StaffRequest } from "../http/env.ts";
-import { createId } from "../http/id.ts";
-import type { Origin } from "../http/principal.ts";
-import { idSchema } from "../http/validate.ts";
 import { redact } from "./redact.ts";
 import { type AuditActor, type AuditFields, auditLog } from "./table.ts";
 

@@ -13,10 +13,16 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
-import { findCluster, type ProjectedCluster, projectSights } from "../projection/store.ts";
-import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { findCluster, type ProjectedCluster, projectObservations } from "../projection/store.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import {
+  addPerson,
+  makeOrganization,
+  type Person,
+  startTestIssuer,
+  type TestIssuer,
+} from "../testing/issuer.ts";
 import { createClientKey } from "./client-key.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
@@ -56,7 +62,7 @@ async function makeReady(clusterId: string): Promise<ProjectedCluster> {
     resourceVersion: found.resourceVersion + 1n,
     object: { ...found.object, status },
   };
-  await db.transaction((tx) => projectSights(tx, [{ object: ready }]));
+  await db.transaction((tx) => projectObservations(tx, [{ object: ready }]));
   const admin = "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
   await kube.create(
     secretKind,

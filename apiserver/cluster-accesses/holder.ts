@@ -1,6 +1,6 @@
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
-import { idSchema } from "../http/validate.ts";
+import { idSchema } from "../http/contract/validate.ts";
 
 /** Whose an access is, as its labels say. */
 export interface Holder {

@@ -14,8 +14,8 @@ import {
 import { recordAudit } from "../audit/store.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, dependencyUnavailable, notFound } from "../http/errors.ts";
-import type { Origin } from "../http/principal.ts";
 import { createObjectName, type ProjectedCluster } from "../projection/store.ts";
 import { isCertainlyNotWritten } from "../write-intents/store.ts";
 import { createClientKey } from "./client-key.ts";

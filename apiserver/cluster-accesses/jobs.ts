@@ -2,7 +2,7 @@ import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { findRevokedTokens } from "../api-tokens/store.ts";
 import type { Deps } from "../deps.ts";
-import { hasPermission } from "../http/permissions.ts";
+import { hasPermission } from "../http/authorization/permissions.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
 import { findRoles } from "../members/store.ts";
 import { findKnownOrganizations } from "../organizations/store.ts";

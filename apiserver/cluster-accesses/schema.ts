@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_ACCESS_TTL_SECONDS, MIN_ACCESS_TTL_SECONDS } from "../../shared/crd/cluster-access.ts";
-import { idField, textField, timestampField } from "../http/fields.ts";
-import { pageSchema } from "../http/page.ts";
+import { idField, textField, timestampField } from "../http/contract/fields.ts";
+import { pageSchema } from "../http/contract/page.ts";
 
 /** `pending` waits for its certificate; `refused` never gets one; `revoking` is being taken away. */
 export const ACCESS_STATUSES = ["pending", "active", "refused", "revoking"] as const;

@@ -2,9 +2,9 @@ import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-
 import { LABEL_API_TOKEN_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import type { AuditEntry } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import type { PageRequest } from "../http/page.ts";
-import type { Origin } from "../http/principal.ts";
 import { organizationNamespace } from "../organizations/store.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
 import { writeWithIntent } from "../write-intents/store.ts";

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { textField, timestampField } from "../http/fields.ts";
-import { pageQuery, pageSchema } from "../http/page.ts";
+import { textField, timestampField } from "../http/contract/fields.ts";
+import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { PLANS } from "./schema.ts";
 
 /** A client that pages through every list the same way must not be refused here; there is one page. */

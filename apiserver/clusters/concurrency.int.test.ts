@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestAnswer, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { startTestApp, type TestAnswer, type TestApp } from "../testing/app.ts";
 import { writeIntents } from "../write-intents/table.ts";
 
 let api: TestApp;

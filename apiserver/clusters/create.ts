@@ -4,8 +4,8 @@ import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { recordAudit } from "../audit/store.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Origin } from "../http/principal.ts";
 import {
   createOnce,
   isCertainlyNotWritten,
@@ -18,7 +18,7 @@ import {
   findCluster,
   hasClusterRecord,
   type ProjectedCluster,
-  projectSights,
+  projectObservations,
   releaseName,
   reserveName,
   toProjectedNodePool,
@@ -85,7 +85,7 @@ export async function settleCreate(
         },
         result: "done",
       });
-    await projectSights(
+    await projectObservations(
       tx,
       [projected, ...pools].map((object) => ({ object })),
     );

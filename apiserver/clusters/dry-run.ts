@@ -3,7 +3,7 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { rehearse } from "../db/rehearse.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/principal.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import {
   asDeleting,
   claimOfDelete,

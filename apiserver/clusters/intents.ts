@@ -1,6 +1,6 @@
 import { and, asc, eq, ne, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import type { Origin } from "../http/principal.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import type { NewCluster } from "./new-cluster.ts";
 import { type ClusterIntent, clusterIntents } from "./table.ts";
 

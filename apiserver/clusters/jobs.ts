@@ -2,7 +2,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Deps } from "../deps.ts";
-import { isRepeatable } from "../http/idempotency.ts";
+import { isRepeatable } from "../http/idempotency/store.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
 import { abandonStaleCreate, settleCreate } from "./create.ts";
 import { findStaleIntents, purgeIntents } from "./intents.ts";

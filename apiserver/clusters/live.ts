@@ -6,7 +6,7 @@ import {
   findCluster,
   isNameInFlight,
   type ProjectedCluster,
-  projectSights,
+  projectObservations,
   toProjectedCluster,
   type VersionedCluster,
 } from "../projection/store.ts";
@@ -29,7 +29,7 @@ export async function requireCluster(
 export async function readLive(deps: Deps, cluster: ProjectedCluster): Promise<Cluster> {
   const live = await deps.kube.get(clusterKind, cluster.namespace, cluster.name);
   if (live?.metadata.uid === cluster.uid) return live;
-  await deps.db.transaction((tx) => projectSights(tx, [{ object: cluster, gone: true }]));
+  await deps.db.transaction((tx) => projectObservations(tx, [{ object: cluster, gone: true }]));
   throw notFound("cluster");
 }
 

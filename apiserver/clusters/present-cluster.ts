@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import { findUpgrade, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
-import { toTimestamp } from "../http/timestamp.ts";
+import { toTimestamp } from "../http/contract/timestamp.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
 import type { clusterRecord } from "./schema.ts";
 

@@ -5,7 +5,7 @@ import {
   isIncrementalStep,
   type VersionCatalogue,
 } from "../../shared/kubernetes-version.ts";
-import { toTimestamp } from "../http/timestamp.ts";
+import { toTimestamp } from "../http/contract/timestamp.ts";
 import type { kubernetesVersionRecord } from "./catalogue-schema.ts";
 
 export type KubernetesVersionRecord = z.output<typeof kubernetesVersionRecord>;

@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
-import { type ProjectedCluster, projectSights } from "../projection/store.ts";
+import { type ProjectedCluster, projectObservations } from "../projection/store.ts";
 import { projected } from "../projection/testing.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { createRecordReader, type RecordReader } from "./record-cache.ts";
 
 let api: TestApp;
@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 
 function see(object: ProjectedCluster, report: { gone?: true; authoritative?: true } = {}): Promise<unknown> {
-  return api.deps.db.transaction((tx) => projectSights(tx, [{ object, ...report }]));
+  return api.deps.db.transaction((tx) => projectObservations(tx, [{ object, ...report }]));
 }
 
 async function readRecord() {

@@ -1,8 +1,8 @@
 import { LRUCache } from "lru-cache";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Deps } from "../deps.ts";
-import { objectTag } from "../http/etag.ts";
-import { type JsonOf, toJson } from "../http/json-of.ts";
+import { objectTag } from "../http/contract/etag.ts";
+import { type JsonOf, toJson } from "../http/contract/json-of.ts";
 import { findClusterVersion, type VersionedCluster } from "../projection/store.ts";
 import { requireCluster } from "./live.ts";
 import { type ClusterRecord, presentCluster } from "./present-cluster.ts";

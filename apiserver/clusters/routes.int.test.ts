@@ -4,9 +4,9 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
-import { findCluster, projectSights } from "../projection/store.ts";
+import { createId } from "../http/contract/id.ts";
+import { findCluster, projectObservations } from "../projection/store.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { clusterIntents } from "./table.ts";
 
 let api: TestApp;
@@ -254,7 +254,7 @@ async function makeReady(clusterId: string) {
     resourceVersion: cluster.resourceVersion + 1n,
     object: { ...cluster.object, status },
   };
-  await db.transaction((tx) => projectSights(tx, [{ object: ready }]));
+  await db.transaction((tx) => projectObservations(tx, [{ object: ready }]));
   return cluster;
 }
 

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
 import { KUBERNETES_VERSION_PATTERN } from "../../shared/kubernetes-version.ts";
-import { countField, idField, textField, timestampField } from "../http/fields.ts";
-import { pageQuery, pageSchema } from "../http/page.ts";
+import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
+import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody } from "../node-pools/store.ts";
 import { CLUSTER_STATUSES } from "../projection/store.ts";
 import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/store.ts";

@@ -3,10 +3,10 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
-import type { Origin } from "../http/principal.ts";
 import { asDeleting } from "../node-pools/store.ts";
-import { type ProjectedCluster, projectSights } from "../projection/store.ts";
+import { type ProjectedCluster, projectObservations } from "../projection/store.ts";
 import { writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { projectLive, readLive } from "./live.ts";
@@ -52,7 +52,7 @@ export async function deleteCluster(
   const projected = projectLive(object, cluster.orgId);
   await deps.db.transaction(async (tx) => {
     await tell(tx);
-    await projectSights(tx, [{ object: projected, gone }]);
+    await projectObservations(tx, [{ object: projected, gone }]);
   });
   return projected;
 }

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { check, index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
-import type { Origin } from "../http/principal.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import type { NewCluster } from "./new-cluster.ts";
 
 /**

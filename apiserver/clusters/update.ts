@@ -1,11 +1,11 @@
 import { type Cluster, type ClusterSpec, clusterKind } from "../../shared/crd/cluster.ts";
 import type { AuditEntry } from "../audit/store.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { objectTag, requireMatch } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { objectTag, requireMatch } from "../http/etag.ts";
-import type { Origin } from "../http/principal.ts";
 import { patchOnce, requireUnmanaged, retryOvertaken } from "../node-pools/store.ts";
-import { type ProjectedCluster, projectSights, releaseName, reserveName } from "../projection/store.ts";
+import { type ProjectedCluster, projectObservations, releaseName, reserveName } from "../projection/store.ts";
 import { type Claims, type Written, writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";
 import { nameTaken, projectLive, readLive, requireNotDeleting } from "./live.ts";
@@ -120,7 +120,7 @@ async function commit(
   const projected = projectLive(object, orgId);
   await deps.db.transaction(async (tx) => {
     await tell(tx);
-    await projectSights(tx, [{ object: projected }]);
+    await projectObservations(tx, [{ object: projected }]);
   });
   return projected;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 
 /** A control plane may take this long on a busy machine. */
 const SLOW_START_MS = 240_000;

@@ -1,7 +1,7 @@
 export { apiTokens } from "../api-tokens/table.ts";
 export { auditLog } from "../audit/table.ts";
 export { clusterIntents } from "../clusters/table.ts";
-export { idempotencyKeys } from "../http/idempotency-table.ts";
+export { idempotencyKeys } from "../http/idempotency/table.ts";
 export { members, users } from "../members/table.ts";
 export { organizationQuotas, organizations } from "../organizations/table.ts";
 export {

@@ -2,10 +2,10 @@ import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Logger } from "../../shared/log.ts";
 import type { Queryable } from "../db/client.ts";
-import type { RequestLimits } from "./limits.ts";
-import type { Operation } from "./operation.ts";
-import type { Membership, Origin, Principal, Visitor } from "./principal.ts";
-import type { RateLimiter } from "./rate-limit.ts";
+import type { Membership, Origin, Principal, Visitor } from "./authentication/principal.ts";
+import type { Operation } from "./contract/operation.ts";
+import type { RateLimiter } from "./rate-limits/rate-limit.ts";
+import type { RequestLimits } from "./server/limits.ts";
 
 /** What every request carries through the middleware. */
 export interface HttpEnv {

@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
@@ -9,7 +9,7 @@ import {
   startTestIssuer,
   type TestIssuer,
   type TestOrganization,
-} from "../testing.ts";
+} from "../testing/issuer.ts";
 import { members } from "./table.ts";
 
 let issuer: TestIssuer;

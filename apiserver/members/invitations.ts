@@ -3,7 +3,7 @@ import { recordAudit } from "../audit/store.ts";
 import { prepareOnce } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/principal.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import { organizations } from "../organizations/store.ts";
 import { presentAudit } from "./schema.ts";
 import { members } from "./table.ts";

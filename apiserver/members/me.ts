@@ -1,9 +1,9 @@
 import { findTokenMembership } from "../api-tokens/store.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { rightsOf } from "../http/authorization/permissions.ts";
+import { addRoute } from "../http/contract/add-route.ts";
 import type { Router } from "../http/env.ts";
-import { rightsOf } from "../http/permissions.ts";
-import type { Origin } from "../http/principal.ts";
-import { addRoute } from "../http/routes.ts";
 import { acceptInvitations } from "./invitations.ts";
 import { meSchema, presentMe } from "./schema.ts";
 import { listMembershipsOf } from "./store.ts";

@@ -1,8 +1,8 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
@@ -10,7 +10,7 @@ import {
   startTestIssuer,
   type TestIssuer,
   type TestOrganization,
-} from "../testing.ts";
+} from "../testing/issuer.ts";
 import { members } from "./table.ts";
 
 let issuer: TestIssuer;

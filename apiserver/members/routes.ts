@@ -1,11 +1,11 @@
 import type { Deps } from "../deps.ts";
-import type { OrganizationCall } from "../http/call.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import type { OrganizationCall } from "../http/contract/call.ts";
+import { isNotModified, versionTag } from "../http/contract/etag.ts";
+import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { notFound } from "../http/errors.ts";
-import { isNotModified, versionTag } from "../http/etag.ts";
-import { requireUnchanged } from "../http/fixed-field.ts";
-import { pageQuery, toPage } from "../http/page.ts";
-import { addRoute } from "../http/routes.ts";
 import { changeRole, inviteMember, removeMember, renewInvitation } from "./changes.ts";
 import {
   inviteMemberSchema,

@@ -1,10 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import { idField, textField, timestampField } from "../http/fields.ts";
-import { observedField } from "../http/fixed-field.ts";
-import { pageSchema } from "../http/page.ts";
-import { PERMISSIONS, permissionsOf, SCOPES } from "../http/permissions.ts";
-import { type Membership, type Principal, ROLES } from "../http/principal.ts";
-import { idSchema } from "../http/validate.ts";
+import { type Membership, type Principal, ROLES } from "../http/authentication/principal.ts";
+import { PERMISSIONS, permissionsOf, SCOPES } from "../http/authorization/permissions.ts";
+import { idField, textField, timestampField } from "../http/contract/fields.ts";
+import { observedField } from "../http/contract/immutable-fields.ts";
+import { pageSchema } from "../http/contract/page.ts";
+import { idSchema } from "../http/contract/validate.ts";
 import type { MembershipOf } from "./store.ts";
 import type { MemberRow } from "./table.ts";
 

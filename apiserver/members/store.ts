@@ -2,10 +2,10 @@ import { and, asc, eq, gt, inArray, isNull, sql } from "drizzle-orm";
 import { batchLookups, toUuidArray } from "../db/batch.ts";
 import { prepareOnce, type Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import { createId, NIL_ID } from "../http/id.ts";
-import type { PageRequest } from "../http/page.ts";
-import { rightsOf } from "../http/permissions.ts";
-import type { Membership, Origin, Role, UserPrincipal } from "../http/principal.ts";
+import type { Membership, Origin, Role, UserPrincipal } from "../http/authentication/principal.ts";
+import { rightsOf } from "../http/authorization/permissions.ts";
+import { createId, NIL_ID } from "../http/contract/id.ts";
+import type { PageRequest } from "../http/contract/page.ts";
 import {
   organizations,
   type PresentedOrganization,

@@ -1,8 +1,8 @@
 import { requireCluster } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/env.ts";
-import { isNotModified, objectTag } from "../http/etag.ts";
-import { addRoute } from "../http/routes.ts";
 import { presentNetworkPolicy } from "./present-policy.ts";
 import { networkPolicyRecord, setNetworkPolicyBody } from "./schema.ts";
 import { setNetworkPolicy } from "./store.ts";

@@ -3,11 +3,11 @@ import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../
 import type { AuditEntry } from "../audit/store.ts";
 import { projectLive, readLive, requireNotDeleting } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { objectTag, requireMatch } from "../http/contract/etag.ts";
 import { invalidField } from "../http/errors.ts";
-import { objectTag, requireMatch } from "../http/etag.ts";
-import type { Origin } from "../http/principal.ts";
 import { patchOnce, requireUnmanaged, retryOvertaken } from "../node-pools/store.ts";
-import { type ProjectedCluster, projectSights } from "../projection/store.ts";
+import { type ProjectedCluster, projectObservations } from "../projection/store.ts";
 import { type Written, writeWithIntent } from "../write-intents/store.ts";
 import { presentSettings } from "./present-policy.ts";
 import { applyPatch, type NetworkPatch, replacePolicy } from "./replace-policy.ts";
@@ -76,7 +76,7 @@ async function commit(
   const after = projectLive(object, orgId);
   await deps.db.transaction(async (tx) => {
     await tell(tx);
-    await projectSights(tx, [{ object: after }]);
+    await projectObservations(tx, [{ object: after }]);
   });
   return after;
 }

@@ -1,7 +1,7 @@
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { rehearse } from "../db/rehearse.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/principal.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import { type ProjectedCluster, type ProjectedNodePool, reserveName } from "../projection/store.ts";
 import { assessQuota, type Effects, type QuotaClaim, reserveQuota } from "../quotas/store.ts";
 import { claimOfCreate, claimOfDelete, claimOfUpdate, isGrowth, nameTaken } from "./claims.ts";

@@ -7,7 +7,7 @@ import {
   findNodePool,
   type ProjectedCluster,
   type ProjectedNodePool,
-  projectSights,
+  projectObservations,
   toProjectedNodePool,
 } from "../projection/store.ts";
 import type { Written } from "../write-intents/store.ts";
@@ -37,7 +37,7 @@ export async function requireNodePool(deps: Deps, orgId: string, clusterId: stri
 export async function readLive(deps: Deps, pool: ProjectedNodePool): Promise<NodePool> {
   const live = await deps.kube.get(nodePoolKind, pool.namespace, pool.name);
   if (live?.metadata.uid === pool.uid) return live;
-  await deps.db.transaction((tx) => projectSights(tx, [{ object: pool, gone: true }]));
+  await deps.db.transaction((tx) => projectObservations(tx, [{ object: pool, gone: true }]));
   throw notFound("node pool");
 }
 
@@ -51,7 +51,7 @@ export async function commit(
   const projected = project(object, cluster);
   await deps.db.transaction(async (tx) => {
     await tell(tx);
-    await projectSights(tx, [{ object: projected, gone }]);
+    await projectObservations(tx, [{ object: projected, gone }]);
   });
   return projected;
 }

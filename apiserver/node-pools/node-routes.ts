@@ -1,8 +1,8 @@
 import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { notFound } from "../http/errors.ts";
-import { pageQuery, toPage } from "../http/page.ts";
-import { addRoute } from "../http/routes.ts";
 import { requireNodePool } from "./live.ts";
 import { nodeName, nodePage, nodeRecord } from "./node-schema.ts";
 import { findMachineOf, pageMachines, presentNode } from "./present-node.ts";

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { idField, textField, timestampField } from "../http/fields.ts";
-import { pageSchema } from "../http/page.ts";
+import { idField, textField, timestampField } from "../http/contract/fields.ts";
+import { pageSchema } from "../http/contract/page.ts";
 
 const NODE_STATUSES = ["provisioning", "ready", "not_ready", "deleting", "failed"] as const;
 export type NodeStatusName = (typeof NODE_STATUSES)[number];

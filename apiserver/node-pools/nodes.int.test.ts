@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/stack/testing.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { auditLog } from "../audit/table.ts";
-import { holdKey, startTestApp, type TestApp } from "../http/testing.ts";
-import { findNodePool, projectSights } from "../projection/store.ts";
+import { findNodePool, projectObservations } from "../projection/store.ts";
+import { holdKey, startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -53,7 +53,7 @@ async function reportMachines() {
   );
   const resourceVersion = BigInt(object.metadata.resourceVersion ?? "0");
   await api.deps.db.transaction((tx) =>
-    projectSights(tx, [{ object: { ...pool, resourceVersion, object } }]),
+    projectObservations(tx, [{ object: { ...pool, resourceVersion, object } }]),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import { toTimestamp } from "../http/timestamp.ts";
+import { toTimestamp } from "../http/contract/timestamp.ts";
 import type { ProjectedNodePool } from "../projection/store.ts";
 import type { nodePoolRecord } from "./schema.ts";
 

@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import { ANNOTATION_REPLACE_PREFIX } from "../../shared/crd/names.ts";
 import type { NodePool, NodePoolMachine } from "../../shared/crd/node-pool.ts";
-import type { PageRequest } from "../http/page.ts";
+import type { PageRequest } from "../http/contract/page.ts";
 import type { ProjectedNodePool } from "../projection/store.ts";
 import type { NodeStatusName, nodeRecord } from "./node-schema.ts";
 

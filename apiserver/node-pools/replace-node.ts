@@ -1,8 +1,8 @@
 import { ANNOTATION_REPLACE_PREFIX } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolMachine, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import type { Origin } from "../http/principal.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "../projection/store.ts";
 import { writeWithIntent } from "../write-intents/store.ts";
 import { patchOnce, retryOvertaken } from "./kube-write.ts";

@@ -2,9 +2,9 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
 import { findNodePool } from "../projection/store.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { patchOnce } from "./kube-write.ts";
 
 let api: TestApp;

@@ -1,9 +1,9 @@
 import type { Deps } from "../deps.ts";
+import { addRead, addRoute } from "../http/contract/add-route.ts";
+import { isNotModified, objectTag } from "../http/contract/etag.ts";
+import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { isNotModified, objectTag } from "../http/etag.ts";
-import { pageQuery, toPage } from "../http/page.ts";
-import { addRead, addRoute } from "../http/routes.ts";
 import { createObjectName, listNodePools, type ProjectedNodePool } from "../projection/store.ts";
 import { dryRunQuery } from "../quotas/store.ts";
 import { type RehearsedPool, rehearseCreate, rehearseDelete, rehearseUpdate } from "./dry-run.ts";

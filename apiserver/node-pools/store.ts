@@ -1,9 +1,9 @@
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { objectTag, requireMatch } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { objectTag, requireMatch } from "../http/etag.ts";
-import type { Origin } from "../http/principal.ts";
 import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/store.ts";
 import { tellOfCreation, writeWithIntent } from "../write-intents/store.ts";
 import { presentAudit } from "./audit-fields.ts";

@@ -1,12 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import { and, asc, eq, gt, isNull } from "drizzle-orm";
 import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified } from "../http/contract/etag.ts";
+import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { notFound } from "../http/errors.ts";
-import { isNotModified } from "../http/etag.ts";
-import { requireUnchanged } from "../http/fixed-field.ts";
-import { pageQuery, toPage } from "../http/page.ts";
-import { addRoute } from "../http/routes.ts";
 import { readUse } from "../quotas/store.ts";
 import { changeQuotas } from "./change-quotas.ts";
 import { presentQuotas, quotasRecord, quotasTag, setQuotasBody, toQuotaChange } from "./quota-schema.ts";

@@ -7,9 +7,14 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import { clusterIntents } from "../clusters/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
-import { makeOrganization, startTestIssuer, type TestIssuer, type TestOrganization } from "../testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import {
+  makeOrganization,
+  startTestIssuer,
+  type TestIssuer,
+  type TestOrganization,
+} from "../testing/issuer.ts";
 import { deleteOrganization } from "./delete.ts";
 import { lockOrganization, organizationNamespace } from "./store.ts";
 import { organizations } from "./table.ts";

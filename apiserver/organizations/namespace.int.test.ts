@@ -1,8 +1,8 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { namespaceJobs, organizationNamespace } from "./store.ts";
 import { organizations } from "./table.ts";
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "@hono/zod-openapi";
 import { MAX_QUOTA, type QuotaAmounts, type QuotaName, quotaLimitsSchema } from "../../shared/crd/quota.ts";
-import { countField, idField, timestampField } from "../http/fields.ts";
-import { observedField } from "../http/fixed-field.ts";
-import { idSchema } from "../http/validate.ts";
+import { countField, idField, timestampField } from "../http/contract/fields.ts";
+import { observedField } from "../http/contract/immutable-fields.ts";
+import { idSchema } from "../http/contract/validate.ts";
 import type { QuotaChange } from "./change-quotas.ts";
 import type { Quotas } from "./read-quotas.ts";
 

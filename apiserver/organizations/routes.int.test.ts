@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { organizationNamespace } from "./store.ts";
 
 let api: TestApp;

@@ -1,9 +1,9 @@
 import { z } from "@hono/zod-openapi";
-import { idField, textField, timestampField } from "../http/fields.ts";
-import { observedField } from "../http/fixed-field.ts";
-import { pageSchema } from "../http/page.ts";
-import type { OrganizationRecord } from "../http/principal.ts";
-import { idSchema } from "../http/validate.ts";
+import type { OrganizationRecord } from "../http/authentication/principal.ts";
+import { idField, textField, timestampField } from "../http/contract/fields.ts";
+import { observedField } from "../http/contract/immutable-fields.ts";
+import { pageSchema } from "../http/contract/page.ts";
+import { idSchema } from "../http/contract/validate.ts";
 import { type OrganizationRow, organizations } from "./table.ts";
 import { VAT_ID_PATTERN } from "./vat-id.ts";
 

@@ -3,9 +3,9 @@ import { AUDIT_OF_CHANGED, recordAudit, toAuditValues } from "../audit/store.ts"
 import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
+import type { OrganizationRecord, Origin } from "../http/authentication/principal.ts";
+import { requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { requireMatch, versionTag } from "../http/etag.ts";
-import type { OrganizationRecord, Origin } from "../http/principal.ts";
 import { presentAudit } from "./schema.ts";
 import { type OrganizationRow, organizations } from "./table.ts";
 

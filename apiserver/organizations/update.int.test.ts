@@ -1,15 +1,15 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
   startTestIssuer,
   type TestIssuer,
   type TestOrganization,
-} from "../testing.ts";
+} from "../testing/issuer.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;

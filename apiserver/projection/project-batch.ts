@@ -2,12 +2,12 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { isAmong } from "../db/batch.ts";
 import type { Deps } from "../deps.ts";
+import { type Caches, projectCluster, projectNodePool } from "./observations.ts";
 import type { ProjectedObject } from "./project.ts";
 import { findByUid } from "./read.ts";
-import type { Sight } from "./rounds.ts";
-import { type Caches, projectCluster, projectNodePool } from "./sights.ts";
+import type { Observation } from "./rounds.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
-import { projectSights } from "./upsert.ts";
+import { projectObservations } from "./upsert.ts";
 import { findVanished } from "./vanished.ts";
 
 /** What the projector has to look at: an object by its place, one that is gone, or what may be gone unseen. */
@@ -43,14 +43,14 @@ export async function projectBatch(deps: Deps, caches: Caches, batch: readonly W
     deps,
     seen.map(({ object }) => object.metadata.uid ?? ""),
   );
-  const sights: Sight[] = batch.some(isGeneral) ? await findVanished(deps, caches) : [];
+  const sights: Observation[] = batch.some(isGeneral) ? await findVanished(deps, caches) : [];
   for (const { object, gone } of seen) {
     const sight = await toSight(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
     if (sight !== undefined) sights.push(sight);
   }
   for (let start = 0; start < sights.length; start += TRANSACTION_SIZE) {
     const part = sights.slice(start, start + TRANSACTION_SIZE);
-    const refused = await deps.db.transaction((tx) => projectSights(tx, part));
+    const refused = await deps.db.transaction((tx) => projectObservations(tx, part));
     for (const id of refused) deps.log.warn({ id }, "an object is not served: its id belongs to another one");
   }
 }
@@ -73,7 +73,7 @@ async function toSight(
   object: Cluster | NodePool,
   gone: boolean,
   known: Known | undefined,
-): Promise<Sight | undefined> {
+): Promise<Observation | undefined> {
   if (gone) return toGoneSight(deps, caches, object);
   const projected = project(caches, object);
   if (projected === undefined) return undefined;
@@ -95,7 +95,7 @@ async function toGoneSight(
   deps: Deps,
   caches: Caches,
   object: Cluster | NodePool,
-): Promise<Sight | undefined> {
+): Promise<Observation | undefined> {
   const stored = await findByUid(deps.db, object.metadata.uid ?? "");
   const last = stored ?? project(caches, object);
   return last === undefined ? undefined : { object: last, gone: true };

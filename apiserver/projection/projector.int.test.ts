@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
 import { systemEvents } from "../system-events/table.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import type { ProjectedCluster } from "./project.ts";
 import { startProjector } from "./projector.ts";
-import { findCluster, projectSights, reserveName, toProjectedCluster } from "./store.ts";
+import { findCluster, projectObservations, reserveName, toProjectedCluster } from "./store.ts";
 import { clusterRecords, projectedClusters, transitions } from "./table.ts";
 
 let api: TestApp;
@@ -49,7 +49,7 @@ function aSight(change: Partial<ProjectedCluster> = {}): ProjectedCluster {
 }
 
 function see(object: ProjectedCluster, how: { gone?: boolean; authoritative?: boolean } = {}) {
-  return api.deps.db.transaction((tx) => projectSights(tx, [{ object, ...how }]));
+  return api.deps.db.transaction((tx) => projectObservations(tx, [{ object, ...how }]));
 }
 
 async function typesOf(clusterId: string): Promise<string[]> {
@@ -160,7 +160,7 @@ describe("what was seen", () => {
     const [a, b] = [aSight(), aSight()];
     const both = (objects: ProjectedCluster[], step: bigint) =>
       api.deps.db.transaction((tx) =>
-        projectSights(
+        projectObservations(
           tx,
           objects.map((object) => ({
             object: { ...object, resourceVersion: object.resourceVersion + step },

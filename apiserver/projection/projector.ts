@@ -8,8 +8,8 @@ import { createStore } from "../../shared/kube/store.ts";
 import type { Deps } from "../deps.ts";
 import { type BatchQueue, createBatchQueue } from "../jobs/batch-queue.ts";
 import { runAsLeader } from "../jobs/leader.ts";
+import type { Caches } from "./observations.ts";
 import { keyOfWork, projectBatch, type Work } from "./project-batch.ts";
-import type { Caches } from "./sights.ts";
 
 const BATCH_SIZE = 100;
 

@@ -1,8 +1,8 @@
 import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { batchById, isOneOf } from "../db/batch.ts";
 import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
-import { NIL_ID } from "../http/id.ts";
-import type { PageRequest } from "../http/page.ts";
+import { NIL_ID } from "../http/contract/id.ts";
+import type { PageRequest } from "../http/contract/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import type { ClusterStatusName } from "./status.ts";
 import { clusterRecords, nodePoolRecords, projectedClusters, projectedNodePools } from "./table.ts";

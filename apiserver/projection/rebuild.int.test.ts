@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { projectionJobs } from "./jobs.ts";
 import { startProjector } from "./projector.ts";
-import { projectSights, reserveName, toProjectedCluster } from "./store.ts";
+import { projectObservations, reserveName, toProjectedCluster } from "./store.ts";
 import { nameReservations, projectedClusters, transitions } from "./table.ts";
 
 let api: TestApp;
@@ -177,7 +177,7 @@ describe("each transition is in the ledger once (the durable source of what is t
     const object = toProjectedCluster(told, orgId);
     if (object === undefined) throw new Error("not projected");
     const crash = api.deps.db.transaction(async (tx) => {
-      await projectSights(tx, [{ object }]);
+      await projectObservations(tx, [{ object }]);
       throw new Error("crashed before the commit");
     });
     await expect(crash).rejects.toThrow("crashed");
@@ -224,7 +224,7 @@ describe("what is over is purged, and nothing else", () => {
     const live = await api.deps.kube.get(clusterKind, namespace, name);
     const object = live && toProjectedCluster(live, orgId);
     if (object === undefined) throw new Error("not projected");
-    await api.deps.db.transaction((tx) => projectSights(tx, [{ object, gone: true }]));
+    await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, gone: true }]));
     const count = async () =>
       (await api.deps.db.select().from(projectedClusters).where(eq(projectedClusters.id, id))).length;
     await run();

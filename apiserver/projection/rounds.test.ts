@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createId } from "../http/id.ts";
+import { createId } from "../http/contract/id.ts";
 import type { ProjectedCluster } from "./project.ts";
-import { type Sight, toRounds } from "./rounds.ts";
+import { type Observation, toRounds } from "./rounds.ts";
 import { projected, projectedPool } from "./testing.ts";
 
 const ORG_ID = createId();
@@ -14,7 +14,7 @@ function aCluster(change: Partial<ProjectedCluster> = {}): ProjectedCluster {
 }
 
 /** Numbers of the sights in each round, gone ones negative. */
-function roundsOf(...sights: Sight[]): number[][] {
+function roundsOf(...sights: Observation[]): number[][] {
   return toRounds(sights).map(({ gone, seen }) =>
     [
       ...gone.map((sight) => -sights.indexOf(sight) - 1),

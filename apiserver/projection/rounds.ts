@@ -1,6 +1,6 @@
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 
-export interface Sight {
+export interface Observation {
   object: ProjectedObject;
   /** The object was seen to be gone; `object` is its last known state. */
   gone?: boolean;
@@ -11,8 +11,8 @@ export interface Sight {
 /** Sights of one kind that have nothing to do with each other, in the order of their ids. */
 export interface Round {
   kind: "cluster" | "node_pool";
-  gone: Sight[];
-  seen: Sight[];
+  gone: Observation[];
+  seen: Observation[];
 }
 
 /**
@@ -20,7 +20,7 @@ export interface Round {
  * object, an id, a place or a name with an earlier one comes in a later round, so that each round can be written as
  * one and the end is the same as of one sight after another; but a name that one gives up is free for all others.
  */
-export function toRounds(sights: readonly Sight[]): Round[] {
+export function toRounds(sights: readonly Observation[]): Round[] {
   return [
     ...toRoundsOfKind(
       "cluster",
@@ -38,8 +38,8 @@ export function scopeOf(object: ProjectedObject): string {
   return isPool(object) ? clusterIdOf(object) : object.orgId;
 }
 
-function toRoundsOfKind(kind: Round["kind"], sights: readonly Sight[]): Round[] {
-  const rounds: Sight[][] = [];
+function toRoundsOfKind(kind: Round["kind"], sights: readonly Observation[]): Round[] {
+  const rounds: Observation[][] = [];
   const nextByKey = new Map<string, number>();
   for (const sight of sights) {
     const keys = keysOf(sight.object);

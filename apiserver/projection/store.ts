@@ -24,4 +24,4 @@ export {
   type VersionedCluster,
 } from "./read.ts";
 export { CLUSTER_STATUSES, NODE_POOL_STATUSES } from "./status.ts";
-export { projectSights } from "./upsert.ts";
+export { projectObservations } from "./upsert.ts";

@@ -1,7 +1,7 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { createId } from "../http/id.ts";
+import { createId } from "../http/contract/id.ts";
 import {
   type ProjectedCluster,
   type ProjectedNodePool,
@@ -9,7 +9,7 @@ import {
   toProjectedCluster,
   toProjectedNodePool,
 } from "./project.ts";
-import type { Sight } from "./rounds.ts";
+import type { Observation } from "./rounds.ts";
 
 /** The n-th Cluster of an organization, as kubectl would have made it. */
 export function aCluster(orgId: string, n: number): Cluster {
@@ -80,14 +80,14 @@ const PLACES = 5;
  * What happens to five clusters with a pool each of a new organization, as somebody saw it: changes, stale reports,
  * deletions, the same place under another uid, and the same id at another place.
  */
-export function createStory(orgId: string, random: (below: number) => number): Sight[] {
+export function createStory(orgId: string, random: (below: number) => number): Observation[] {
   const clusters = Array.from({ length: PLACES }, (_, n) => projected(orgId, n));
   const objects: ProjectedObject[] = [
     ...clusters,
     ...clusters.map(({ id }, n) => projectedPool(orgId, PLACES + n, id)),
   ];
   let version = 1_000n;
-  const step = (): Sight => {
+  const step = (): Observation => {
     const n = random(objects.length);
     const before = objects[n];
     if (before === undefined) throw new Error("no such object");

@@ -9,7 +9,7 @@ import { confirmNames } from "./names.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { keepRecords } from "./records.ts";
 import { remove } from "./remove.ts";
-import { type Round, type Sight, scopeOf, toRounds } from "./rounds.ts";
+import { type Observation, type Round, scopeOf, toRounds } from "./rounds.ts";
 import { findStored, retireOthers, type Stored, writeRows } from "./rows.ts";
 import { hasNewTransitions, ledgerEntriesOf } from "./transitions.ts";
 
@@ -19,7 +19,7 @@ import { hasNewTransitions, ledgerEntriesOf } from "./transitions.ts";
  * what is stored changes nothing. Returns the ids of objects that were refused because another one, elsewhere,
  * already has their id. Each statement is one for many objects, so the round trips do not grow with their number.
  */
-export async function projectSights(tx: Queryable, sights: readonly Sight[]): Promise<string[]> {
+export async function projectObservations(tx: Queryable, sights: readonly Observation[]): Promise<string[]> {
   await lockObjects(tx, sights);
   const refused: string[] = [];
   const events: NewStatusEvent[] = [];
@@ -41,7 +41,7 @@ export async function projectSights(tx: Queryable, sights: readonly Sight[]): Pr
  * One writer per object; always in the same order, so that two transactions never wait for each other. From here on
  * plans are made anew: one that was kept since the tables were empty, as a rebuild begins, reads them whole each time.
  */
-async function lockObjects(tx: Queryable, sights: readonly Sight[]): Promise<void> {
+async function lockObjects(tx: Queryable, sights: readonly Observation[]): Promise<void> {
   const uids = [...new Set(sights.map(({ object }) => object.uid))].sort();
   if (uids.length === 0) return;
   await tx.execute(sql`select set_config('plan_cache_mode', 'force_custom_plan', true),
@@ -58,7 +58,7 @@ interface Step {
 async function upsert(
   tx: Queryable,
   kind: Round["kind"],
-  sights: readonly Sight[],
+  sights: readonly Observation[],
   eventsBefore: readonly NewStatusEvent[],
 ): Promise<{ refused: string[]; events: NewStatusEvent[] }> {
   if (sights.length === 0) return { refused: [], events: [] };

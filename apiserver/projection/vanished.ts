@@ -4,15 +4,15 @@ import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import type { Deps } from "../deps.ts";
+import type { Caches } from "./observations.ts";
 import { findByUid, listPlaces, type Place } from "./read.ts";
-import type { Sight } from "./rounds.ts";
-import type { Caches } from "./sights.ts";
+import type { Observation } from "./rounds.ts";
 
 /**
  * Objects that the projection still serves and the Kubernetes API no longer has: deleted while nobody watched. Each
  * is confirmed by a live read, for it may have been created after the list that misses it.
  */
-export async function findVanished(deps: Deps, caches: Caches): Promise<Sight[]> {
+export async function findVanished(deps: Deps, caches: Caches): Promise<Observation[]> {
   const places = await listPlaces(deps.db);
   return [
     ...(await confirmGone(deps, clusterKind, caches.clusters, places.clusters)),
@@ -25,8 +25,8 @@ async function confirmGone<T extends KubeObject>(
   kind: Kind<T>,
   cache: Store<T>,
   places: readonly Place[],
-): Promise<Sight[]> {
-  const sights: Sight[] = [];
+): Promise<Observation[]> {
+  const sights: Observation[] = [];
   for (const { uid, namespace, name } of places) {
     if (cache.get(toKey(namespace, name))?.metadata.uid === uid) continue;
     const live = await deps.kube.get(kind, namespace, name);

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp, type TestRequest } from "../http/testing.ts";
-import { findCluster, findNodePool, projectSights } from "../projection/store.ts";
+import { createId } from "../http/contract/id.ts";
+import { findCluster, findNodePool, projectObservations } from "../projection/store.ts";
+import { startTestApp, type TestApp, type TestRequest } from "../testing/app.ts";
 import { readUse } from "./store.ts";
 
 let api: TestApp;
@@ -362,7 +362,7 @@ const refusals: [string, Refusal][] = [
           status: "deleting" as const,
           resourceVersion: served.resourceVersion + 1_000_000n,
         };
-        await api.deps.db.transaction((tx) => projectSights(tx, [{ object: deleting }]));
+        await api.deps.db.transaction((tx) => projectObservations(tx, [{ object: deleting }]));
       },
     },
   ],

@@ -6,10 +6,10 @@ import { createClient } from "../../shared/kube/client.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
 import { namespaceJobs } from "../organizations/store.ts";
-import { findCluster, projectSights, toProjectedNodePool } from "../projection/store.ts";
+import { findCluster, projectObservations, toProjectedNodePool } from "../projection/store.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { readUse } from "./store.ts";
 import { quotaReservations } from "./table.ts";
 
@@ -119,7 +119,7 @@ describe("a quota", () => {
       const before = await readUsed();
       const object = toProjectedNodePool(pool, orgId, id);
       if (object === undefined) throw new Error("no id");
-      await api.deps.db.transaction((tx) => projectSights(tx, [{ object }]));
+      await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
       const after = await readUsed();
       const grown = Object.fromEntries(
         Object.entries(after).map(([name, used]) => [name, used - before[name as keyof QuotaAmounts]]),

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_QUOTA, QUOTA_NAMES, type QuotaName } from "../../shared/crd/quota.ts";
-import { countField } from "../http/fields.ts";
+import { countField } from "../http/contract/fields.ts";
 
 /** The quotas by their names on the wire. */
 export const QUOTA_WIRE_NAMES = {

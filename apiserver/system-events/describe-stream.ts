@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { Answer } from "../http/operation.ts";
+import type { Answer } from "../http/contract/operation.ts";
 import type { SseMessage } from "./sse.ts";
 
 const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";

@@ -2,8 +2,8 @@ import type { Logger } from "../../shared/log.ts";
 import { Counter, Gauge, type Registry } from "../../shared/metrics.ts";
 import type { SystemEventsConfig } from "../config.ts";
 import { describeDatabaseError } from "../db/errors.ts";
+import { type Principal, principalKey } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
-import { type Principal, principalKey } from "../http/principal.ts";
 import type { EventStream } from "./stream.ts";
 
 const TICK_MS = 250;

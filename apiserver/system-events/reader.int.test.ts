@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Sql } from "../db/client.ts";
-import { createId } from "../http/id.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { createReader, type Piece } from "./reader.ts";
 import { appendEvents } from "./store.ts";
 import { aStatus } from "./testing.ts";

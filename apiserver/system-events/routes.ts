@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import type { Deps } from "../deps.ts";
+import type { Principal } from "../http/authentication/principal.ts";
+import { addRoute } from "../http/contract/add-route.ts";
 import type { Router } from "../http/env.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import type { Principal } from "../http/principal.ts";
-import { addRoute } from "../http/routes.ts";
 import { isClusterServed } from "../projection/store.ts";
 import { describeStream } from "./describe-stream.ts";
 import { createFeed } from "./feed.ts";

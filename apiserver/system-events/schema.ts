@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { countField, idField, textField, timestampField } from "../http/fields.ts";
-import { pageQuery, pageSchema } from "../http/page.ts";
+import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
+import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { CURSOR_PATTERN } from "./position.ts";
 
 /** 256 random bits in base64url. */

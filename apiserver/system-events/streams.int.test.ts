@@ -1,10 +1,10 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startBackground } from "../background.ts";
-import { createId } from "../http/id.ts";
-import { listen } from "../http/server.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
-import type { Person } from "../testing.ts";
+import { createId } from "../http/contract/id.ts";
+import { listen } from "../http/server/server.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import type { Person } from "../testing/issuer.ts";
 import { appendEvents } from "./store.ts";
 import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
 

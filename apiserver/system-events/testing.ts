@@ -1,6 +1,12 @@
 import { createLogger } from "../../shared/log.ts";
-import { startTestApp, type TestAnswer, type TestApp } from "../http/testing.ts";
-import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing.ts";
+import { startTestApp, type TestAnswer, type TestApp } from "../testing/app.ts";
+import {
+  addPerson,
+  makeOrganization,
+  type Person,
+  startTestIssuer,
+  type TestIssuer,
+} from "../testing/issuer.ts";
 import type { NewStatusEvent } from "./store.ts";
 
 /** A stream that is read as long as it lasts. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { mintFor } from "../api-tokens/testing.ts";
-import type { TestApp } from "../http/testing.ts";
-import type { Person } from "../testing.ts";
+import type { TestApp } from "../testing/app.ts";
+import type { Person } from "../testing/issuer.ts";
 import { appendEvents } from "./store.ts";
 import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
-import type { Principal } from "../http/principal.ts";
+import type { Principal } from "../http/authentication/principal.ts";
 import { type StreamTicketHolder, streamTickets } from "./table.ts";
 
 export const TICKET_SECONDS = 30;

@@ -4,9 +4,9 @@ import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { type AuditEntry, recordAudit } from "../audit/store.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { createId } from "../http/contract/id.ts";
 import { ApiError } from "../http/errors.ts";
-import { createId } from "../http/id.ts";
-import type { Origin } from "../http/principal.ts";
 import { isCertainlyNotWritten } from "./certainty.ts";
 import { type WriteIntent, writeIntents } from "./table.ts";
 

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { check, index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import type { AuditEntry } from "../audit/store.ts";
-import type { Origin } from "../http/principal.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 
 /**
  * What a request is about to do to one custom resource, and the audit row that will tell of it: committed before the

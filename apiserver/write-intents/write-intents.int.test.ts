@@ -6,9 +6,8 @@ import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import { deleteCluster } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
-import { createId } from "../http/id.ts";
-import type { Origin } from "../http/principal.ts";
-import { startTestApp, type TestApp } from "../http/testing.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { createId } from "../http/contract/id.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/store.ts";
 import {
   findCluster,
@@ -16,6 +15,7 @@ import {
   type ProjectedCluster,
   type ProjectedNodePool,
 } from "../projection/store.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { writeIntentJobs } from "./jobs.ts";
 import { writeIntents } from "./table.ts";
 

@@ -23,7 +23,7 @@ describe("the import rules of the architecture", () => {
     ["operator/cluster/reconcile.ts", "shared/kube/client.ts"],
     ["operator/cluster/status.ts", "node:crypto"],
     ["shared/controller/queue.ts", "shared/crd/cluster.ts"],
-    ["apiserver/http/auth.ts", "apiserver/members/store.ts"],
+    ["apiserver/http/authentication/authenticator.ts", "apiserver/members/store.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/node-pools/routes.ts"],
     ["apiserver/clusters/store.ts", "apiserver/organizations/table.ts"],
     ["apiserver/main.ts", "e2e/stack/stack.ts"],

@@ -24,7 +24,7 @@ const OPERATOR_FORBIDDEN = /^(drizzle-orm|postgres|hono|@hono\/.*)$/;
 export function findBrokenRule({ from, to, typeOnly = false }: ImportEdge): string | undefined {
   const [area = "", slice = ""] = from.split("/");
   const [targetArea = "", targetSlice = "", targetFile = ""] = to.split("/");
-  const isTest = /\.test\.ts$|\/testing\.ts$|\.bench\.ts$/.test(from);
+  const isTest = /\.test\.ts$|\/testing(\/|\.ts$)|\.bench\.ts$/.test(from);
 
   if (area === "shared" && ["apiserver", "operator"].includes(targetArea))
     return "shared imports nothing of the two programs";

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
-import { createTenant } from "../tenant.ts";
+import { createTenant } from "../testing/tenant.ts";
 import { median, report } from "./report.ts";
 
 const run = promisify(execFile);

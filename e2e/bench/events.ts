@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { type Stack, startStack } from "../stack/stack.ts";
-import { createTenant } from "../tenant.ts";
+import { createTenant } from "../testing/tenant.ts";
 import { readCpuSeconds, readResidentMegabytes } from "./proc.ts";
 import { type Figure, report } from "./report.ts";
 

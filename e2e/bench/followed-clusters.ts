@@ -8,7 +8,7 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
-import { createTenant } from "../tenant.ts";
+import { createTenant } from "../testing/tenant.ts";
 import { percentile, secondsSince, until } from "./operator/common.ts";
 import { type PoolWriting, timePoolWrites } from "./pool-writes.ts";
 import { readStackCpuSeconds } from "./proc.ts";

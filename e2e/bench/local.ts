@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startStack } from "../stack/stack.ts";
-import { createTenant, type Tenant } from "../tenant.ts";
+import { createTenant, type Tenant } from "../testing/tenant.ts";
 import { type Figure, median, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-local");

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
-import { createTenant, type Tenant } from "../tenant.ts";
+import { createTenant, type Tenant } from "../testing/tenant.ts";
 
 let stack: Stack;
 let alice: Tenant;

@@ -5,10 +5,10 @@ import { LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { eventKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
-import { startSecondApiserver } from "../second-apiserver.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { waitFor } from "../stack/testing.ts";
-import { createTenant, type Feed, type Tenant } from "../tenant.ts";
+import { startSecondApiserver } from "../testing/second-apiserver.ts";
+import { createTenant, type Feed, type Tenant } from "../testing/tenant.ts";
 
 const DIR = ".marina/faults-feed";
 const STREAMS = 500;

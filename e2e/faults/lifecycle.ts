@@ -4,8 +4,13 @@ import { LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { configMapKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { type Engineer, engineClusterKind, machineDeploymentKind, machineKind } from "../custom-resources.ts";
 import { PLATFORM_NAMESPACE } from "../stack/marina.ts";
+import {
+  type Engineer,
+  engineClusterKind,
+  machineDeploymentKind,
+  machineKind,
+} from "../testing/custom-resources.ts";
 
 /** One change of a user, and how the world looks when all has followed from it. */
 export interface Step {

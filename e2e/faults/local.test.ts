@@ -4,11 +4,11 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { createRealCluster, describeWorkload, type RealCluster } from "../local/real-cluster.ts";
 import { readStartTime } from "../stack/process-identity.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
+import { createRealCluster, describeWorkload, type RealCluster } from "../stories/local/real-cluster.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const DIR = join(ROOT, ".marina", "faults-local");

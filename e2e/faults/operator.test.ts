@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { type Stack, startStack } from "../stack/stack.ts";
+import { kubectl, waitFor } from "../stack/testing.ts";
 import {
   clusterClassKind,
   conditionOf,
@@ -10,9 +12,7 @@ import {
   machineKind,
   statusOf,
   waitForCluster,
-} from "../custom-resources.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { kubectl, waitFor } from "../stack/testing.ts";
+} from "../testing/custom-resources.ts";
 import { breakNode, lookAtEngine, OF_POOL, withOperator } from "./saved-cluster.ts";
 
 let stack: Stack;

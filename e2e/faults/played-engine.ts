@@ -6,7 +6,7 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { loadConnection } from "../../shared/kube/transport.ts";
-import { engineClusterKind, machineDeploymentKind, machineKind } from "../custom-resources.ts";
+import { engineClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the engine's objects are written field by field, as its CRDs take them
 type Any = any;

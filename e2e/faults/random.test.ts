@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
-import { type Answer, createTenant, type Tenant } from "../tenant.ts";
+import { type Answer, createTenant, type Tenant } from "../testing/tenant.ts";
 
 // Random operations of one tenant while parts of the service are killed and come back. MARINA_SEED repeats a run's
 // choices; what the service makes of them depends on the moment, so a seed is a hint and no proof.

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { type Engineer, machineDeploymentKind, machineKind } from "../custom-resources.ts";
 import type { Stack } from "../stack/stack.ts";
 import { kubectl } from "../stack/testing.ts";
+import { type Engineer, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 import { startOperator } from "./operator-process.ts";
 
 export const OF_POOL = "topology.cluster.x-k8s.io/deployment-name=workers";

@@ -1,5 +1,5 @@
 import type { StackInfo } from "../stack/stack-info.ts";
-import { createTenant, expectStatus } from "../tenant.ts";
+import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 /** Records that are there when the fuzzing begins. */
 export interface Seeds {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { LOCAL_PROVIDER_PORTS } from "../local-provider/nodes.ts";
 import { ENGINE_MANAGERS, type EngineManager } from "./cluster-api-manifests.ts";
-import { LOCAL_PROVIDER_PORTS } from "./local-provider/nodes.ts";
 import { StartError } from "./start-error.ts";
 import type { ToolName } from "./tools.ts";
 
@@ -34,7 +34,7 @@ export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
     // Else it looks at an object once a second at most, which is two thirds of what a small cluster waits for.
     coreGates: ["ReconcilerRateLimiting=false"],
     ports: LOCAL_PROVIDER_PORTS,
-    classFile: join(import.meta.dirname, "local-provider", "cluster-class.yaml"),
+    classFile: join(import.meta.dirname, "..", "local-provider", "cluster-class.yaml"),
     className: "marina-local-v1",
     classAfter: ["local-provider CRDs"],
   },

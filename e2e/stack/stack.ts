@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { buildBundles } from "../../build.ts";
+import { localProviderNodes } from "../local-provider/nodes.ts";
 import { ensureCertificates } from "./certificates.ts";
 import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
@@ -12,7 +13,6 @@ import { describeEnvironment, type MarinaEnvironment, PLATFORM_CIDRS, writeEnvFi
 import { openExistingCluster } from "./existing-cluster.ts";
 import { identityNode, issuerOf, requestTokens } from "./identity.ts";
 import { createKubeApi, type KubeApi } from "./kube-api.ts";
-import { localProviderNodes } from "./local-provider/nodes.ts";
 import {
   MANAGEMENT_PORTS,
   managementClusterNodes,

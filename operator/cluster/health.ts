@@ -1,5 +1,5 @@
 import { type ConditionLike, findCondition, heldForMs } from "../../shared/controller/conditions.ts";
-import { soonest } from "../../shared/controller/soonest.ts";
+import { earliest } from "../../shared/controller/earliest.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 
 /** What is wrong with a cluster that was ready before. */
@@ -33,7 +33,7 @@ export function judgeHealth(
     return [{ reason, message: condition.message, dueInMs: thresholdMs - heldForMs(condition, now) }];
   });
   const pending = signs.filter((sign) => sign.dueInMs > 0).map((sign) => sign.dueInMs);
-  const requeueAfterMs = soonest(pending);
+  const requeueAfterMs = earliest(pending);
   const due = signs.find((sign) => sign.dueInMs <= 0);
   if (due !== undefined) return { ailment: due, requeueAfterMs };
   if (sickNodes.length === 0) return { ailment: undefined, requeueAfterMs };

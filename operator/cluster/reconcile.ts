@@ -1,7 +1,7 @@
 import { isApplied } from "../../shared/controller/applied.ts";
 import { type Fault, heldForMs } from "../../shared/controller/conditions.ts";
+import { earliest } from "../../shared/controller/earliest.ts";
 import type { Plan, Step } from "../../shared/controller/plan.ts";
-import { soonest } from "../../shared/controller/soonest.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -56,7 +56,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     events:
       foreign === undefined ? plan.events : [...plan.events, composeForeignPoolEvent(observed, foreign)],
     metadata: findMissingMetadata(metadata, organization.id, observed.candidateId),
-    requeueAfterMs: soonest([
+    requeueAfterMs: earliest([
       plan.requeueAfterMs,
       refusal.requeueAfterMs,
       steps.waitMs,
@@ -170,7 +170,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   if (gone) return { ...finish(observed, { apply: [], remove }, undefined, now), releaseFinalizer: true };
   const input: StatusInput = { observed, fault: undefined, ...NOTHING_DECIDED };
   const plan = finish(observed, { apply: [], remove: observed.applyFailure ? [] : remove }, input, now);
-  return { ...plan, requeueAfterMs: soonest([plan.requeueAfterMs, waitMs]) };
+  return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }
 
 function finish(

@@ -1,7 +1,7 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, type PlanContext, StepError } from "../../shared/controller/plan.ts";
-import type { WordPace } from "../../shared/controller/word-pace.ts";
+import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { nameAdminSecret } from "../access/admin-kubeconfig.ts";
@@ -16,7 +16,7 @@ export interface ClusterDeps {
   caches: Caches;
   settings: ClusterSettings;
   prober: Prober;
-  pace: WordPace;
+  pace: StatusThrottle;
   now(): Date;
 }
 

@@ -8,7 +8,7 @@ import {
   SILENT_WAIT_MS,
   setConditions,
 } from "../../shared/controller/conditions.ts";
-import { soonest } from "../../shared/controller/soonest.ts";
+import { earliest } from "../../shared/controller/earliest.ts";
 import { appendTransitions } from "../../shared/controller/transitions.ts";
 import type {
   ClusterConditionType,
@@ -188,7 +188,7 @@ function nextLook(conditions: Conditions, others: (number | undefined)[], now: D
   const reconciling = findCondition(conditions, "Reconciling");
   const waitedMs = heldForMs(reconciling, now);
   const speaks = reconciling?.status === "True" && waitedMs < SILENT_WAIT_MS;
-  return soonest([speaks ? SILENT_WAIT_MS - waitedMs : undefined, ...others]);
+  return earliest([speaks ? SILENT_WAIT_MS - waitedMs : undefined, ...others]);
 }
 
 function optional<Key extends string, Value>(key: Key, value: Value | undefined) {

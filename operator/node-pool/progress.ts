@@ -1,4 +1,4 @@
-import { soonest } from "../../shared/controller/soonest.ts";
+import { earliest } from "../../shared/controller/earliest.ts";
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
@@ -56,7 +56,7 @@ export function measurePool(
     joining: machines
       .filter((machine) => machine.node === undefined && !machine.deleting)
       .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name)),
-    nextSickInMs: soonest(pending),
+    nextSickInMs: earliest(pending),
   };
 }
 

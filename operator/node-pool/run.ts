@@ -1,6 +1,6 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type PlanContext } from "../../shared/controller/plan.ts";
-import type { WordPace } from "../../shared/controller/word-pace.ts";
+import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Caches } from "../caches.ts";
 import { observePool, type PoolSettings } from "./observe.ts";
@@ -9,7 +9,7 @@ import { reconcilePool } from "./reconcile.ts";
 export interface PoolDeps {
   caches: Caches;
   settings: PoolSettings;
-  pace: WordPace;
+  pace: StatusThrottle;
   now(): Date;
   /** The pools that this process has looked at. */
   seen: Set<string>;

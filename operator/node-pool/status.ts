@@ -7,7 +7,7 @@ import {
   SILENT_WAIT_MS,
   setConditions,
 } from "../../shared/controller/conditions.ts";
-import { soonest } from "../../shared/controller/soonest.ts";
+import { earliest } from "../../shared/controller/earliest.ts";
 import { appendTransitions } from "../../shared/controller/transitions.ts";
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
@@ -137,5 +137,5 @@ function nextLook(
 ): number | undefined {
   const reconciling = findCondition(conditions, "Reconciling")?.status === "True";
   const speaks = reconciling && waitedMs < silentMs;
-  return soonest([speaks ? silentMs - waitedMs : undefined, progress.nextSickInMs]);
+  return earliest([speaks ? silentMs - waitedMs : undefined, progress.nextSickInMs]);
 }

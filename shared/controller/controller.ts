@@ -3,7 +3,7 @@ import { sleep } from "../kube/sleep.ts";
 import type { Logger } from "../log.ts";
 import { createExpectations, type Seeable } from "./expectations.ts";
 import { type AddOptions, createQueue, PRIORITY_BACKGROUND, type QueueItem } from "./queue.ts";
-import { giveWay } from "./turns.ts";
+import { yieldToEventLoop } from "./yield-to-event-loop.ts";
 
 /** `requeueAfterMs`: the world needs time; run this key again then. */
 export type ReconcileResult = { requeueAfterMs?: number | undefined } | undefined;
@@ -77,7 +77,7 @@ export function createController(options: ControllerOptions): Controller {
         await sleep(LEADER_POLL_MS, stopping.signal);
         continue;
       }
-      await giveWay();
+      await yieldToEventLoop();
       const item = await queue.take();
       if (item === undefined) return;
       await runItem(item).finally(() => queue.done(item.key));

@@ -1,4 +1,4 @@
-import { createFairLine, type FairLine } from "./fair-line.ts";
+import { createFairQueue, type FairQueue } from "./fair-queue.ts";
 
 /** What a person did: goes first. */
 export const PRIORITY_CHANGE = 0;
@@ -57,7 +57,7 @@ interface Delayed {
 export function createQueue(options: { metrics?: QueueMetrics; random?: () => number } = {}): Queue {
   const random = options.random ?? Math.random;
   /** Waiting keys by priority. */
-  const ready = new Map<number, FairLine>();
+  const ready = new Map<number, FairQueue>();
   const priorityOf = new Map<string, number>();
   const delayed = new Map<string, Delayed>();
   const running = new Set<string>();
@@ -79,7 +79,7 @@ export function createQueue(options: { metrics?: QueueMetrics; random?: () => nu
     const waiting = priorityOf.get(key);
     if (waiting !== undefined && waiting >= priority) return;
     const waitedFrom = waiting === undefined ? undefined : ready.get(waiting)?.remove(key);
-    const line = ready.get(priority) ?? createFairLine();
+    const line = ready.get(priority) ?? createFairQueue();
     line.add(key, waitedFrom ?? performance.now());
     ready.set(priority, line);
     priorityOf.set(key, priority);

@@ -1,0 +1,195 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { IssuerConfig } from "../../config.ts";
+import { type Authenticator, createAuthenticator } from "./authenticator.ts";
+import type { UserPrincipal } from "./principal.ts";
+
+const SUBJECT = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const now = () => Math.floor(Date.now() / 1000);
+
+let server: Server;
+let url: string;
+let keys: Awaited<ReturnType<typeof generateKeyPair>>;
+let strangers: typeof keys;
+/** Which issuer a user id belongs to. */
+const owners = new Map<string, string>();
+
+beforeAll(async () => {
+  keys = await generateKeyPair("ES256");
+  strangers = await generateKeyPair("ES256");
+  const jwk = { ...(await exportJWK(keys.publicKey)), kid: "first", alg: "ES256" };
+  server = createServer((_request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ keys: [jwk] }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterAll(() => void server.close());
+
+function issuer(changes: Partial<IssuerConfig> = {}): IssuerConfig {
+  return {
+    issuer: url,
+    audience: "marina",
+    jwksUrl: url,
+    rolePath: "realm_access.roles",
+    admin: true,
+    trustEmail: true,
+    types: ["JWT", "at+jwt"],
+    ...changes,
+  };
+}
+
+function authenticator(config: IssuerConfig = issuer()): Authenticator {
+  return createAuthenticator({
+    issuers: [config],
+    bindUser: async (user: UserPrincipal) => owners.get(user.userId) ?? user.issuer,
+    apiTokens: { isApiToken: (text) => text.startsWith("mar_"), verify: async () => undefined },
+  });
+}
+
+interface TokenChanges {
+  claims?: Record<string, unknown>;
+  header?: Record<string, unknown>;
+  key?: typeof keys.privateKey;
+}
+
+async function sign({ claims = {}, header = {}, key = keys.privateKey }: TokenChanges = {}): Promise<string> {
+  const payload = {
+    iss: url,
+    aud: "marina",
+    sub: SUBJECT,
+    exp: now() + 300,
+    email: "alice@example.com",
+    email_verified: true,
+    realm_access: { roles: ["platform-admin"] },
+    ...claims,
+  };
+  return new SignJWT(payload)
+    .setProtectedHeader({ alg: "ES256", kid: "first", typ: "at+jwt", ...header })
+    .sign(key);
+}
+
+async function statusFor(authorization: string | undefined, config?: IssuerConfig): Promise<number> {
+  try {
+    await authenticator(config).authenticate(authorization);
+    return 200;
+  } catch (error) {
+    return (error as { status: number }).status;
+  }
+}
+
+describe("a token is accepted", () => {
+  test.each<[string, TokenChanges]>([
+    ["as it should be", {}],
+    ["with the type JWT", { header: { typ: "JWT" } }],
+    ["with its type in full", { header: { typ: "application/at+jwt" } }],
+    ["with several audiences", { claims: { aud: ["account", "marina"] } }],
+    ["within the clock skew after its end", { claims: { exp: now() - 20 } }],
+    ["within the clock skew before its start", { claims: { nbf: now() + 20 } }],
+    ["with an upper-case subject", { claims: { sub: SUBJECT.toUpperCase() } }],
+  ])("%s", async (_case, changes) => {
+    expect(await statusFor(`Bearer ${await sign(changes)}`)).toBe(200);
+  });
+});
+
+describe("a token is refused with 401", () => {
+  test.each<[string, TokenChanges]>([
+    ["for another audience", { claims: { aud: "account" } }],
+    ["without an audience", { claims: { aud: undefined } }],
+    ["from another issuer", { claims: { iss: "https://elsewhere.example" } }],
+    ["after its end", { claims: { exp: now() - 40 } }],
+    ["without an end", { claims: { exp: undefined } }],
+    ["before its start", { claims: { nbf: now() + 40 } }],
+    ["without a subject", { claims: { sub: undefined } }],
+    ["with a subject that is no UUID", { claims: { sub: "alice" } }],
+    ["of another type", { header: { typ: "dpop+jwt" } }],
+    ["without a type", { header: { typ: undefined } }],
+    ["with a key that the issuer does not have", { header: { kid: "second" } }],
+  ])("%s", async (_case, changes) => {
+    expect(await statusFor(`Bearer ${await sign(changes)}`)).toBe(401);
+  });
+
+  test("signed by somebody else", async () => {
+    expect(await statusFor(`Bearer ${await sign({ key: strangers.privateKey })}`)).toBe(401);
+  });
+
+  test("with a changed payload", async () => {
+    const [header, , signature] = (await sign()).split(".");
+    const other = (await sign({ claims: { sub: "0193a1f2-7c3e-7d44-8a0b-000000000000" } })).split(".")[1];
+    expect(await statusFor(`Bearer ${header}.${other}.${signature}`)).toBe(401);
+  });
+
+  test("without a signature", async () => {
+    const token = new UnsecuredJWT({ sub: SUBJECT, exp: now() + 300, aud: "marina", iss: url }).encode();
+    expect(await statusFor(`Bearer ${token}`)).toBe(401);
+  });
+
+  test("signed with a public key as a shared secret", async () => {
+    const token = await new SignJWT({ sub: SUBJECT, iss: url, aud: "marina", exp: now() + 300 })
+      .setProtectedHeader({ alg: "HS256", kid: "first", typ: "JWT" })
+      .sign(new TextEncoder().encode(JSON.stringify(await exportJWK(keys.publicKey))));
+    expect(await statusFor(`Bearer ${token}`)).toBe(401);
+  });
+
+  test.each([["Bearer"], ["Bearer "], ["Basic YTpi"], ["Bearer a.b"], ["Bearer a b"], [""]])(
+    "as %s",
+    async (text) => {
+      expect(await statusFor(text)).toBe(401);
+    },
+  );
+
+  test("when its subject belongs to another issuer", async () => {
+    const sub = "0193a1f2-7c3e-7d44-8a0b-111111111111";
+    owners.set(sub, "https://first.example");
+    expect(await statusFor(`Bearer ${await sign({ claims: { sub } })}`)).toBe(401);
+  });
+
+  test("and the answer says how to authenticate", async () => {
+    await expect(authenticator().authenticate(undefined)).rejects.toMatchObject({
+      headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
+    });
+  });
+});
+
+describe("what a token says of its bearer", () => {
+  test("roles and trust in the address count as the issuer is configured", async () => {
+    const authorization = `Bearer ${await sign()}`;
+    expect(await authenticator().authenticate(authorization)).toMatchObject({
+      userId: SUBJECT,
+      email: "alice@example.com",
+      emailVerified: true,
+      emailTrusted: true,
+      roles: ["platform-admin"],
+    });
+    const humble = authenticator(issuer({ admin: false, trustEmail: false }));
+    expect(await humble.authenticate(authorization)).toMatchObject({
+      emailVerified: true,
+      emailTrusted: false,
+      roles: [],
+    });
+  });
+
+  test("roles are read where the configuration says", async () => {
+    const authorization = `Bearer ${await sign({ claims: { groups: ["staff", 5] } })}`;
+    const principal = await authenticator(issuer({ rolePath: "groups" })).authenticate(authorization);
+    expect(principal.roles).toEqual(["staff"]);
+  });
+});
+
+test("an issuer that does not answer is 503, not 401", async () => {
+  const config = issuer({ jwksUrl: "http://127.0.0.1:1/" });
+  const closed = authenticator(config);
+  expect(await statusFor(`Bearer ${await sign()}`, config)).toBe(503);
+  expect(closed.isReady()).toBe(false);
+});
+
+test("keys are loaded at start, and that makes it ready", async () => {
+  const ready = authenticator();
+  expect(ready.isReady()).toBe(false);
+  await ready.loadKeys(new AbortController().signal);
+  expect(ready.isReady()).toBe(true);
+});

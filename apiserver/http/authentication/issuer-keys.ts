@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose";
+import { z } from "zod";
+import type { IssuerConfig } from "../../config.ts";
+
+const FETCH_TIMEOUT_MS = 5000;
+/** Two reads of the keys lie at least this far apart, however many unknown key ids are presented. */
+const COOLDOWN_MS = 30_000;
+/** A key that the issuer withdrew is no longer accepted after this time, provided that the issuer answers. */
+const MAX_AGE_MS = 10 * 60_000;
+const RETRY_MS = 1000;
+
+const discoverySchema = z.object({ jwks_uri: z.url() });
+
+export interface IssuerKeys {
+  /**
+   * Finds the key that a token's header names. An unknown one makes the issuer's keys be read again, at most once per
+   * cool-down. While the issuer does not answer, keys that are known stay good, and nothing else is let in.
+   */
+  resolve: JWTVerifyGetKey;
+  isLoaded(): boolean;
+  /** Reads the keys; tries again every second until it worked or `signal` aborts. */
+  load(signal: AbortSignal): Promise<void>;
+}
+
+type RemoteKeys = ReturnType<typeof createRemoteJWKSet>;
+
+/** The signing keys of one issuer, from `jwksUrl` or from where its discovery document says. */
+export function createIssuerKeys(config: IssuerConfig, nowMs: () => number = Date.now): IssuerKeys {
+  let keys: RemoteKeys | undefined;
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  let triedAtMs = Number.NEGATIVE_INFINITY;
+  let failure: unknown;
+  let reading: Promise<void> | undefined;
+
+  async function readOnce(): Promise<void> {
+    triedAtMs = nowMs();
+    try {
+      const connected = keys ?? (await connect(config));
+      await connected.reload();
+      keys = connected;
+      readAtMs = nowMs();
+      failure = undefined;
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  }
+
+  function read(): Promise<void> {
+    reading ??= readOnce().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  }
+
+  const isCoolingDown = () => nowMs() - triedAtMs < COOLDOWN_MS;
+
+  /** Reads the keys when that may change something; the error of the last attempt stands for the whole cool-down. */
+  async function refresh(): Promise<void> {
+    if (reading === undefined && isCoolingDown()) {
+      if (failure !== undefined) throw failure;
+      return;
+    }
+    await read();
+  }
+
+  return {
+    resolve: async (header, token) => {
+      const known = keys;
+      if (known === undefined) await refresh();
+      else if (nowMs() - readAtMs > MAX_AGE_MS) await refresh().catch(() => undefined);
+      const current = keys ?? known;
+      if (current === undefined) throw failure ?? new Error("the issuer's keys have not been read");
+      try {
+        return await current(header, token);
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        const before = readAtMs;
+        await refresh();
+        if (readAtMs === before) throw error;
+        return current(header, token);
+      }
+    },
+    isLoaded: () => keys !== undefined,
+    async load(signal) {
+      while (keys === undefined && !signal.aborted) {
+        // A failure is no secret: readiness tells of it for as long as it lasts.
+        await read().catch(() => sleep(RETRY_MS, undefined, { signal }).catch(() => undefined));
+      }
+    },
+  };
+}
+
+/** The library's own refreshing is switched off: it would drop known keys at the first read that fails. */
+async function connect(config: IssuerConfig): Promise<RemoteKeys> {
+  return createRemoteJWKSet(await findKeysUrl(config), {
+    timeoutDuration: FETCH_TIMEOUT_MS,
+    cooldownDuration: Number.POSITIVE_INFINITY,
+    cacheMaxAge: Number.POSITIVE_INFINITY,
+  });
+}
+
+async function findKeysUrl(config: IssuerConfig): Promise<URL> {
+  if (config.jwksUrl !== undefined) return new URL(config.jwksUrl);
+  const url = `${config.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return new URL(discoverySchema.parse(await response.json()).jwks_uri);
+}

@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import type { Role } from "../authentication/principal.ts";
+import { hasPermission, PERMISSIONS, type Permission, permissionsOf } from "./permissions.ts";
+
+describe("roles and permissions", () => {
+  test("an owner holds every permission", () => {
+    expect(permissionsOf("owner")).toEqual(PERMISSIONS);
+  });
+
+  test.each<[Permission, Role[]]>([
+    ["organization:read", ["owner", "admin", "member", "billing", "viewer"]],
+    ["organization:delete", ["owner"]],
+    ["organization:update_billing", ["owner", "admin", "billing"]],
+    ["members:invite", ["owner", "admin"]],
+    ["members:grant_owner", ["owner"]],
+    ["clusters:read", ["owner", "admin", "member", "billing", "viewer"]],
+    ["clusters:create", ["owner", "admin", "member"]],
+    ["clusters:delete", ["owner", "admin"]],
+    ["clusters:access", ["owner", "admin", "member"]],
+    ["clusters:rotate_credentials", ["owner", "admin"]],
+    ["system_events:read", ["owner", "admin", "member", "viewer"]],
+    ["billing:read", ["owner", "admin", "billing"]],
+    ["tickets:create", ["owner", "admin", "member", "billing"]],
+    ["audit:read", ["owner", "admin"]],
+  ])("%s is held by %j and nobody else", (permission, holders) => {
+    const roles: Role[] = ["owner", "admin", "member", "billing", "viewer"];
+    expect(roles.filter((role) => hasPermission(role, permission))).toEqual(holders);
+  });
+
+  test("a viewer can only read, and leave", () => {
+    expect(permissionsOf("viewer").filter((permission) => !permission.endsWith(":read"))).toEqual([
+      "members:leave",
+    ]);
+  });
+});

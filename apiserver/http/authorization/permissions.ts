@@ -1,0 +1,109 @@
+import { ROLES, type Role } from "../authentication/principal.ts";
+
+/**
+ * Which roles hold which permission, and which scope opens it to an API token: the one table that the guards, /me,
+ * the OpenAPI document and the tests read. Letters: o owner, a admin, m member, b billing, v viewer. What has no
+ * scope is out of reach for every token: it can neither mint tokens nor change members.
+ */
+const TABLE = {
+  "organization:read": ["oambv", "organization:read"],
+  "organization:update": ["oa", "organization:write"],
+  "organization:update_billing": ["oab", "organization:write"],
+  "organization:delete": ["o", null],
+  "members:read": ["oambv", "members:read"],
+  "members:invite": ["oa", null],
+  "members:update": ["oa", null],
+  "members:remove": ["oa", null],
+  "members:leave": ["oambv", null],
+  "members:grant_owner": ["o", null],
+  "api_tokens:read": ["oam", null],
+  "api_tokens:create": ["oam", null],
+  "api_tokens:revoke": ["oam", null],
+  "api_tokens:manage": ["oa", null],
+  "clusters:read": ["oambv", "clusters:read"],
+  "clusters:create": ["oam", "clusters:write"],
+  "clusters:update": ["oam", "clusters:write"],
+  "clusters:upgrade": ["oam", "clusters:upgrade"],
+  "clusters:delete": ["oa", "clusters:delete"],
+  "clusters:access": ["oam", "clusters:access"],
+  "clusters:rotate_credentials": ["oa", "clusters:access"],
+  "nodepools:read": ["oambv", "nodepools:read"],
+  "nodepools:create": ["oam", "nodepools:write"],
+  "nodepools:update": ["oam", "nodepools:write"],
+  "nodepools:delete": ["oam", "nodepools:write"],
+  "network:read": ["oambv", "network:read"],
+  "network:update": ["oam", "network:write"],
+  "system_events:read": ["oamv", "events:read"],
+  "webhooks:read": ["oamv", "webhooks:read"],
+  "webhooks:create": ["oa", "webhooks:write"],
+  "webhooks:update": ["oa", "webhooks:write"],
+  "webhooks:delete": ["oa", "webhooks:write"],
+  "webhooks:rotate_secret": ["oa", "webhooks:write"],
+  "billing:read": ["oab", "billing:read"],
+  "budget:update": ["oab", "billing:write"],
+  "tickets:read": ["oambv", "tickets:read"],
+  "tickets:create": ["oamb", "tickets:write"],
+  "tickets:reply": ["oamb", "tickets:write"],
+  "tickets:attach": ["oamb", "tickets:write"],
+  "registry:read": ["oamv", "registry:read"],
+  "registry:write": ["oam", "registry:write"],
+  "storage_quota:read": ["oamv", "storage:read"],
+  "audit:read": ["oa", "audit:read"],
+} as const;
+
+export type Permission = keyof typeof TABLE;
+export type Scope = Exclude<(typeof TABLE)[Permission][1], null>;
+
+/** Every permission, in the order of the table. */
+export const PERMISSIONS = Object.keys(TABLE) as [Permission, ...Permission[]];
+
+/** Every scope that a token can be given, in the order of the table. */
+export const SCOPES = [
+  ...new Set(PERMISSIONS.flatMap((permission) => scopeOf(permission) ?? [])),
+] as unknown as [Scope, ...Scope[]];
+
+/** Whether a role holds a permission. */
+export function hasPermission(role: Role, permission: Permission): boolean {
+  return TABLE[permission][0].includes(role.charAt(0));
+}
+
+/** All permissions of a role, in the order of the table. */
+export function permissionsOf(role: Role): Permission[] {
+  return PERMISSIONS.filter((permission) => hasPermission(role, permission));
+}
+
+const RIGHTS_BY_ROLE = new Map(ROLES.map((role) => [role, new Set(permissionsOf(role))]));
+
+/** The same as a set, made once. */
+export function rightsOf(role: Role): ReadonlySet<Permission> {
+  return RIGHTS_BY_ROLE.get(role) ?? new Set();
+}
+
+/** The scope that opens a permission to a token; undefined when none does. */
+export function scopeOf(permission: Permission): Scope | undefined {
+  return TABLE[permission][1] ?? undefined;
+}
+
+/** Whether a scope opens a permission. Any scope of a resource opens reading it as well. */
+export function opens(scope: Scope, permission: Permission): boolean {
+  const needed = scopeOf(permission);
+  if (needed === undefined) return false;
+  return needed === scope || needed === `${scope.slice(0, scope.indexOf(":"))}:read`;
+}
+
+/** What a token may do now: what its scopes open, its own role holds, and its creator's role holds at this moment. */
+export function rightsOfToken(token: {
+  scopes: readonly Scope[];
+  role: Role;
+  creatorRole: Role;
+}): ReadonlySet<Permission> {
+  const { scopes, role, creatorRole } = token;
+  return new Set(
+    PERMISSIONS.filter(
+      (permission) =>
+        hasPermission(role, permission) &&
+        hasPermission(creatorRole, permission) &&
+        scopes.some((scope) => opens(scope, permission)),
+    ),
+  );
+}

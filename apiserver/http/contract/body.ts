@@ -1,0 +1,130 @@
+import type { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { HttpEnv } from "../env.ts";
+import { ApiError, type ErrorDetail, validationFailed } from "../errors.ts";
+import { parseJson } from "./json-text.ts";
+import { formatPath, invalidBody } from "./validate.ts";
+
+/** JSON is UTF-8 (RFC 8259 section 8.1); other parameters mean nothing and are let through. */
+const JSON_TYPE = /^application\/json *(;(?! *charset *=)[^;]*|; *charset *= *("utf-8"|utf-8) *)*$/i;
+
+export interface ReadBody<T> {
+  value: T;
+  /** The bytes as sent, for comparing a repeated request with the first one. */
+  text: string;
+}
+
+/**
+ * Reads and validates a JSON body. Throws, in this order: 415 for another or no media type, 413 above
+ * `maxBytes`, 400 for an absent or unparsable body, 422 with details for one that breaks the schema.
+ */
+export async function readJsonBody<S extends z.ZodType>(
+  c: Context<HttpEnv>,
+  schema: S,
+  maxBytes: number,
+): Promise<ReadBody<z.output<S>>> {
+  const absent = isAbsent(c);
+  requireJson(c.req.header("content-type"), absent);
+  const text = absent ? "" : await readText(c, maxBytes);
+  if (text.trim() === "") throw new ApiError("bad_request", "This operation needs a JSON body.");
+  const input = parseJson(text);
+  requireStorableText(input, text);
+  const parsed = schema.safeParse(input);
+  if (!parsed.success) throw invalidBody(parsed.error.issues, input);
+  return { value: parsed.data, text };
+}
+
+function isAbsent(c: Context<HttpEnv>): boolean {
+  const length = c.req.header("content-length");
+  return c.req.header("transfer-encoding") === undefined && (length === undefined || length === "0");
+}
+
+function requireJson(contentType: string | undefined, absent: boolean): void {
+  if (contentType === undefined && absent) return;
+  if (contentType !== undefined && JSON_TYPE.test(contentType)) return;
+  throw new ApiError(
+    "unsupported_media_type",
+    "The body must be sent as Content-Type: application/json, in UTF-8.",
+    {
+      headers: { Accept: "application/json" },
+    },
+  );
+}
+
+/** Invalid UTF-8 is refused rather than replaced: the same bytes must mean the same text to everybody. */
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+async function readText(c: Context<HttpEnv>, maxBytes: number): Promise<string> {
+  const length = c.req.header("content-length");
+  if (Number(length) > maxBytes) throw tooLarge(maxBytes);
+  const bytes = await (length === undefined ? readMetered(c.req.raw.body, maxBytes) : readWhole(c));
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new ApiError("bad_request", "The body is not valid UTF-8.");
+  }
+}
+
+/** Cheaper than a stream; the parser sees to it that no more comes than was announced. */
+async function readWhole(c: Context<HttpEnv>): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await c.req.arrayBuffer());
+  } catch (error) {
+    throw endedEarly(error);
+  }
+}
+
+/** A chunked body tells no length in advance: it is counted while it comes in, and left at the limit. */
+async function readMetered(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body) {
+      size += chunk.byteLength;
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw endedEarly(error);
+  }
+  return Buffer.concat(chunks);
+}
+
+function endedEarly(cause: unknown): ApiError {
+  return new ApiError("bad_request", "The body ended before it was complete.", { cause });
+}
+
+function tooLarge(maxBytes: number): ApiError {
+  return new ApiError("payload_too_large", `The body must not be larger than ${maxBytes} bytes.`, {
+    headers: { Connection: "close" },
+  });
+}
+
+/** Postgres stores neither U+0000 nor half a surrogate pair; both can only come as a \u escape. */
+function requireStorableText(input: unknown, text: string): void {
+  if (!text.includes("\\u")) return;
+  const details: ErrorDetail[] = [];
+  collectUnstorable(input, [], details);
+  const [first, ...others] = details;
+  if (first !== undefined) throw validationFailed([first, ...others]);
+}
+
+function collectUnstorable(value: unknown, path: PropertyKey[], details: ErrorDetail[]): void {
+  if (typeof value === "string") {
+    if (isStorable(value)) return;
+    details.push({ field: formatPath(path), code: "invalid_format", message: "must be text without U+0000" });
+  } else if (Array.isArray(value)) {
+    for (const [index, entry] of value.entries()) collectUnstorable(entry, [...path, index], details);
+  } else if (typeof value === "object" && value !== null) {
+    for (const [key, entry] of Object.entries(value)) {
+      collectUnstorable(isStorable(key) ? "" : "\0", [...path, "key"], details);
+      collectUnstorable(entry, [...path, key], details);
+    }
+  }
+}
+
+function isStorable(text: string): boolean {
+  return !text.includes("\0") && text.isWellFormed();
+}

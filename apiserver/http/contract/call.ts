@@ -1,0 +1,38 @@
+import type { Membership, Origin } from "../authentication/principal.ts";
+import type { Access } from "../authorization/guard.ts";
+import type { Permission } from "../authorization/permissions.ts";
+import type { Attempt, OnceOptions } from "../idempotency/run-once.ts";
+
+/** What the handler of a public operation knows besides the Hono context. */
+export interface PublicCall<P, Q, B> {
+  requestId: string;
+  /** Path parameters; UUIDs in lower case. */
+  params: P;
+  query: Q;
+  /** Reads and validates the body; call it after the parents in the path were found. Throws 415, 413, 400 or 422. */
+  readBody: () => Promise<B>;
+}
+
+/** The same for somebody who has presented a credential. */
+export interface SignedInCall<P, Q, B> extends PublicCall<P, Q, B> {
+  origin: Origin;
+  /**
+   * Runs what a POST makes, at most once per Idempotency-Key; call it after readBody. Throws 422
+   * idempotency_key_reused, 409 operation_in_progress, and what `run` throws.
+   */
+  once: <T extends Response>(options: OnceOptions, run: (attempt: Attempt) => Promise<T>) => Promise<T>;
+}
+
+/** The same for a member of the organization in the path. */
+export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B> {
+  orgId: string;
+  membership: Membership;
+  /** Throws 403 naming the permission; for rights that depend on the fields of the body. */
+  requirePermission: (permission: Permission) => void;
+}
+
+export type CallFor<A extends Access, P, Q, B> = A extends "anyone"
+  ? PublicCall<P, Q, B>
+  : A extends "signed-in" | "user" | "platform-admin"
+    ? SignedInCall<P, Q, B>
+    : OrganizationCall<P, Q, B>;

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { ApiError } from "../errors.ts";
+import { parseJson } from "./json-text.ts";
+
+test.each([
+  ["an empty object", "{}"],
+  ["the same key in different objects", '{"a":{"b":1},"c":{"b":2},"d":[{"b":3},{"b":4}]}'],
+  ["a value that equals a key", '{"a":"a","b":"a"}'],
+  ["braces and colons inside of strings", '{"a":"{[:\\"","b{":"}]"}'],
+  ["nested 32 deep", `${"[".repeat(32)}${"]".repeat(32)}`],
+  ["a scalar", "17"],
+  ["a text that ends in a backslash", '{"a":"\\\\","b":"\\\\"}'],
+])("%s is taken as JSON.parse takes it", (_, text) => {
+  expect(parseJson(text)).toEqual(JSON.parse(text));
+});
+
+test.each([
+  ["no JSON", "{a:1}"],
+  ["a comma too many", "[1,]"],
+  ["NaN", "[NaN]"],
+  ["a key twice", '{"a":1,"a":2}'],
+  ["a key twice, once with an escape", '{"a":1,"\\u0061":2}'],
+  ["a key twice, apart", '{"a":{"x":1},"b":2,"a" :3}'],
+  ["a key twice deep down", '[{"x":[{"y":1,"y":1}]}]'],
+  ["__proto__ twice", '{"__proto__":1,"__proto__":2}'],
+  ["nested 33 deep", `${"[".repeat(33)}${"]".repeat(33)}`],
+  ["nested half a million deep", `${"[".repeat(500_000)}${"]".repeat(500_000)}`],
+  ["objects nested deep", `${'{"a":'.repeat(100)}1${"}".repeat(100)}`],
+])("%s is refused with 400", (_, text) => {
+  expect(() => parseJson(text)).toThrow(ApiError);
+  expect(() => parseJson(text)).toThrow(/^The body (is not valid JSON|has the key|must not be nested)/);
+});

@@ -1,0 +1,102 @@
+import type { z } from "@hono/zod-openapi";
+import type { TypedResponse } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { JSONParsed } from "hono/utils/types";
+import type { Access } from "../authorization/guard.ts";
+import type { ErrorCode } from "../errors.ts";
+
+const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
+
+/** The headers that answers can have, as the document describes them. */
+export const ANSWER_HEADERS = {
+  "X-Request-Id": header("The id of this request: the caller's own when it sent one, else a new UUID.", 128),
+  ETag: header("The version of the record; send it as If-Match to change just this version.", 64, '"3-4711"'),
+  Location: header("Where the record is.", 512),
+  "Retry-After": {
+    description: "Seconds after which to ask again.",
+    schema: { type: "integer" as const, minimum: 0, maximum: 86_400, example: 10 },
+  },
+  "Content-Disposition": header("The name to store the file under.", 1024),
+  "WWW-Authenticate": header("How to authenticate (RFC 6750).", 512, 'Bearer realm="marina"'),
+  RateLimit: header(
+    "What is left: `r` requests, and `t` seconds until the quota is whole again. Absent without a valid credential.",
+    256,
+    '"default";r=599;t=1',
+  ),
+  "RateLimit-Policy": header(
+    "The quotas that apply: `q` requests at once, a whole quota again after `w` seconds.",
+    256,
+    '"default";q=600;w=12',
+  ),
+  "Idempotency-Replayed": header("`true` when this is the kept answer to an earlier request.", 4, "true"),
+};
+
+function header(description: string, maxLength: number, example?: string) {
+  const shown = example === undefined ? {} : { example };
+  return { description, schema: { type: "string" as const, maxLength, pattern: VISIBLE_ASCII, ...shown } };
+}
+
+export type AnswerHeader = keyof typeof ANSWER_HEADERS;
+
+/** One answer of an operation: JSON when it has a `body`, another media type, or nothing at all. */
+export interface Answer {
+  description: string;
+  body?: z.ZodType;
+  mediaType?: string;
+  /** The most characters of an answer that is text. */
+  maxLength?: number;
+  /** A second form of the answer, by Accept: a stream of events. */
+  stream?: {
+    mediaType: string;
+    /** Of one event, as OpenAPI 3.2 says it in `itemSchema`. */
+    schema: z.ZodType;
+    examples: Readonly<Record<string, { summary: string; value: object }>>;
+  };
+  /** Another second form, by Accept: a text. */
+  text?: { mediaType: string; description: string; maxLength?: number; example?: string };
+  headers?: readonly AnswerHeader[];
+}
+
+/** One operation: all that the OpenAPI document says of it, and all that is checked before its handler. */
+export interface Operation<
+  P extends string = string,
+  A extends Access = Access,
+  Q extends z.ZodType = z.ZodType,
+  B extends z.ZodType = z.ZodType,
+  R = Readonly<Record<number, Answer>>,
+> {
+  method: "get" | "post" | "put" | "delete";
+  /** The full path with `{name}` parameters, as in the OpenAPI document. */
+  path: P;
+  operationId: string;
+  tag: string;
+  summary: string;
+  description?: string;
+  access: A;
+  /** A one-use ticket in the query parameter `ticket` stands in for an Authorization header. */
+  acceptsTicket?: true;
+  /** Schemas of the path parameters that are not UUIDs. */
+  params?: Readonly<Record<string, z.ZodType<string>>>;
+  /** A strict object; without it any query parameter is refused. */
+  query?: Q;
+  body?: B;
+  answers: R;
+  /** Codes beyond those that follow from access, path, query and body. */
+  errors?: readonly ErrorCode[];
+}
+
+/** `{orgID}` and the like of a path. */
+export type PathParams<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? { [K in Name]: string } & PathParams<Rest>
+  : unknown;
+
+/** What a handler may return: JSON of the declared schema with its declared status, or an answer without JSON. */
+export type AnswerOf<R> =
+  | {
+      [S in keyof R & ContentfulStatusCode]: R[S] extends { body: infer T extends z.ZodType }
+        ? Response & TypedResponse<JSONParsed<z.output<T>>, S, "json">
+        : Response;
+    }[keyof R & ContentfulStatusCode]
+  | EmptyAnswer;
+
+type EmptyAnswer = Response & TypedResponse<null, 204 | 304, "body">;

@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { renderOpenApi } from "../../openapi.ts";
+import { holdKey, startTestApp, type TestAnswer, type TestApp, type TestRequest } from "../../testing/app.ts";
+import {
+  type BodySchema,
+  boundFaults,
+  type DocumentedOperation,
+  listOperations,
+  typeFaults,
+} from "../../testing/operation-cases.ts";
+import { hasPermission, type Permission } from "../authorization/permissions.ts";
+
+/** One table for every operation of the document: an operation that is added is tested here without another line. */
+const operations = listOperations(renderOpenApi());
+const MISSING = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+
+/** A body that each operation takes; the table below breaks it in one place at a time. */
+const VALID_BODIES: Record<string, Record<string, unknown>> = {
+  createOrganization: { name: "Example" },
+  createCluster: { name: "example", k8s_version: "1.34" },
+  createNodePool: { name: "example", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 0 },
+  updateOrganization: { name: "Example" },
+  inviteMember: { email: "new@example.com", role: "viewer" },
+  updateMember: { role: "owner" },
+  createApiToken: { name: "example", role: "viewer", scopes: ["clusters:read"] },
+  updateCluster: { name: "example" },
+  issueKubeconfig: { ttl_seconds: 3600 },
+  upgradeCluster: { target_version: "1.35" },
+  setNetworkPolicy: { authorized_cidrs: [] },
+  updateNodePool: { drain_timeout_seconds: 60 },
+  setOrganizationQuotas: { clusters: 20 },
+};
+
+let api: TestApp;
+let ids: Record<string, string>;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  const orgID = await api.createOrganization("alice");
+  await api.addMember(orgID, "staff", "viewer");
+  const clusters = `/api/v1/organizations/${orgID}/clusters`;
+  const cluster = await api.request("POST", clusters, {
+    body: { ...VALID_BODIES.createCluster, node_pools: [VALID_BODIES.createNodePool] },
+  });
+  const pools = await api.request("GET", `${clusters}/${cluster.body.id}/nodepools`);
+  const organization = `/api/v1/organizations/${orgID}`;
+  const members = await api.request("GET", `${organization}/members`);
+  const token = await api.request("POST", `${organization}/api-tokens`, {
+    body: VALID_BODIES.createApiToken,
+  });
+  ids = {
+    orgID,
+    clusterID: cluster.body.id,
+    poolID: pools.body.items[0].id,
+    memberID: members.body.items[0].id,
+    tokenID: token.body.id,
+    accessID: MISSING,
+    name: "node-1",
+  };
+});
+
+afterAll(async () => {
+  await api.request("DELETE", `/api/v1/organizations/${ids.orgID}/clusters/${ids.clusterID}`);
+  await api.close();
+});
+
+/** The path with the ids of the fixture; `changes` puts others in their place. */
+function fill(path: string, changes: Record<string, string> = {}): string {
+  return path.replaceAll(/\{(.+?)\}/g, (_match, name: string) => changes[name] ?? ids[name] ?? "");
+}
+
+/** A body that would be refused, were it looked at. */
+function unfitBody(method: string): TestRequest {
+  return method === "GET" ? {} : { rawBody: "{" };
+}
+
+function errorAnswer(status: number, code: string) {
+  return { status, body: { error: { code, message: expect.any(String), request_id: expect.any(String) } } };
+}
+
+function withoutRequestId({ status, body }: TestAnswer): unknown {
+  return { status, error: { ...body.error, request_id: "" } };
+}
+
+const named = (list: DocumentedOperation[]) =>
+  list.map((operation) => [operation.operationId, operation] as const);
+const secured = operations.filter((operation) => operation.secured);
+const isStaffPath = (path: string) => path.startsWith("/api/v1/admin/");
+const inOrganization = operations.filter(({ path }) => path.includes("{orgID}") && !isStaffPath(path));
+const ofStaff = operations.filter(({ path }) => isStaffPath(path) && path.includes("{orgID}"));
+const withChildren = operations.filter(({ path }) => /\{(?!orgID)/.test(path));
+const withBody = operations.filter(({ body }) => body !== undefined);
+
+describe.each(named(secured))("%s asks who is calling", (_id, { method, path }) => {
+  test("no credential is 401 and says how to authenticate", async () => {
+    const answer = await api.request(method, fill(path), { as: null });
+    expect(answer).toMatchObject(errorAnswer(401, "unauthorized"));
+    expect(answer.headers.get("www-authenticate")).toContain("Bearer");
+  });
+
+  test("a worthless credential is 401, before anything else is looked at", async () => {
+    const headers = { authorization: "Bearer worthless" };
+    expect(await api.request(method, fill(path, { orgID: "nope" }), { headers })).toMatchObject(
+      errorAnswer(401, "unauthorized"),
+    );
+  });
+});
+
+describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { method, path, permissions }) => {
+  test("a malformed organization id is 400", async () => {
+    expect(await api.request(method, fill(path, { orgID: "nope" }))).toMatchObject(
+      errorAnswer(400, "bad_request"),
+    );
+  });
+
+  test("another's organization is 404, the same as a missing one", async () => {
+    const foreign = await api.request(method, fill(path), { as: "bob" });
+    expect(foreign).toMatchObject(errorAnswer(404, "not_found"));
+    const missing = await api.request(method, fill(path, { orgID: MISSING }), { as: "bob" });
+    expect(withoutRequestId(foreign)).toEqual(withoutRequestId(missing));
+  });
+
+  test("a viewer is 403 exactly where the permission is missing", async () => {
+    const allowed = permissions.some((permission) => hasPermission("viewer", permission as Permission));
+    if (allowed) return;
+    const answer = await api.request(method, fill(path), { as: "staff", ...unfitBody(method) });
+    expect(answer).toMatchObject(errorAnswer(403, "forbidden"));
+    expect(answer.body.error.message).toContain(permissions[0]);
+  });
+});
+
+describe.each(named(ofStaff))("%s is for the platform's staff", (_id, { method, path }) => {
+  test("anybody else is 403, before the path is looked at", async () => {
+    const answer = await api.request(method, fill(path, { orgID: "nope" }), { as: "alice" });
+    expect(answer).toMatchObject(errorAnswer(403, "forbidden"));
+  });
+
+  test("a malformed organization id is 400, a missing one 404 before the body is looked at", async () => {
+    const request = { as: "staff" as const, ...unfitBody(method) };
+    expect(await api.request(method, fill(path, { orgID: "nope" }), request)).toMatchObject(
+      errorAnswer(400, "bad_request"),
+    );
+    expect(await api.request(method, fill(path, { orgID: MISSING }), request)).toMatchObject(
+      errorAnswer(404, "not_found"),
+    );
+  });
+});
+
+describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
+  test("a malformed id is 400", async () => {
+    const last = /.*\{(.+?ID)\}/.exec(path)?.[1] ?? "";
+    expect(await api.request(method, fill(path, { [last]: "nope" }))).toMatchObject(
+      errorAnswer(400, "bad_request"),
+    );
+  });
+
+  test("a missing record is 404, before the body is looked at", async () => {
+    const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
+    const answer = await api.request(method, fill(path, { [last]: MISSING }), unfitBody(method));
+    expect(answer).toMatchObject(errorAnswer(404, "not_found"));
+  });
+});
+
+describe.each(named(operations))("%s knows its query and its methods", (_id, { method, path }) => {
+  test("an unknown query parameter is 400", async () => {
+    const as = isStaffPath(path) ? "staff" : "alice";
+    expect(await api.request(method, `${fill(path)}?surprise=1`, { as })).toMatchObject(
+      errorAnswer(400, "bad_request"),
+    );
+  });
+
+  test("another method is 405 and says which there are", async () => {
+    const answer = await api.request("PATCH", fill(path));
+    expect(answer).toMatchObject(errorAnswer(405, "method_not_allowed"));
+    expect(answer.headers.get("allow")?.split(", ")).toContain(method);
+  });
+});
+
+describe.each(named(withBody))("%s looks at its body", (id, operation) => {
+  const send = (rawBody: string | undefined, contentType: string | undefined = "application/json") =>
+    api.request(operation.method, fill(operation.path), {
+      as: isStaffPath(operation.path) ? "staff" : "alice",
+      ...(rawBody === undefined ? {} : { rawBody }),
+      headers: contentType === "" ? {} : { "content-type": contentType },
+    });
+  const schema = operation.body as BodySchema;
+  const valid = VALID_BODIES[id] ?? {};
+
+  test("the table has a body for it", () => {
+    expect(Object.keys(VALID_BODIES)).toContain(id);
+  });
+
+  test.each([
+    ["no media type", "{}", "", 415, "unsupported_media_type"],
+    ["another media type", "{}", "text/plain", 415, "unsupported_media_type"],
+    ["a form", "a=b", "application/x-www-form-urlencoded", 415, "unsupported_media_type"],
+    ["nothing at all", undefined, "application/json", 400, "bad_request"],
+    ["blanks", "  ", "application/json", 400, "bad_request"],
+    ["no JSON", '{"name":', "application/json", 400, "bad_request"],
+    [
+      "more than 1 MiB",
+      JSON.stringify({ name: "x".repeat(1_100_000) }),
+      "application/json",
+      413,
+      "payload_too_large",
+    ],
+    ["a list", "[]", "application/json; charset=utf-8", 422, "validation_failed"],
+    ["null", "null", "application/json", 422, "validation_failed"],
+    ["a text", '"x"', "application/json", 422, "validation_failed"],
+  ])("%s", async (_case, text, contentType, status, code) => {
+    expect(await send(text, contentType)).toMatchObject(errorAnswer(status, code));
+  });
+
+  const faults = [
+    ...(schema.required ?? []).map((field) => ({ value: undefined, field, codes: ["required"] })),
+    ...typeFaults(schema),
+    ...boundFaults(schema),
+    { field: "surprise", value: 1, codes: ["unknown_field"] },
+  ];
+  test.each(faults.map((fault) => [fault.field, fault.codes.join(" or "), fault] as const))(
+    "%s is refused with %s",
+    async (_field, _codes, { field, value, codes }) => {
+      const answer = await send(JSON.stringify({ ...valid, [field]: value }));
+      expect(answer).toMatchObject(errorAnswer(422, "validation_failed"));
+      const own = answer.body.error.details.filter((detail: { field: string }) => detail.field === field);
+      expect(own.map((detail: { code: string }) => detail.code)).toEqual(
+        expect.arrayContaining([expect.stringMatching(new RegExp(`^(${codes.join("|")})$`))]),
+      );
+      const [first] = answer.body.error.details;
+      expect(answer.body.error.message.startsWith(`${first.field}/${first.code}`)).toBe(true);
+    },
+  );
+});
+
+const answering = (status: string) => named(operations.filter(({ statuses }) => statuses.includes(status)));
+const once = named(
+  operations.filter(({ method, operationId }) => method === "POST" && operationId !== "replaceNode"),
+);
+
+describe("preconditions and keys", () => {
+  test.each(answering("304"))("%s is 304 for who has this version already", async (_id, { path }) => {
+    const as = isStaffPath(path) ? "staff" : "alice";
+    const first = await api.request("GET", fill(path), { as });
+    const headers = { "if-none-match": first.headers.get("etag") ?? "" };
+    expect(await api.request("GET", fill(path), { as, headers })).toMatchObject({ status: 304, body: "" });
+  });
+
+  test.each(answering("412"))("%s is 412 for a version that has passed", async (id, { method, path }) => {
+    const body = VALID_BODIES[id];
+    const as = isStaffPath(path) ? "staff" : "alice";
+    const answer = await api.request(method, fill(path), { as, body, headers: { "if-match": '"passed"' } });
+    expect(answer).toMatchObject(errorAnswer(412, "precondition_failed"));
+    expect(answer.headers.get("etag")).toMatch(/^"/);
+  });
+
+  test.each([["é"], ["x".repeat(1025)]])("a condition that is no ETag of this API is 400", async (value) => {
+    const organization = fill("/api/v1/organizations/{orgID}");
+    for (const name of ["if-match", "if-none-match"]) {
+      const answer = await api.request("GET", organization, { headers: { [name]: value } });
+      expect(answer).toMatchObject(errorAnswer(400, "bad_request"));
+    }
+  });
+
+  test.each(once)("%s is 409 while the first request with its key runs", async (id, { path }) => {
+    const body = VALID_BODIES[id];
+    await holdKey(api, fill(path), "held", body);
+    const answer = await api.request("POST", fill(path), { body, headers: { "idempotency-key": "held" } });
+    expect(answer).toMatchObject(errorAnswer(409, "operation_in_progress"));
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+});
+
+test("an unknown path is 404 with the error body", async () => {
+  expect(await api.request("GET", "/api/v1/nowhere")).toMatchObject(errorAnswer(404, "not_found"));
+});
+
+test("a request id is taken over when it is well formed, and made when it is not", async () => {
+  const taken = await api.request("GET", "/healthz", { headers: { "x-request-id": "mine-1" } });
+  expect(taken.headers.get("x-request-id")).toBe("mine-1");
+  const made = await api.request("GET", "/healthz", { headers: { "x-request-id": "not fit <b>" } });
+  expect(made.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+});

@@ -1,0 +1,149 @@
+import { z } from "@hono/zod-openapi";
+import type { core } from "zod";
+import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../errors.ts";
+
+type Issue = core.$ZodIssue;
+
+/** Fields that the interface names as a whole, so that no index of an entry follows. */
+const UNINDEXED_FIELDS: ReadonlySet<string> = new Set(["authorized_cidrs"]);
+
+/** An identifier in a path, query or body: any GUID, made lower-case. */
+export const idSchema = z.guid().toLowerCase();
+
+/**
+ * Writes a path as `node_pools[0].vcpus`; the whole body is `body`. Fields that carry no index end at their name.
+ */
+export function formatPath(path: readonly PropertyKey[]): string {
+  let text = "";
+  for (const part of path) {
+    if (typeof part === "number") {
+      if (UNINDEXED_FIELDS.has(text)) break;
+      text += `[${part}]`;
+    } else {
+      text += text === "" ? String(part) : `.${String(part)}`;
+    }
+  }
+  return text === "" ? "body" : text;
+}
+
+/**
+ * Translates the issues of one failed parse into error details: one per field and code, in the order of the issues.
+ * A schema names its own code for a rule of its own by `params: { code }` in refine() or in a custom issue.
+ */
+export function toDetails(issues: readonly Issue[], input: unknown): [ErrorDetail, ...ErrorDetail[]] {
+  const details = new Map<string, ErrorDetail>();
+  for (const issue of flattenIssues(issues)) {
+    for (const detail of detailsOfIssue(issue, input)) {
+      const key = `${detail.field}/${detail.code}`;
+      if (!details.has(key)) details.set(key, detail);
+    }
+  }
+  const [first, ...others] = details.values();
+  if (first === undefined) throw new Error("a failed parse without issues");
+  return [first, ...others];
+}
+
+/** 422 with the details of a failed parse of a body. */
+export function invalidBody(issues: readonly Issue[], input: unknown): ApiError {
+  return validationFailed(toDetails(issues, input));
+}
+
+/** 400 for a fault in the path or the query; `where` is `path` or `query`. */
+export function invalidRequest(where: "path" | "query", issues: readonly Issue[], input: unknown): ApiError {
+  const details = toDetails(issues, input);
+  const noun = where === "path" ? "path parameter" : "query parameter";
+  return new ApiError("bad_request", `The ${noun} ${details[0].field} ${details[0].message}.`, { details });
+}
+
+function flattenIssues(issues: readonly Issue[], prefix: readonly PropertyKey[] = []): Issue[] {
+  return issues.flatMap((issue) => {
+    const path = [...prefix, ...issue.path];
+    if (issue.code === "invalid_union" && issue.errors.length > 0) {
+      return flattenIssues(closestBranch(issue.errors), path);
+    }
+    if (issue.code === "invalid_element") return flattenIssues(issue.issues, path);
+    return [{ ...issue, path }];
+  });
+}
+
+/** The branch of a union that came furthest: its first fault lies deepest, or is more than a wrong type. */
+function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] {
+  const distance = (branch: readonly Issue[]) => {
+    const first = branch[0];
+    if (first === undefined) return 0;
+    return first.path.length * 2 + (first.code === "invalid_type" ? 0 : 1);
+  };
+  return branches.reduce((best, branch) => (distance(branch) > distance(best) ? branch : best));
+}
+
+function detailsOfIssue(issue: Issue, input: unknown): ErrorDetail[] {
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({
+      field: formatPath([...issue.path, key]),
+      code: "unknown_field",
+      message: "is not a known field",
+    }));
+  }
+  const field = formatPath(issue.path);
+  if (issue.code !== "custom" && valueAt(input, issue.path) === undefined) {
+    return [{ field, code: "required", message: "is required" }];
+  }
+  return [{ field, ...describeIssue(issue) }];
+}
+
+function describeIssue(issue: Issue): { code: DetailCode; message: string } {
+  switch (issue.code) {
+    case "invalid_type":
+      return { code: "invalid_type", message: `must be of type ${issue.expected}` };
+    case "too_big":
+      return describeBound(issue.origin, Number(issue.maximum), "most");
+    case "too_small":
+      return describeBound(issue.origin, Number(issue.minimum), "least");
+    case "not_multiple_of":
+      return { code: "out_of_range", message: `must be a multiple of ${issue.divisor}` };
+    case "invalid_format":
+      return describeFormat(issue.format);
+    case "invalid_value":
+      return { code: "invalid_enum", message: `must be one of ${issue.values.map(String).join(", ")}` };
+    case "custom":
+      return { code: customCode(issue.params?.code), message: issue.message };
+    case "invalid_union":
+      return { code: "invalid_type", message: "matches none of the allowed forms" };
+    default:
+      return { code: "invalid_format", message: "is not well formed" };
+  }
+}
+
+function describeBound(origin: string, bound: number, side: "most" | "least") {
+  if (origin === "string") {
+    const code: DetailCode = side === "most" ? "too_long" : "too_short";
+    return { code, message: `must have at ${side} ${bound} characters` };
+  }
+  if (origin === "array" || origin === "set" || origin === "record" || origin === "map") {
+    const code: DetailCode = side === "most" ? "too_many" : "too_short";
+    return { code, message: `must have at ${side} ${bound} entries` };
+  }
+  const code: DetailCode = "out_of_range";
+  return { code, message: `must be at ${side} ${bound}` };
+}
+
+function describeFormat(format: string): { code: DetailCode; message: string } {
+  if (format === "cidrv4" || format === "cidrv6") {
+    return { code: "invalid_cidr", message: "must be in CIDR notation, as in 192.0.2.0/24" };
+  }
+  const names: Record<string, string> = { guid: "a UUID", email: "an e-mail address", regex: "well formed" };
+  return { code: "invalid_format", message: `must be ${names[format] ?? `a valid ${format}`}` };
+}
+
+function customCode(code: unknown): DetailCode {
+  return typeof code === "string" ? (code as DetailCode) : "invalid_format";
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let value = input;
+  for (const part of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}

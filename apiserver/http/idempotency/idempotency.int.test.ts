@@ -1,0 +1,110 @@
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { organizations } from "../../organizations/table.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { createIdempotencyStore, purgeIdempotencyKeys } from "./store.ts";
+import { idempotencyKeys } from "./table.ts";
+
+let api: TestApp;
+beforeAll(async () => {
+  api = await startTestApp();
+});
+afterAll(() => api.close());
+
+const path = "/api/v1/organizations";
+const post = (key: string, body: object, as: "alice" | "bob" = "alice") =>
+  api.request("POST", path, { as, body, headers: { "idempotency-key": key } });
+
+describe("a POST with an Idempotency-Key", () => {
+  test("is carried out once, and its answer is repeated word for word", async () => {
+    const first = await post("once", { name: "Once" });
+    const second = await post("once", { name: "Once" });
+    expect(second.status).toBe(201);
+    expect(second.body).toEqual(first.body);
+    expect(second.headers.get("location")).toBe(first.headers.get("location"));
+    expect(second.headers.get("idempotency-replayed")).toBe("true");
+    expect(second.headers.get("x-request-id")).toBeTruthy();
+  });
+
+  test("sent twenty times at once makes one record", async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post("crowd", { name: "Crowd" })));
+    const made = new Set(answers.filter((answer) => answer.status === 201).map((answer) => answer.body.id));
+    expect(made.size).toBe(1);
+    for (const answer of answers.filter(({ status }) => status !== 201)) {
+      expect(answer.body.error.code).toBe("operation_in_progress");
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    expect(
+      await api.deps.db.select().from(organizations).where(eq(organizations.name, "Crowd")),
+    ).toHaveLength(1);
+  });
+
+  test("with another body is 422", async () => {
+    await post("reused", { name: "One" });
+    const answer = await post("reused", { name: "Two" });
+    expect(answer.status).toBe(422);
+    expect(answer.body.error.code).toBe("idempotency_key_reused");
+  });
+
+  test("means nothing to another person", async () => {
+    const first = await post("mine", { name: "Mine" });
+    const other = await post("mine", { name: "Mine" }, "bob");
+    expect(other.body.id).not.toBe(first.body.id);
+  });
+
+  test("repeats a refusal with the request id of the repetition", async () => {
+    await post("slug-owner", { name: "Slug owner", slug: "refused-slug" });
+    const first = await post("refused", { name: "X", slug: "refused-slug" });
+    const second = await post("refused", { name: "X", slug: "refused-slug" });
+    expect(second.body.error.code).toBe("already_exists");
+    expect(second.body.error.request_id).not.toBe(first.body.error.request_id);
+  });
+
+  test("that was refused for its body can be sent again, corrected", async () => {
+    expect((await post("corrected", { name: "" })).status).toBe(422);
+    expect((await post("corrected", { name: "Corrected" })).status).toBe(201);
+  });
+
+  test.each([["a b"], ["x".repeat(256)]])("is 400 with the key %s", async (key) => {
+    expect((await post(key, { name: "X" })).status).toBe(400);
+  });
+});
+
+describe("an attempt that ended without an outcome", () => {
+  const claim = {
+    scope: "user:1 POST /x",
+    bodyHash: "h",
+    id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+    objectName: "a-1",
+  };
+
+  test("is in progress for as long as its lease runs", async () => {
+    const store = createIdempotencyStore(api.deps.db);
+    expect(await store.claim({ ...claim, key: "lease" })).toMatchObject({ outcome: "run", resumed: false });
+    await expect(store.claim({ ...claim, key: "lease" })).rejects.toMatchObject({
+      code: "operation_in_progress",
+    });
+  });
+
+  test("gives its id and object name to the next one", async () => {
+    const store = createIdempotencyStore(api.deps.db);
+    await store.claim({ ...claim, key: "adopt" });
+    await store.release({ ...claim, key: "adopt" });
+    const later = { ...claim, key: "adopt", id: "0193a1f2-7c3e-7d44-8a0b-000000000000", objectName: "b-2" };
+    expect(await store.claim(later)).toEqual({
+      outcome: "run",
+      id: claim.id,
+      objectName: claim.objectName,
+      resumed: true,
+    });
+  });
+
+  test("and all others are forgotten after 24 hours", async () => {
+    const store = createIdempotencyStore(api.deps.db);
+    await store.claim({ ...claim, key: "old" });
+    await api.deps.db.update(idempotencyKeys).set({ createdAt: sql`now() - interval '25 hours'` });
+    expect(await store.claim({ ...claim, key: "old" })).toMatchObject({ resumed: false });
+    expect(await purgeIdempotencyKeys(api.deps.db)).toBeGreaterThan(0);
+    expect(await purgeIdempotencyKeys(api.deps.db)).toBe(0);
+  });
+});

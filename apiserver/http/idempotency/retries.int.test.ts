@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestAnswer, type TestApp } from "../../testing/app.ts";
+import { type Person, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
+import { createIdempotencyStore } from "./store.ts";
+
+let issuer: TestIssuer;
+let api: TestApp;
+let owner: Person;
+beforeAll(async () => {
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config] });
+  owner = await issuer.createPerson();
+});
+afterAll(async () => {
+  await api.close();
+  issuer.close();
+});
+
+const ORGANIZATIONS = "/api/v1/organizations";
+const post = (path: string, body: object, key: string) =>
+  api.request("POST", path, { token: owner.token, body, headers: { "idempotency-key": key } });
+
+/** Repeats while the answer says to come again, as a client does. */
+async function insist(path: string, body: object, key: string): Promise<TestAnswer> {
+  for (;;) {
+    const answer = await post(path, body, key);
+    if (answer.body.error?.code !== "operation_in_progress") return answer;
+    await sleep(20);
+  }
+}
+
+describe("twenty clients with one Idempotency-Key", () => {
+  test("get one organization and one answer", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => insist(ORGANIZATIONS, { name: "Twenty" }, "twenty")),
+    );
+    for (const answer of answers) {
+      expect(answer.status).toBe(201);
+      expect(answer.body).toEqual(answers[0]?.body);
+      expect(answer.headers.get("etag")).toBe(answers[0]?.headers.get("etag"));
+    }
+    const [count] = await api.deps.sql`select count(*)::int as n from organizations where name = 'Twenty'`;
+    expect(count?.n).toBe(1);
+  });
+
+  test("get one invitation and one answer", async () => {
+    const org = (await post(ORGANIZATIONS, { name: "Invite" }, "invite-org")).body.id;
+    const body = { email: "once@example.com", role: "viewer" };
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => insist(`${ORGANIZATIONS}/${org}/members`, body, "invite")),
+    );
+    expect(new Set(answers.map((answer) => `${answer.status} ${answer.body.id}`)).size).toBe(1);
+  });
+});
+
+describe("the outcome of a keyed request", () => {
+  test("is kept in the transaction of the effect: record, owner, audit row and answer", async () => {
+    const { body } = await post(ORGANIZATIONS, { name: "Atomic" }, "atomic");
+    const rows = await api.deps.sql`
+      select xmin::text as transaction from organizations where id = ${body.id}
+      union all select xmin::text from members where org_id = ${body.id}
+      union all select xmin::text from audit_log where org_id = ${body.id}
+      union all select xmin::text from idempotency_keys where key = 'atomic'`;
+    // The organization's row was touched once more when its Namespace was there.
+    const [, ...others] = rows.map((row) => row.transaction);
+    expect(others).toHaveLength(3);
+    expect(new Set(others).size).toBe(1);
+  });
+
+  test("survives a process that died before it could answer", async () => {
+    const first = await post(ORGANIZATIONS, { name: "Died" }, "died");
+    const scope = `user:${owner.userId} POST ${ORGANIZATIONS}`;
+    // What the dying process would have done at most: give its lease back.
+    await createIdempotencyStore(api.deps.db).release({
+      scope,
+      key: "died",
+      bodyHash: "",
+      id: first.body.id,
+      objectName: null,
+    });
+    const again = await post(ORGANIZATIONS, { name: "Died" }, "died");
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+  });
+
+  test("leaves nothing behind when the effect fails, and the key may be used again", async () => {
+    const org = (await post(ORGANIZATIONS, { name: "Fails" }, "fails-org")).body.id;
+    const path = `${ORGANIZATIONS}/${org}/members`;
+    const body = { email: "late@example.com", role: "viewer" };
+    await api.deps.sql.unsafe(
+      "alter table audit_log add constraint no_invite check (action <> 'member.invite') not valid",
+    );
+    const failed = await post(path, body, "fails");
+    await api.deps.sql.unsafe("alter table audit_log drop constraint no_invite");
+    expect(failed.status).toBe(500);
+    const again = await post(path, body, "fails");
+    expect(again.status).toBe(201);
+    expect(again.headers.get("idempotency-replayed")).toBeNull();
+  });
+
+  test("belongs to the whole address, the query included", async () => {
+    const one = await post(`${ORGANIZATIONS}?a=1`, { name: "Query" }, "query");
+    expect(one.status).toBe(400);
+    const other = await post(ORGANIZATIONS, { name: "Query" }, "query");
+    expect(other.status).toBe(201);
+  });
+
+  test("is only given to who may still have it: authorization comes first", async () => {
+    const org = (await post(ORGANIZATIONS, { name: "Gone" }, "gone-org")).body.id;
+    const path = `${ORGANIZATIONS}/${org}/members`;
+    const body = { email: "gone@example.com", role: "viewer" };
+    await post(path, body, "gone");
+    await api.deps
+      .sql`update members set role = 'viewer' where org_id = ${org} and user_id = ${owner.userId}`;
+    expect((await post(path, body, "gone")).status).toBe(403);
+  });
+});
+
+test("a list of organizations stays whole while some come and go (section 2.0)", async () => {
+  const person = await issuer.createPerson();
+  const make = async (name: string) => {
+    const { body } = await api.request("POST", ORGANIZATIONS, { token: person.token, body: { name } });
+    return body.id as string;
+  };
+  const first = [];
+  for (let index = 0; index < 6; index++) first.push(await make(`Page ${index}`));
+  const seen: string[] = [];
+  let query = "?limit=2";
+  for (let page = 0; page < 10; page++) {
+    const { body } = await api.request("GET", `${ORGANIZATIONS}${query}`, { token: person.token });
+    seen.push(...body.items.map((item: { id: string }) => item.id));
+    if (body.next_cursor === null) break;
+    query = `?limit=2&cursor=${body.next_cursor}`;
+    if (page > 1) continue;
+    await api.request("DELETE", `${ORGANIZATIONS}/${body.next_cursor}`, { token: person.token });
+    await make(`Late ${page}`);
+  }
+  expect(seen.slice(0, 6)).toEqual(first);
+  expect(seen).toHaveLength(8);
+  expect(new Set(seen).size).toBe(8);
+});

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { ERROR_CODES } from "../errors.ts";
+
+let api: TestApp;
+beforeAll(async () => {
+  api = await startTestApp();
+});
+afterAll(() => api.close());
+
+describe("/openapi.json", () => {
+  test("is OpenAPI 3.1 and names every error code", async () => {
+    const { body } = await api.request("GET", "/openapi.json", { as: null });
+    expect(body.openapi).toBe("3.1.0");
+    expect(body.components.schemas.Error.properties.error.properties.code.enum).toEqual(ERROR_CODES);
+  });
+
+  test("every operation has an id of its own, a tag, a summary, its security and its errors", async () => {
+    const { body } = await api.request("GET", "/openapi.json", { as: null });
+    const operations = Object.values(body.paths).flatMap((methods) => Object.values(methods as object));
+    const ids = operations.map((operation) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const operation of operations) {
+      expect(operation.tags).toHaveLength(1);
+      expect(operation.summary).toBeTruthy();
+      expect(operation.security).toBeDefined();
+      const errors = operation.security.length === 0 ? ["400", "500"] : ["400", "401", "500", "503"];
+      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(errors));
+    }
+  });
+});
+
+describe("/docs", () => {
+  test("shows every operation, and needs nothing from elsewhere", async () => {
+    const { body: document } = await api.request("GET", "/openapi.json", { as: null });
+    const { body: page, headers } = await api.request("GET", "/docs", { as: null });
+    for (const path of Object.keys(document.paths)) expect(page).toContain(path);
+    expect(page).not.toMatch(/<script|<link|<iframe|src=|url\(|@import/);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+  });
+});

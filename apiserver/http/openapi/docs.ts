@@ -1,0 +1,26 @@
+import type { Router } from "../env.ts";
+import { renderReference } from "./docs-page.ts";
+import { buildDocument, type OpenApiDocument } from "./document.ts";
+
+/** /openapi.json and /docs, the same in two forms. Both are made at the first request. */
+export function addDocumentRoutes(router: Router): void {
+  let document: OpenApiDocument | undefined;
+  let text: string | undefined;
+  let page: string | undefined;
+  const read = () => {
+    document ??= buildDocument(router.app);
+    return document;
+  };
+
+  router.app.get("/openapi.json", (c) => {
+    c.set("route", "/openapi.json");
+    text ??= JSON.stringify(read());
+    return c.body(text, 200, { "Content-Type": "application/json" });
+  });
+  router.app.get("/docs", async (c) => {
+    c.set("route", "/docs");
+    page ??= await renderReference(read());
+    c.header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
+    return c.html(page);
+  });
+}

@@ -1,0 +1,165 @@
+import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
+import type { Access } from "../authorization/guard.ts";
+import { scopeOf } from "../authorization/permissions.ts";
+import type { Answer, Operation } from "../contract/operation.ts";
+import { idSchema } from "../contract/validate.ts";
+import type { ErrorCode } from "../errors.ts";
+import { commonHeaders, describeErrors, headerRefs } from "./components.ts";
+
+/** If-Match and If-None-Match: ETags of this API are visible ASCII. */
+export const conditionSchema = z
+  .string()
+  .max(1024)
+  .regex(/^[\t\x20-\x7e]*$/);
+
+const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+
+type Registry = OpenAPIHono["openAPIRegistry"];
+type Responses = RouteConfig["responses"];
+
+/** Adds an operation to the document, with every status that it can answer. */
+export function documentOperation(registry: Registry, operation: Operation): void {
+  registry.registerPath({
+    method: operation.method,
+    path: operation.path,
+    operationId: operation.operationId,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: operation.description ?? `${operation.summary}.`,
+    security: [
+      ...describeSecurity(operation.access),
+      ...(operation.acceptsTicket === true ? [{ ticket: [] }] : []),
+    ],
+    request: describeRequest(operation),
+    responses: { ...describeAnswers(operation), ...describeErrors(errorsOf(operation), operation.access) },
+  });
+}
+
+/** Any one of these opens the door: a person with one of the permissions, or a token with one of the scopes. */
+function describeSecurity(access: Access): NonNullable<RouteConfig["security"]> {
+  if (access === "anyone") return [];
+  if (access === "signed-in") return [{ bearer: [] }, { apiToken: [] }];
+  if (access === "user" || access === "platform-admin")
+    return [{ bearer: access === "user" ? [] : [access] }];
+  const permissions = typeof access === "string" ? [access] : access;
+  const scopes = new Set(permissions.flatMap((permission) => scopeOf(permission) ?? []));
+  return [
+    ...permissions.map((permission) => ({ bearer: [permission] })),
+    ...[...scopes].map((scope) => ({ apiToken: [scope] })),
+  ];
+}
+
+function describeRequest(operation: Operation): NonNullable<RouteConfig["request"]> {
+  const names = [...operation.path.matchAll(/\{(.+?)\}/g)].map((match) => match[1] ?? "");
+  const params = Object.fromEntries(
+    names.map((name) => [name, operation.params?.[name] ?? describeId(name)]),
+  );
+  return {
+    ...(names.length === 0 ? {} : { params: z.object(params) }),
+    ...(operation.query === undefined ? {} : { query: asObject(operation.query) }),
+    ...describeRequestHeaders(operation),
+    ...(operation.body === undefined
+      ? {}
+      : { body: { required: true, content: { "application/json": { schema: operation.body } } } }),
+  };
+}
+
+const PARAMETER_NAMES: Readonly<Record<string, string>> = {
+  orgID: "organization",
+  poolID: "node pool",
+  tokenID: "API token",
+};
+
+function describeId(name: string): z.ZodType {
+  const what = PARAMETER_NAMES[name] ?? name.replace(/ID$/, "");
+  return idSchema.openapi({ description: `The id of the ${what}.`, example: EXAMPLE_ID });
+}
+
+function asObject(query: z.ZodType): z.ZodObject {
+  if (query instanceof z.ZodObject) return query;
+  throw new Error("a query is described by an object schema");
+}
+
+function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } | undefined {
+  const shape: Record<string, z.ZodType> = {};
+  if (operation.method === "post") {
+    shape["Idempotency-Key"] = z
+      .string()
+      .regex(/^[\x21-\x7e]{1,255}$/)
+      .max(255)
+      .optional()
+      .openapi({
+        description: "Repeat a request with the same key and it is carried out once. Kept for 24 h.",
+      });
+  }
+  const codes = operation.errors ?? [];
+  if (codes.includes("precondition_failed")) {
+    shape["If-Match"] = conditionSchema.optional().openapi({
+      description: "The ETag of the version to change.",
+    });
+  }
+  if (304 in operation.answers) {
+    shape["If-None-Match"] = conditionSchema.optional().openapi({
+      description: "The ETag of the version at hand.",
+    });
+  }
+  return Object.keys(shape).length === 0 ? undefined : { headers: z.object(shape) };
+}
+
+/** The codes of an operation: those that follow from its form, and its own. */
+function errorsOf(operation: Operation): ErrorCode[] {
+  const codes: ErrorCode[] = ["bad_request", "internal", ...(operation.errors ?? [])];
+  if (operation.access === "anyone") return codes;
+  codes.push("unauthorized", "rate_limited", "dependency_unavailable");
+  if (operation.access !== "signed-in") codes.push("forbidden");
+  if (operation.path.includes("{")) codes.push("not_found");
+  if (operation.method === "post") {
+    codes.push("operation_in_progress", "conflict");
+  }
+  if (operation.body !== undefined) {
+    if (operation.method === "post") codes.push("idempotency_key_reused");
+    codes.push("payload_too_large", "unsupported_media_type", "validation_failed");
+  }
+  return codes;
+}
+
+function describeAnswers(operation: Operation): Responses {
+  return Object.fromEntries(
+    Object.entries(operation.answers).map(([status, answer]) => [status, describeAnswer(operation, answer)]),
+  );
+}
+
+function describeAnswer({ access, method }: Operation, answer: Answer): Responses[string] {
+  const headers = [...commonHeaders(access), ...(answer.headers ?? [])];
+  if (method === "post") headers.push("Idempotency-Replayed");
+  const content = {
+    ...describeBody(answer),
+    ...(answer.stream === undefined ? {} : { [answer.stream.mediaType]: describeStream(answer.stream) }),
+    ...(answer.text === undefined ? {} : { [answer.text.mediaType]: describeText(answer.text) }),
+  };
+  return {
+    description: answer.description,
+    headers: headerRefs(headers),
+    ...(Object.keys(content).length === 0 ? {} : { content }),
+  };
+}
+
+function describeBody({ body, mediaType = "application/json", ...text }: Answer) {
+  if (body !== undefined) return { [mediaType]: { schema: body } };
+  return mediaType === "application/json" ? {} : { [mediaType]: describeText(text) };
+}
+
+interface Text {
+  description: string;
+  maxLength?: number;
+  example?: string;
+}
+
+function describeText({ description, maxLength, example }: Text) {
+  const schema = { type: "string" as const, description, ...(maxLength === undefined ? {} : { maxLength }) };
+  return { schema, ...(example === undefined ? {} : { example }) };
+}
+
+function describeStream({ schema, examples }: NonNullable<Answer["stream"]>) {
+  return { schema, examples };
+}

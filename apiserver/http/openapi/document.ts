@@ -1,0 +1,110 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import { MAX_TIME_LENGTH } from "../contract/fields.ts";
+import type { HttpEnv } from "../env.ts";
+import { registerParts } from "./components.ts";
+
+const LICENSE = { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" };
+
+/** `x-internal` says to gateways whether the public may reach it. */
+const PUBLIC_SERVER = { url: "/", "x-internal": false };
+
+/** What the groups of operations are about; every tag of an operation stands here. */
+const TAGS = [
+  { name: "API tokens", description: "Credentials for programs, bound to one organization." },
+  { name: "Audit", description: "Who did what, when and from where." },
+  { name: "Catalogues", description: "What a create and an upgrade of a cluster choose from." },
+  { name: "Clusters", description: "Managed Kubernetes clusters." },
+  { name: "Members", description: "Who may do what in an organization, and who one is." },
+  { name: "Network policies", description: "Who may reach the public endpoint of a cluster, and how often." },
+  { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
+  { name: "Organizations", description: "Tenants: all else belongs to one." },
+  { name: "Platform administration", description: "All organizations, for the platform's staff." },
+  { name: "Service", description: "Health and figures of the service itself." },
+  { name: "System events", description: "What happens to a cluster, live and as history." },
+];
+
+export type OpenApiDocument = ReturnType<OpenAPIHono<HttpEnv>["getOpenAPI31Document"]>;
+
+const DESCRIPTION = `Organizations, clusters and node pools as a service.
+
+Every answer that is not a success has the body of the schema \`Error\`; its codes are a closed list, one code has one
+status. Clients must ignore fields and enum values that they do not know. Lists are ordered by id; \`next_cursor\` of one
+page is the \`cursor\` of the next. Send \`Idempotency-Key\` with a POST to be free to repeat it.`;
+
+/** The OpenAPI 3.1 document of all operations that were added to the application. */
+export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
+  app.openAPIRegistry.registerComponent("securitySchemes", "bearer", {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "JWT",
+    description:
+      "An access token of a configured issuer, verified as RFC8725 advises: algorithm, issuer, audience and type. The names beside it are the permissions that open the door.",
+  });
+  app.openAPIRegistry.registerComponent("securitySchemes", "apiToken", {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "mar_",
+    description:
+      "An API token of the organization. The names beside it are scopes; the token's role and its creator's role bound them.",
+  });
+  app.openAPIRegistry.registerComponent("securitySchemes", "ticket", {
+    type: "apiKey",
+    in: "query",
+    name: "ticket",
+    description: "A one-use ticket, made by the operation that says so, for clients that can send no header.",
+  });
+  registerParts(app.openAPIRegistry);
+  const document = app.getOpenAPI31Document(
+    {
+      openapi: "3.1.0",
+      info: {
+        title: "Marina",
+        version: "1.0.0",
+        description: DESCRIPTION,
+        license: LICENSE,
+      },
+      servers: [PUBLIC_SERVER],
+      tags: TAGS,
+    },
+    { sortComponents: "alphabetically" },
+  );
+  addPageExamples(document);
+  completeSchemas(document);
+  return document;
+}
+
+/** A page is shown with the example of its items. */
+function addPageExamples(document: OpenApiDocument): void {
+  const schemas = document.components?.schemas ?? {};
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (!name.endsWith("Page") || "$ref" in schema) continue;
+    const items = schema.properties?.items;
+    if (items === undefined || "$ref" in items || items.items === undefined) continue;
+    const item = "$ref" in items.items ? schemas[items.items.$ref.split("/").at(-1) ?? ""] : items.items;
+    if (item === undefined || "$ref" in item || item.example === undefined) continue;
+    schema.example = { items: [item.example], next_cursor: null };
+  }
+}
+
+const INT32_MAX = 2_147_483_647;
+/** The most characters of what has a format. */
+const FORMAT_LENGTHS: Readonly<Record<string, number>> = { uuid: 36, "date-time": MAX_TIME_LENGTH };
+/** Text of any form: bodies and addresses that hold U+0000 are refused, and Postgres stores none. */
+const ANY_TEXT = "^[^\\x00]*$";
+
+/** Says for gateways and generators what follows from each schema anyway: the width of numbers, the bounds of text. */
+function completeSchemas(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  const schema = value as Record<string, unknown>;
+  const types = [schema.type].flat();
+  if (types.includes("integer") && schema.format === undefined) {
+    schema.format = Number(schema.maximum) > INT32_MAX ? "int64" : "int32";
+  }
+  if (types.includes("string") && schema.enum === undefined && schema.const === undefined) {
+    if (schema.format === undefined) schema.pattern ??= ANY_TEXT;
+    else if (typeof schema.format === "string") schema.maxLength ??= FORMAT_LENGTHS[schema.format];
+  }
+  for (const [key, entry] of Object.entries(schema)) {
+    if (key !== "example" && key !== "examples") completeSchemas(entry);
+  }
+}

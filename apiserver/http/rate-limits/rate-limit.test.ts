@@ -1,0 +1,106 @@
+import { Hono } from "hono";
+import { expect, test } from "vitest";
+import type { Principal } from "../authentication/principal.ts";
+import type { Operation } from "../contract/operation.ts";
+import type { AccessControl, HttpEnv } from "../env.ts";
+import { ApiError } from "../errors.ts";
+import { handleError } from "../handle-error.ts";
+import { DEFAULT_RATE_LIMITS, type RateLimits } from "../server/limits.ts";
+import { answerPlainly } from "../server/plain-answers.ts";
+import { createRateLimiter, rateClassOf } from "./rate-limit.ts";
+
+const control: AccessControl = {
+  async authenticate(authorization) {
+    if (authorization?.startsWith("good ") !== true) throw new ApiError("unauthorized", "no");
+    return aPrincipal(authorization.slice(5));
+  },
+  redeemTicket: () => Promise.reject(new Error("nobody has a ticket")),
+  isKnown: (authorization) => authorization === "good known",
+  findMembership: async () => undefined,
+};
+
+function aPrincipal(userId: string): Principal {
+  return {
+    kind: "user",
+    userId,
+    issuer: "https://issuer.test",
+    emailVerified: false,
+    emailTrusted: false,
+    roles: [],
+    expiresAtMs: 0,
+  };
+}
+
+function anApp(limits: Partial<RateLimits>, access: Operation["access"] = "signed-in") {
+  const clock = { nowMs: 0 };
+  const limiter = createRateLimiter({ ...DEFAULT_RATE_LIMITS, ...limits }, () => clock.nowMs);
+  const app = new Hono<HttpEnv>();
+  app.onError(handleError);
+  app.use(async (c, next) => {
+    c.set("requestId", "r");
+    c.set("answerHeaders", {});
+    answerPlainly(c);
+    c.set("sourceAddress", c.req.header("test-address") ?? "192.0.2.1");
+    await next();
+  });
+  app.get("/", async (c) => {
+    await limiter.limit(control, { method: "get", access }, c).authenticate(c.req.header("authorization"));
+    return c.json({});
+  });
+  const send = (authorization: string, address = "192.0.2.1") =>
+    app.request("/", { headers: { authorization, "test-address": address } });
+  return { send, clock };
+}
+
+test.each([
+  ["post", "api_tokens:create", "token_creation"],
+  ["post", "members:invite", "invitation"],
+  ["get", "clusters:access", "kubeconfig"],
+  ["post", ["clusters:update", "clusters:access"], "kubeconfig"],
+  ["delete", "clusters:access", undefined],
+  ["get", "clusters:read", undefined],
+  ["get", "signed-in", undefined],
+  ["get", "anyone", undefined],
+] as const)("%s behind %s is counted as %s", (method, access, name) => {
+  expect(rateClassOf({ method, access })).toBe(name);
+});
+
+test("every answer says what is left, and the one beyond is 429 with Retry-After", async () => {
+  const { send, clock } = anApp({ default: { burst: 2, perMinute: 30 } });
+  const first = await send("good a");
+  expect(first.headers.get("ratelimit-policy")).toBe('"default";q=2;w=4');
+  expect(first.headers.get("ratelimit")).toBe('"default";r=1;t=2');
+  await send("good a");
+  const refused = await send("good a");
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get("retry-after")).toBe("2");
+  expect(refused.headers.get("ratelimit")).toBe('"default";r=0;t=4');
+  expect(await refused.json()).toMatchObject({ error: { code: "rate_limited", request_id: "r" } });
+  expect((await send("good b")).status).toBe(200);
+  clock.nowMs += 2000;
+  expect((await send("good a")).status).toBe(200);
+});
+
+test("a request that hands out rights is counted twice, and both quotas are told", async () => {
+  const { send } = anApp({ kubeconfig: { burst: 1, perMinute: 1 } }, "clusters:access");
+  const first = await send("good a");
+  expect(first.headers.get("ratelimit")).toBe('"default";r=599;t=1, "kubeconfig";r=0;t=60');
+  const refused = await send("good a");
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
+});
+
+test("an address with too many refused credentials is answered 429 before another is looked at", async () => {
+  const { send } = anApp({ failed_login: { burst: 2, perMinute: 1 } });
+  const statuses: number[] = [];
+  for (const n of [1, 2, 3]) statuses.push((await send(`bad ${n}`)).status);
+  expect(statuses).toEqual([401, 401, 429]);
+  expect((await send("good stranger")).status).toBe(429);
+  expect((await send("bad 1", "198.51.100.1")).status).toBe(401);
+});
+
+test("a neighbour behind the same address goes on working while somebody there guesses", async () => {
+  const { send } = anApp({ failed_login: { burst: 1, perMinute: 1 } });
+  await send("bad");
+  expect((await send("bad")).status).toBe(429);
+  expect((await send("good known")).status).toBe(200);
+});

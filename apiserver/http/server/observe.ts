@@ -1,0 +1,70 @@
+import { randomUUID } from "node:crypto";
+import type { Context, MiddlewareHandler } from "hono";
+import type { Logger } from "../../../shared/log.ts";
+import { Counter, Histogram, type Registry } from "../../../shared/metrics.ts";
+import { principalKey } from "../authentication/principal.ts";
+import type { HttpEnv } from "../env.ts";
+import { answerPlainly } from "./plain-answers.ts";
+
+const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
+
+/**
+ * The outermost middleware: gives the request its id (the caller's, when it is well formed), the headers that every
+ * answer has, the address that it came from, one log line and the metrics by path pattern.
+ */
+export function observe(
+  log: Logger,
+  registry: Registry,
+  findSource: (c: Context<HttpEnv>) => string | undefined = () => undefined,
+): MiddlewareHandler<HttpEnv> {
+  const metrics = createHttpMetrics(registry);
+  return async (c, next) => {
+    const startedMs = performance.now();
+    const requestId = findRequestId(c);
+    c.set("requestId", requestId);
+    c.set("log", log);
+    c.set("sourceAddress", findSource(c));
+    c.set("answerHeaders", {
+      "X-Request-Id": requestId,
+      "X-Content-Type-Options": "nosniff",
+      "Cache-Control": "private, no-cache",
+    });
+    const complete = answerPlainly(c);
+    await next();
+    complete(c.res);
+    const seconds = (performance.now() - startedMs) / 1000;
+    const { method, path } = c.req;
+    const { status } = c.res;
+    const route = c.get("route") ?? "unmatched";
+    metrics.requests.inc({ method, route, status });
+    metrics.seconds.observe({ method, route }, seconds);
+    const holder = c.get("visitor")?.principal;
+    const principal = holder === undefined ? undefined : principalKey(holder);
+    const line = { requestId, method, route, path, status, ms: Math.round(seconds * 1000), principal };
+    log[principal === undefined && status < 400 ? "debug" : "info"](line, "request");
+  };
+}
+
+function findRequestId(c: Context<HttpEnv>): string {
+  const sent = c.req.header("x-request-id");
+  return sent !== undefined && REQUEST_ID_PATTERN.test(sent) ? sent : randomUUID();
+}
+
+function createHttpMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    requests: new Counter({
+      name: "marina_apiserver_http_requests_total",
+      help: "Answered requests",
+      labelNames: ["method", "route", "status"],
+      registers,
+    }),
+    seconds: new Histogram({
+      name: "marina_apiserver_http_request_duration_seconds",
+      help: "Time until the answer began",
+      labelNames: ["method", "route"],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      registers,
+    }),
+  };
+}

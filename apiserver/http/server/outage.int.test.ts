@@ -1,0 +1,194 @@
+import { type AddressInfo, createServer } from "node:net";
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClient } from "../../../shared/kube/client.ts";
+import { createTransport } from "../../../shared/kube/transport.ts";
+import { createRegistry, Gauge } from "../../../shared/metrics.ts";
+import { mintToken } from "../../api-tokens/secret.ts";
+import { createApiTokenVerifier } from "../../api-tokens/store.ts";
+import type { AppParts } from "../../app.ts";
+import { connectDatabase, type DatabaseClients } from "../../db/client.ts";
+import { probeDatabase } from "../../db/probe.ts";
+import type { Deps } from "../../deps.ts";
+import { renderOpenApi } from "../../openapi.ts";
+import { createTestedApp, startTestApp, type TestApp } from "../../testing/app.ts";
+import { type DocumentedOperation, listOperations } from "../../testing/operation-cases.ts";
+import { createAuthenticator } from "../authentication/authenticator.ts";
+import type { HttpEnv } from "../env.ts";
+import { createReadiness } from "./readiness.ts";
+
+let api: TestApp;
+let gone: DatabaseClients;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  gone = connectDatabase(`postgres://marina@127.0.0.1:${await findClosedPort()}/marina`);
+});
+afterAll(async () => {
+  await gone.close();
+  await api.close();
+});
+
+/** A port that nobody listens on. */
+async function findClosedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const principal = {
+  kind: "user" as const,
+  userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+  issuer: "https://issuer.example",
+  email: "alice@example.com",
+  emailVerified: true,
+  emailTrusted: true,
+  roles: [],
+  expiresAtMs: 0,
+};
+
+const operations = listOperations(renderOpenApi());
+const secured = operations.filter((operation) => operation.secured);
+
+/** Asks an operation, about nothing that exists. */
+function ask(app: OpenAPIHono<HttpEnv>, { method, path }: DocumentedOperation, authorization = "Bearer x") {
+  const url = path.replaceAll(/\{.+?\}/g, principal.userId);
+  return app.request(url, { method, headers: { authorization } });
+}
+
+/** The application with other parts than the tests' own. */
+function breakApp(
+  deps: Partial<Deps>,
+  authenticator: AppParts["authenticator"],
+  readiness = createReadiness(),
+) {
+  return createTestedApp({ ...api.deps, metrics: createRegistry(), ...deps }, { authenticator, readiness });
+}
+
+async function codeOf(response: Response): Promise<[number, string]> {
+  const { error } = (await response.json()) as { error: { code: string } };
+  return [response.status, error.code];
+}
+
+const named = (list: DocumentedOperation[]) => list.map((one) => [one.operationId, one] as const);
+
+describe("every operation", () => {
+  test.each(named(secured))("%s is 503 while credentials cannot be looked up", async (_id, operation) => {
+    const deps = { ...api.deps, db: gone.db, sql: gone.sql };
+    const authenticator = createAuthenticator({
+      issuers: [],
+      bindUser: async () => principal.userId,
+      apiTokens: createApiTokenVerifier(deps),
+    });
+    const app = breakApp({ db: gone.db, sql: gone.sql }, authenticator);
+    const answer = await ask(app, operation, `Bearer ${mintToken(principal.userId).text}`);
+    expect(await codeOf(answer)).toEqual([503, "dependency_unavailable"]);
+  });
+
+  test.each(named(secured))("%s is 429 for whoever has sent too much", async (_id, operation) => {
+    const { limits } = api.deps.config;
+    const rates = { ...limits.rates, default: { burst: 1, perMinute: 1 } };
+    const config = { ...api.deps.config, limits: { ...limits, rates } };
+    const app = breakApp({ config }, { authenticate: async () => principal });
+    await app.request("/api/v1/me");
+    expect(await codeOf(await ask(app, operation))).toEqual([429, "rate_limited"]);
+  });
+
+  test.each(named(secured))("%s is 500 after a fault that nobody foresaw", async (_id, operation) => {
+    const app = breakApp({}, { authenticate: () => Promise.reject(new TypeError("unforeseen")) });
+    expect(await codeOf(await ask(app, operation))).toEqual([500, "internal"]);
+  });
+});
+
+test("liveness, readiness and figures that fail are answered as every failure is", async () => {
+  const unready = createReadiness();
+  unready.add({ name: "database", check: () => false });
+  const away = breakApp({}, { authenticate: async () => principal }, unready);
+  expect(await codeOf(await away.request("/readyz"))).toEqual([503, "dependency_unavailable"]);
+
+  const metrics = createRegistry();
+  const collect = () => Promise.reject(new TypeError("unforeseen"));
+  metrics.registerMetric(new Gauge({ name: "broken", help: "Cannot be read", registers: [], collect }));
+  const findFaults = () => Promise.reject(new TypeError("unforeseen"));
+  const broken = breakApp({ metrics }, { authenticate: async () => principal }, { ...unready, findFaults });
+  expect(await codeOf(await broken.request("/readyz"))).toEqual([500, "internal"]);
+  expect(await codeOf(await broken.request("/metrics"))).toEqual([500, "internal"]);
+
+  const parts = { authenticator: { authenticate: async () => principal }, readiness: unready };
+  const slow = createTestedApp(
+    { ...api.deps, metrics: createRegistry() },
+    { ...parts, isAlive: () => false },
+  );
+  expect(await codeOf(await slow.request("/healthz"))).toEqual([500, "internal"]);
+});
+
+describe("with Postgres away", () => {
+  test.each([["/api/v1/organizations"], ["/api/v1/me"], [`/api/v1/organizations/${principal.userId}`]])(
+    "%s is 503 with Retry-After, and tells nothing of the database",
+    async (path) => {
+      const readiness = createReadiness();
+      const deps = { ...api.deps, db: gone.db, sql: gone.sql };
+      const app = createTestedApp(
+        { ...deps, metrics: createRegistry() },
+        { authenticator: { authenticate: async () => principal }, readiness },
+      );
+      const answer = await app.request(path);
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("retry-after")).toBe("5");
+      const { error } = (await answer.json()) as { error: { code: string; message: string } };
+      expect(error.code).toBe("dependency_unavailable");
+      expect(error.message).toBe("The database is not available right now; try again.");
+    },
+  );
+
+  test("readiness says which part is missing", async () => {
+    const readiness = createReadiness();
+    readiness.add({ name: "database", check: () => probeDatabase(gone.sql) });
+    readiness.add({ name: "nothing", check: () => true });
+    expect(await readiness.findFaults()).toEqual(["database"]);
+  });
+});
+
+test("with the Kubernetes API away an organization is made all the same", async () => {
+  const connection = { server: `https://127.0.0.1:${await findClosedPort()}` };
+  const transport = createTransport({ connection, timeoutMs: 500 });
+  const app = createTestedApp(
+    { ...api.deps, kube: createClient(transport), metrics: createRegistry() },
+    {
+      authenticator: { authenticate: async () => ({ ...principal, userId: (await me()).id }) },
+      readiness: createReadiness(),
+    },
+  );
+  const answer = await app.request("/api/v1/organizations", {
+    method: "POST",
+    headers: { "content-type": "application/json", "content-length": "16" },
+    body: '{"name":"Alone"}',
+  });
+  expect(answer.status).toBe(201);
+  await transport.close();
+});
+
+async function me(): Promise<{ id: string }> {
+  return (await api.request("GET", "/api/v1/me")).body.principal;
+}
+
+test("an unexpected failure is one fixed sentence with the request id", async () => {
+  const app = createTestedApp(
+    { ...api.deps, metrics: createRegistry() },
+    {
+      authenticator: { authenticate: () => Promise.reject(new TypeError("secret detail")) },
+      readiness: createReadiness(),
+    },
+  );
+  const answer = await app.request("/api/v1/me", { headers: { "x-request-id": "r-1" } });
+  expect(answer.status).toBe(500);
+  expect(await answer.json()).toEqual({
+    error: {
+      code: "internal",
+      message: "Something went wrong on our side; the request id tells us what.",
+      request_id: "r-1",
+    },
+  });
+});

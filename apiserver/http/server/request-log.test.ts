@@ -1,0 +1,76 @@
+import { Hono } from "hono";
+import { expect, test } from "vitest";
+import { createLogger } from "../../../shared/log.ts";
+import { createRegistry } from "../../../shared/metrics.ts";
+import type { Principal } from "../authentication/principal.ts";
+import type { HttpEnv } from "../env.ts";
+import { observe } from "./observe.ts";
+
+const user: Principal = {
+  kind: "user",
+  userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+  issuer: "https://issuer.test",
+  emailVerified: false,
+  emailTrusted: false,
+  roles: [],
+  expiresAtMs: 0,
+};
+const token: Principal = {
+  kind: "token",
+  tokenId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+  userId: user.userId,
+  orgId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+  emailVerified: false,
+  emailTrusted: false,
+  roles: [],
+  expiresAtMs: 0,
+};
+
+/** One request to `/things/7`, answered with `status` for `principal`: its log line, and the figures after it. */
+async function observeRequest(principal: Principal | undefined, status: 200 | 500) {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line));
+  const log = createLogger({ name: "test", level: "debug", destination: { write } });
+  const registry = createRegistry();
+  const app = new Hono<HttpEnv>();
+  app.use(observe(log, registry));
+  app.get("/things/:id", (c) => {
+    c.set("route", "/things/{id}");
+    c.set("visitor", principal === undefined ? {} : { principal });
+    return c.text("", status);
+  });
+  await app.request("/things/7?secret=s3cret", { headers: { "x-request-id": "r-1" } });
+  return { line: lines.at(-1), text: JSON.stringify(lines), figures: await registry.metrics() };
+}
+
+test.each([
+  ["a user", user, `user:${user.userId}`],
+  ["an API token, not its creator", token, `token:${token.tokenId}`],
+])("the line of a request names %s, with id, route, status and duration", async (_who, principal, id) => {
+  const { line, text } = await observeRequest(principal, 200);
+  expect(line).toMatchObject({
+    level: "info",
+    requestId: "r-1",
+    principal: id,
+    method: "GET",
+    route: "/things/{id}",
+    path: "/things/7",
+    status: 200,
+    ms: expect.any(Number),
+  });
+  expect(text).not.toContain("s3cret");
+});
+
+test("a request of nobody is told at debug, unless it failed", async () => {
+  expect((await observeRequest(undefined, 200)).line).toMatchObject({ level: "debug" });
+  expect((await observeRequest(undefined, 500)).line).toMatchObject({ level: "info" });
+});
+
+test("requests, failures and durations are counted by route", async () => {
+  const { figures } = await observeRequest(user, 500);
+  const labels = 'method="GET",route="/things/{id}"';
+  expect(figures).toContain(`marina_apiserver_http_requests_total{${labels},status="500"} 1`);
+  expect(figures).toContain(`marina_apiserver_http_request_duration_seconds_count{${labels}} 1`);
+  expect(figures).toContain(`marina_apiserver_http_request_duration_seconds_bucket{le="30",${labels}} 1`);
+  expect(figures).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m);
+});

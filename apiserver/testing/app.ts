@@ -1,0 +1,231 @@
+import { createHash } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { requireConformance } from "../../e2e/openapi/conformance.ts";
+import { findSeenFolder } from "../../e2e/seen/seen.ts";
+import { readStack } from "../../e2e/stack/testing.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
+import { createLogger, type Logger } from "../../shared/log.ts";
+import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
+import { createApiTokenVerifier } from "../api-tokens/store.ts";
+import { type AppParts, createApp } from "../app.ts";
+import { type Config, DEFAULT_QUOTAS, type IssuerConfig } from "../config.ts";
+import { connectDatabase } from "../db/client.ts";
+import { createTestDatabase } from "../db/testing.ts";
+import type { Deps } from "../deps.ts";
+import { createAuthenticator } from "../http/authentication/authenticator.ts";
+import type { Role } from "../http/authentication/principal.ts";
+import { createId } from "../http/contract/id.ts";
+import type { Operation } from "../http/contract/operation.ts";
+import { createIdempotencyStore } from "../http/idempotency/store.ts";
+import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/server/limits.ts";
+import { createReadiness } from "../http/server/readiness.ts";
+import { bindUser } from "../members/store.ts";
+import { members, users } from "../members/table.ts";
+
+/** One user runs all tests: more than a person ever sends. */
+const UNLIMITED = Object.fromEntries(
+  RATE_CLASSES.map((name) => [name, { burst: 1_000_000, perMinute: 1_000_000 }]),
+) as RateLimits;
+
+type UserName = "alice" | "bob" | "staff";
+
+export interface TestRequest {
+  /** A user of the stack; null sends no credential. Default alice. */
+  as?: UserName | null;
+  /** A bearer credential of any other kind, in place of the user's. */
+  token?: string;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, with no Content-Type unless `headers` has one. */
+  rawBody?: string;
+  headers?: Record<string, string>;
+}
+
+export interface TestAnswer {
+  status: number;
+  headers: Headers;
+  // The tests look into bodies of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is whatever the operation says.
+  body: any;
+}
+
+export interface TestApp {
+  deps: Deps;
+  app: ReturnType<typeof createApp>;
+  /** Every operation that the application answers. */
+  operations: readonly Operation[];
+  request(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
+  /** A new organization that `as` (default alice) owns; returns its id. */
+  createOrganization(as?: UserName): Promise<string>;
+  /** Gives a user of the stack a role in an organization. */
+  addMember(orgId: string, user: UserName, role: Role): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface TestAppChanges {
+  audience?: string;
+  issuers?: readonly IssuerConfig[];
+  /** Share this one's database, as another replica does; close it before that one. */
+  replicaOf?: TestApp;
+  log?: Logger;
+}
+
+/**
+ * The API as one application in this process, on a database of its own, with the stack's Kubernetes API and tokens of
+ * the stack's identity provider. Its background loops do not run.
+ */
+export async function startTestApp(changes: TestAppChanges = {}): Promise<TestApp> {
+  const stack = readStack();
+  const database =
+    changes.replicaOf === undefined
+      ? await createTestDatabase(stack.databaseUrl)
+      : { url: changes.replicaOf.deps.config.databaseUrl, drop: async () => undefined };
+  const clients = connectDatabase(database.url, { poolSize: 4 });
+  const transport = createTransport({ connection: loadConnection(stack.kubeconfig) });
+  const draining = new AbortController();
+  const metrics = createRegistry();
+  const deps: Deps = {
+    config: testConfig(database.url, stack, changes),
+    log: changes.log ?? createTestLogger(),
+    now: () => new Date(),
+    db: clients.db,
+    sql: clients.sql,
+    kube: createClient(transport),
+    metrics,
+    kubeMetrics: createKubeMetrics(metrics, "marina_apiserver"),
+    draining: draining.signal,
+  };
+  const authenticator = createAuthenticator({
+    issuers: deps.config.issuers,
+    bindUser: (user) => bindUser(deps, user),
+    apiTokens: createApiTokenVerifier(deps),
+  });
+  const operations: Operation[] = [];
+  const app = createTestedApp(deps, { authenticator, readiness: createReadiness(), operations });
+  const request = (method: string, path: string, options: TestRequest = {}) =>
+    send(app, stack.tokens, method, path, options);
+  return {
+    deps,
+    app,
+    operations,
+    request,
+    async createOrganization(as = "alice") {
+      const answer = await request("POST", "/api/v1/organizations", {
+        as,
+        body: { name: "Test organization" },
+      });
+      if (answer.status !== 201) throw new Error(`no organization: ${JSON.stringify(answer.body)}`);
+      return answer.body.id;
+    },
+    addMember: (orgId, user, role) => addMember(deps, subjectOf(stack.tokens[user]), user, orgId, role),
+    async close() {
+      draining.abort();
+      await Promise.all([transport.close(), clients.close()]);
+      await database.drop();
+    },
+  };
+}
+
+/** Takes an Idempotency-Key as a first POST of alice to `path` does, and leaves it without an answer. */
+export async function holdKey(api: TestApp, path: string, key: string, body?: unknown): Promise<void> {
+  const { id: userId } = (await api.request("GET", "/api/v1/me")).body.principal;
+  const text = body === undefined ? "" : JSON.stringify(body);
+  const bodyHash = createHash("sha256").update(text).digest("hex");
+  const claim = { scope: `user:${userId} POST ${path}`, key, bodyHash, id: createId(), objectName: null };
+  await createIdempotencyStore(api.deps.db).claim(claim);
+}
+
+/** Into the folder of the run of tests, where the last test of it looks for secrets. */
+function createTestLogger() {
+  const folder = findSeenFolder();
+  if (folder === undefined) return createLogger({ name: "apiserver", level: "silent" });
+  const destination = { write: (line: string) => appendFileSync(join(folder, `${process.pid}.log`), line) };
+  return createLogger({ name: "apiserver", level: "debug", destination });
+}
+
+/**
+ * The API as one application whose every answer is held to the OpenAPI document: a request rejects where the answer is
+ * not as declared.
+ */
+export function createTestedApp(deps: Deps, parts: AppParts): ReturnType<typeof createApp> {
+  const app = createApp(deps, parts);
+  const { request } = app;
+  app.request = async (input, init, env, context) => {
+    const response = await request(input, init, env, context);
+    await requireConformance(input instanceof Request ? input.url : String(input), init ?? {}, response);
+    return response;
+  };
+  return app;
+}
+
+type Stack = ReturnType<typeof readStack>;
+
+function testConfig(
+  databaseUrl: string,
+  stack: Stack,
+  { audience = "marina", issuers = [] }: TestAppChanges,
+): Config {
+  return {
+    listenAddress: "127.0.0.1",
+    port: 0,
+    publicUrl: "http://127.0.0.1",
+    databaseUrl,
+    kubeconfigPath: stack.kubeconfig,
+    issuers: [
+      {
+        issuer: stack.issuer,
+        audience,
+        rolePath: "realm_access.roles",
+        admin: true,
+        trustEmail: true,
+        types: ["JWT", "at+jwt"],
+      },
+      ...issuers,
+    ],
+    platformNamespace: "marina-system",
+    roles: ["api"],
+    logLevel: "silent",
+    limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
+    systemEvents: { isEnabled: true, maxStreams: 1000, maxStreamsPerPrincipal: 1000 },
+    quotas: DEFAULT_QUOTAS,
+  };
+}
+
+async function send(
+  app: TestApp["app"],
+  tokens: Stack["tokens"],
+  method: string,
+  path: string,
+  options: TestRequest,
+): Promise<TestAnswer> {
+  const { as = "alice", token, body, rawBody } = options;
+  const text = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
+  const headers = new Headers(options.headers);
+  const bearer = token ?? (as === null ? undefined : tokens[as]);
+  if (bearer !== undefined && !headers.has("authorization")) headers.set("authorization", `Bearer ${bearer}`);
+  if (body !== undefined) headers.set("content-type", "application/json");
+  if (text !== undefined) headers.set("content-length", String(Buffer.byteLength(text)));
+  // Bytes, because a string body would bring a Content-Type of its own.
+  const bytes = text === undefined ? null : new TextEncoder().encode(text);
+  const response = await app.request(path, { method, headers, body: bytes });
+  const answer = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(answer) : answer };
+}
+
+async function addMember(deps: Deps, userId: string, name: string, orgId: string, role: Role): Promise<void> {
+  const email = `${name}@example.com`;
+  const [issuer] = deps.config.issuers;
+  if (issuer === undefined) throw new Error("no issuer");
+  await deps.db.insert(users).values({ id: userId, issuer: issuer.issuer, email }).onConflictDoNothing();
+  await deps.db
+    .insert(members)
+    .values({ id: createId(), orgId, userId, email, role, acceptedAt: new Date() });
+}
+
+function subjectOf(token: string): string {
+  const payload = token.split(".")[1] ?? "";
+  return JSON.parse(Buffer.from(payload, "base64url").toString()).sub;
+}

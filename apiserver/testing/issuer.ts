@@ -1,0 +1,153 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from "jose";
+import type { IssuerConfig } from "../config.ts";
+import type { Deps } from "../deps.ts";
+import type { Role } from "../http/authentication/principal.ts";
+import { createId } from "../http/contract/id.ts";
+import { members, users } from "../members/table.ts";
+import type { TestApp } from "./app.ts";
+
+const LIFETIME_SECONDS = 3600;
+const AUDIENCE = "marina";
+
+/** Somebody whom the test issuer knows. */
+export interface Person {
+  userId: string;
+  email: string;
+  token: string;
+}
+
+/** What a token says beyond, or instead of, what it should. */
+export interface TokenChanges {
+  claims?: Record<string, unknown>;
+  header?: Record<string, unknown>;
+}
+
+export interface TestIssuer {
+  config: IssuerConfig;
+  /** Somebody new with a verified address. */
+  createPerson(changes?: TokenChanges): Promise<Person>;
+  /** A token for somebody, signed with the present key. */
+  sign(person: Pick<Person, "userId" | "email">, changes?: TokenChanges): Promise<string>;
+  /** The same with the algorithm `none`. */
+  signNot(person: Pick<Person, "userId" | "email">): string;
+  /** Signs with another key from now on and publishes it; the old one only when it is kept. */
+  rotateKey(options?: { keepOld?: boolean }): Promise<void>;
+  /** What the published keys are answered with; 200 at first. */
+  setStatus(status: number): void;
+  /** How often the keys were read. */
+  countReads(): number;
+  close(): void;
+}
+
+/** A small issuer of JSON Web Tokens that speaks the protocol: for people and faults that the stack's cannot make. */
+export async function startTestIssuer(changes: Partial<IssuerConfig> = {}): Promise<TestIssuer> {
+  const published: JWK[] = [];
+  let key = await createKey();
+  let status = 200;
+  let reads = 0;
+  published.push(key.jwk);
+  const server = createServer((_request, response) => {
+    reads += 1;
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify({ keys: published }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const claimsOf = (person: Pick<Person, "userId" | "email">) => ({
+    iss: url,
+    aud: AUDIENCE,
+    sub: person.userId,
+    exp: Math.floor(Date.now() / 1000) + LIFETIME_SECONDS,
+    email: person.email,
+    email_verified: true,
+  });
+  const sign: TestIssuer["sign"] = (person, { claims = {}, header = {} } = {}) =>
+    new SignJWT({ ...claimsOf(person), ...claims })
+      .setProtectedHeader({ alg: "ES256", kid: key.kid, typ: "at+jwt", ...header })
+      .sign(key.privateKey);
+
+  return {
+    config: {
+      issuer: url,
+      audience: AUDIENCE,
+      jwksUrl: url,
+      rolePath: "realm_access.roles",
+      admin: true,
+      trustEmail: true,
+      types: ["JWT", "at+jwt"],
+      ...changes,
+    },
+    async createPerson(tokenChanges) {
+      const userId = createId();
+      const person = { userId, email: `${userId}@example.com` };
+      return { ...person, token: await sign(person, tokenChanges) };
+    },
+    sign,
+    signNot: (person) => new UnsecuredJWT(claimsOf(person)).encode(),
+    async rotateKey({ keepOld = false } = {}) {
+      key = await createKey();
+      if (!keepOld) published.length = 0;
+      published.push(key.jwk);
+    },
+    setStatus: (next) => {
+      status = next;
+    },
+    countReads: () => reads,
+    close: () => void server.close(),
+  };
+}
+
+async function createKey() {
+  const { privateKey, publicKey } = await generateKeyPair("ES256");
+  const kid = createId();
+  return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg: "ES256" } };
+}
+
+/** An organization of one test, owned by somebody new. */
+export interface TestOrganization {
+  id: string;
+  slug: string;
+  owner: Person;
+  /** `/api/v1/organizations/<id>` */
+  path: string;
+}
+
+/** Makes an organization by REST; `fields` go into the body. */
+export async function makeOrganization(
+  api: Pick<TestApp, "request">,
+  issuer: TestIssuer,
+  fields: object = {},
+): Promise<TestOrganization> {
+  const owner = await issuer.createPerson();
+  const answer = await api.request("POST", "/api/v1/organizations", {
+    token: owner.token,
+    body: { name: "Test", ...fields },
+  });
+  if (answer.status !== 201) throw new Error(`no organization: ${JSON.stringify(answer.body)}`);
+  const { id, slug } = answer.body;
+  return { id, slug, owner, path: `/api/v1/organizations/${id}` };
+}
+
+/** Makes somebody a member, as if an invitation had been accepted. Returns the member's id. */
+export async function addPerson(
+  deps: Pick<Deps, "db">,
+  orgId: string,
+  person: Person,
+  role: Role,
+): Promise<string> {
+  const { userId, email } = person;
+  const id = createId();
+  await deps.db
+    .insert(users)
+    .values({ id: userId, issuer: issuerOf(person), email })
+    .onConflictDoNothing();
+  await deps.db.insert(members).values({ id, orgId, userId, email, role, acceptedAt: new Date() });
+  return id;
+}
+
+function issuerOf({ token }: Person): string {
+  return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).iss;
+}

@@ -1,0 +1,102 @@
+import { apiVersionOf } from "../../../shared/kube/kind.ts";
+import { type Decision, decide, isDeleting, nextStatus, readyCondition } from "../decision.ts";
+import type { EngineMachine, TenantNode } from "../engine-kinds.ts";
+import { type LocalMachine, localMachineKind } from "../kinds.ts";
+
+export interface ObservedMachine {
+  object: LocalMachine;
+  /** The Machine that Cluster API made its owner. */
+  machine: EngineMachine | undefined;
+  /** Whether the tenant's API answers, and its Node of this name; asked while the machine has no provider ID. */
+  node: { reachable: boolean; registered: boolean };
+  now: Date;
+}
+
+export type MachineEffect = { do: "register"; node: TenantNode };
+
+type Status = NonNullable<LocalMachine["status"]>;
+
+const UNREACHABLE_MS = 1000;
+const DEFAULT_SIZE = { vcpus: 2, memoryGB: 4, diskGB: 20 };
+const PODS_PER_NODE = "110";
+
+/**
+ * A worker. "Starting the machine" is registering its Node; kwok then plays its kubelet. At the end there is nothing
+ * to do: Cluster API has drained the Node and deletes it when the machine is gone.
+ */
+export function reconcileMachine(observed: ObservedMachine): Decision<Status, MachineEffect> {
+  const { object, machine, node } = observed;
+  if (isDeleting(object) || machine?.spec?.bootstrap?.dataSecretName === undefined) return decide();
+  if (object.spec.providerID === undefined) {
+    if (!node.reachable) return decide({ requeueAfterMs: UNREACHABLE_MS });
+    const effects: MachineEffect[] = node.registered
+      ? []
+      : [{ do: "register", node: describeNode(object, machine) }];
+    return decide({ apply: [chooseProviderId(object)] }, effects);
+  }
+  const fields = {
+    initialization: { provisioned: true },
+    addresses: [
+      { type: "Hostname", address: object.metadata.name },
+      { type: "InternalIP", address: "127.0.0.1" },
+    ],
+  };
+  const status = nextStatus<Status>(object, fields, [readyCondition("Running")], observed.now);
+  return decide({ status });
+}
+
+function providerIdOf({ metadata }: LocalMachine): string {
+  return `local://${metadata.namespace}/${metadata.name}`;
+}
+
+function chooseProviderId(machine: LocalMachine) {
+  const { name, namespace } = machine.metadata;
+  const object = {
+    apiVersion: apiVersionOf(localMachineKind),
+    kind: localMachineKind.kind,
+    metadata: { name, ...(namespace && { namespace }) },
+    spec: { providerID: providerIdOf(machine) },
+  };
+  return { verb: "apply" as const, kind: localMachineKind, object };
+}
+
+/** The Node as a kubelet would register it: what is allocatable is all of it, nothing is kept for a system. */
+export function describeNode(object: LocalMachine, machine: EngineMachine): TenantNode {
+  const { name } = object.metadata;
+  const { vcpus, memoryGB, diskGB } = { ...DEFAULT_SIZE, ...object.spec };
+  const capacity = {
+    cpu: String(vcpus),
+    memory: `${memoryGB}Gi`,
+    "ephemeral-storage": `${diskGB}Gi`,
+    pods: PODS_PER_NODE,
+  };
+  const version = machine.spec?.version ?? "";
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: { "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" },
+      annotations: { "kwok.x-k8s.io/node": "fake" },
+    },
+    spec: {
+      providerID: providerIdOf(object),
+      // Cluster API takes it away once the labels and taints of the Machine have arrived, so that no pod comes sooner.
+      taints: [{ key: "node.cluster.x-k8s.io/uninitialized", effect: "NoSchedule" }],
+    },
+    status: {
+      capacity,
+      allocatable: capacity,
+      // kwok puts these into YAML without quotes: none may look like a number.
+      nodeInfo: {
+        architecture: "amd64",
+        operatingSystem: "linux",
+        osImage: "Marina local node",
+        kernelVersion: "simulated",
+        containerRuntimeVersion: "kwok://0.8.0",
+        kubeletVersion: version,
+        kubeProxyVersion: version,
+      },
+    },
+  };
+}

@@ -1,0 +1,227 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "../../shared/log.ts";
+import { identifyProcess, isRunning, type ProcessIdentity, signalGroup } from "../stack/process-identity.ts";
+import { cleanEnvironment } from "../stack/process-part.ts";
+import { rotateLog } from "./log-rotation.ts";
+
+/** One program of a tenant cluster. */
+export interface ProgramSpec {
+  command: string;
+  args: readonly string[];
+  env: Record<string, string>;
+  log: string;
+  /** What is running, for the one who asks later; survives a restart of the provider. */
+  version: string;
+}
+
+/** What is known of a program that was started once. */
+export interface ProgramState {
+  pid: number;
+  running: boolean;
+  version: string;
+  /** Of the spec that it was started with. */
+  specHash: string;
+  /** How often in a row it ended soon after its start, and how long to wait before the next one. */
+  failures: number;
+  retryInMs: number;
+  /** Of two programs that run, the one with the higher number was started later. */
+  startNumber: number;
+}
+
+export interface Processes {
+  get(name: string): ProgramState | undefined;
+  names(): string[];
+  /** Starts a program that does not run. */
+  start(name: string, spec: ProgramSpec): void;
+  /** Ends it and waits for its end; after that it is forgotten. SIGKILL follows after 2.5 s. */
+  stop(name: string, signal?: NodeJS.Signals): Promise<void>;
+  stopAll(): Promise<void>;
+  close(): void;
+}
+
+export interface ProcessesOptions {
+  /** Holds one record per process, in the form that the stack's supervisor cleans up by. */
+  recordsDir: string;
+  /** A program ended without being asked to. */
+  onExit: (name: string) => void;
+  log: Logger;
+}
+
+interface Entry {
+  identity: ProcessIdentity | undefined;
+  startNumber: number;
+  specHash: string;
+  version: string;
+  logFile: string;
+  startedAt: number;
+  failures: number;
+  endedAt: number;
+}
+
+type Kept = ProcessIdentity & { startNumber: number; specHash: string; version: string; logFile: string };
+
+const RECORD_PREFIX = "tenant~";
+const POLL_MS = 1000;
+const STEADY_AFTER_MS = 60_000;
+const BACKOFF_CAP_MS = 30_000;
+const STOP_TIMEOUT_MS = 2500;
+
+/** Of everything that a change of makes a restart necessary. */
+export function hashOfSpec({ command, args, env }: ProgramSpec): string {
+  return createHash("sha256")
+    .update(JSON.stringify([command, args, env]))
+    .digest("hex")
+    .slice(0, 16);
+}
+
+/** How long a program that ended `failures` times in a row waits: 1 s doubling to 30 s. */
+export function backoffMs(failures: number): number {
+  return failures === 0 ? 0 : Math.min(BACKOFF_CAP_MS, 1000 * 2 ** (failures - 1));
+}
+
+function spawnDetached(spec: ProgramSpec): number | undefined {
+  mkdirSync(dirname(spec.log), { recursive: true });
+  const output = openSync(spec.log, "a");
+  try {
+    const stdio = ["ignore", output, output] as const;
+    // An own group and no pipe: it outlives this process, whatever ends that.
+    const child = spawn(spec.command, spec.args, {
+      env: cleanEnvironment(spec.env),
+      stdio: [...stdio],
+      detached: true,
+    });
+    // Without a handler a program that cannot be run would end the provider; it shows as one without a pid.
+    child.on("error", (error) => writeFileSync(spec.log, `${error.message}\n`, { flag: "a" }));
+    child.unref();
+    return child.pid;
+  } finally {
+    closeSync(output);
+  }
+}
+
+/** Runs the programs of all tenants, and adopts those that an earlier provider left running. */
+export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Processes {
+  const entries = new Map<string, Entry>();
+  const fileOf = (name: string): string => join(recordsDir, `${RECORD_PREFIX}${name}.json`);
+
+  function adopt(): void {
+    mkdirSync(recordsDir, { recursive: true });
+    for (const file of readdirSync(recordsDir)) {
+      if (!file.startsWith(RECORD_PREFIX)) continue;
+      const name = file.slice(RECORD_PREFIX.length, -".json".length);
+      const text = readFileSync(join(recordsDir, file), "utf8");
+      const kept: Kept | undefined = text.endsWith("}") ? JSON.parse(text) : undefined;
+      if (kept === undefined || !isRunning(kept)) {
+        rmSync(join(recordsDir, file), { force: true });
+        continue;
+      }
+      const { pid, startTime, startNumber, specHash, version, logFile } = kept;
+      const told = { identity: { pid, startTime }, startNumber, specHash, version, logFile };
+      entries.set(name, { ...told, startedAt: 0, failures: 0, endedAt: 0 });
+      log.info({ process: name, pid }, "adopted");
+    }
+  }
+
+  /** Higher than that of every program that runs, whichever provider started it; a clock could be set back. */
+  function nextStartNumber(): number {
+    return 1 + Math.max(0, ...[...entries.values()].map(({ startNumber }) => startNumber));
+  }
+
+  function noteExit(name: string, entry: Entry): void {
+    const now = performance.now();
+    entry.identity = undefined;
+    entry.endedAt = now;
+    entry.failures = now - entry.startedAt < STEADY_AFTER_MS ? entry.failures + 1 : 1;
+    rmSync(fileOf(name), { force: true });
+    log.warn({ process: name, failures: entry.failures }, "a process of a tenant ended by itself");
+    onExit(name);
+  }
+
+  function poll(): void {
+    for (const [name, entry] of entries) {
+      if (entry.identity === undefined) continue;
+      if (!isRunning(entry.identity)) noteExit(name, entry);
+      else rotateLog(entry.logFile);
+    }
+  }
+
+  adopt();
+  const timer = setInterval(poll, POLL_MS);
+  return {
+    get(name) {
+      const entry = entries.get(name);
+      if (entry === undefined) return undefined;
+      const { identity, version, specHash, failures, endedAt, startNumber } = entry;
+      const waited = performance.now() - endedAt;
+      return {
+        pid: identity?.pid ?? 0,
+        running: identity !== undefined && isRunning(identity),
+        version,
+        specHash,
+        failures,
+        retryInMs: identity === undefined ? Math.max(0, backoffMs(failures) - waited) : 0,
+        startNumber,
+      };
+    },
+    names: () => [...entries.keys()],
+    start(name, spec) {
+      const known = entries.get(name);
+      if (known?.identity !== undefined && isRunning(known.identity)) throw new Error(`${name} runs already`);
+      const pid = spawnDetached(spec);
+      const identity = pid === undefined ? undefined : identifyProcess(pid);
+      const specHash = hashOfSpec(spec);
+      const now = performance.now();
+      const failures = known?.failures ?? 0;
+      const startNumber = nextStartNumber();
+      const entry = {
+        identity,
+        startNumber,
+        specHash,
+        version: spec.version,
+        logFile: spec.log,
+        startedAt: now,
+        failures,
+        endedAt: now,
+      };
+      entries.set(name, entry);
+      if (identity === undefined) return noteExit(name, entry);
+      const record = {
+        ...identity,
+        stopSignal: "SIGKILL",
+        startNumber,
+        specHash,
+        version: spec.version,
+        logFile: spec.log,
+      };
+      try {
+        writeFileSync(fileOf(name), JSON.stringify(record));
+      } catch (error) {
+        // Without a record (a full disk) nobody would ever end it.
+        signalGroup(identity.pid, "SIGKILL");
+        throw error;
+      }
+    },
+    async stop(name, signal = "SIGKILL") {
+      const identity = entries.get(name)?.identity;
+      // Forgotten first, so that its end is not taken for a failure.
+      entries.delete(name);
+      if (identity !== undefined && isRunning(identity)) {
+        signalGroup(identity.pid, signal);
+        const killAt = performance.now() + STOP_TIMEOUT_MS;
+        while (isRunning(identity)) {
+          if (performance.now() > killAt) signalGroup(identity.pid, "SIGKILL");
+          await sleep(20);
+        }
+      }
+      rmSync(fileOf(name), { force: true });
+    },
+    async stopAll() {
+      await Promise.all([...entries.keys()].map((name) => this.stop(name)));
+    },
+    close: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,56 @@
+import { existsSync } from "node:fs";
+import type { Logger } from "../../shared/log.ts";
+import { messageOf } from "../stack/start-error.ts";
+import type { ApiserverBinary } from "./control-plane/reconcile.ts";
+
+/** The kube-apiservers of all versions, linked when they are first wanted. */
+export interface Versions {
+  get(version: string): ApiserverBinary;
+  /** Begins to link one; one at a time, and nothing when it is under way. */
+  link(version: string): void;
+  pathOf: (version: string) => string;
+}
+
+export interface VersionsOptions {
+  pathOf: (version: string) => string;
+  link: (version: string) => Promise<void>;
+  /** One attempt has ended. */
+  onEnd: (version: string) => void;
+  log: Logger;
+}
+
+export function createVersions({ pathOf, link, onEnd, log }: VersionsOptions): Versions {
+  const underWay = new Set<string>();
+  const failures = new Map<string, string>();
+  let last: Promise<void> = Promise.resolve();
+
+  async function linkNow(version: string): Promise<void> {
+    const startedAt = performance.now();
+    try {
+      await link(version);
+      failures.delete(version);
+      log.info({ version, seconds: (performance.now() - startedAt) / 1000 }, "linked a kube-apiserver");
+    } catch (error) {
+      failures.set(version, messageOf(error));
+      log.error({ version, err: error }, "a kube-apiserver could not be linked");
+    }
+    underWay.delete(version);
+    onEnd(version);
+  }
+
+  return {
+    pathOf,
+    get(version) {
+      if (underWay.has(version)) return { state: "linking" };
+      if (existsSync(pathOf(version))) return { state: "linked" };
+      const message = failures.get(version);
+      return message === undefined ? { state: "absent" } : { state: "failed", message };
+    },
+    link(version) {
+      if (underWay.has(version)) return;
+      underWay.add(version);
+      // Two linkers at once take twice the memory and no less time.
+      last = last.then(() => linkNow(version));
+    },
+  };
+}

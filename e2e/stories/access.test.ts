@@ -1,0 +1,284 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { USERS } from "../stack/users.ts";
+import {
+  ask,
+  type Credential,
+  composeKubeconfig,
+  makeRequest,
+  readCredential,
+  untilRefused,
+  withFile,
+} from "../testing/credentials.ts";
+import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
+import { preparePythonClient, runPython } from "../testing/python-client.ts";
+import { playTenant, readPlayedServer } from "../testing/simulated-tenant.ts";
+import { createTenant } from "../testing/tenant.ts";
+
+const stack = readStack();
+const { server, caCertificate } = readPlayedServer(stack);
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+const bob = createTenant(stack.apiUrl, stack.tokens.bob);
+const BY_HAND = { fieldManager: "test" };
+const REFUSED_WITHIN_SECONDS = 5;
+let engineer: Engineer;
+let organization: string;
+let path: string;
+
+// One cluster for all: what no access of a cluster stands for is swept away, and the API server that plays it is one.
+beforeAll(async () => {
+  const { body } = await alice.request("POST", "/organizations", { name: "Accesses" });
+  organization = `/organizations/${body.id}`;
+  engineer = await createEngineer(stack, body.id);
+  path = `${organization}/clusters/${await playTenant(stack, engineer, "real")}`;
+  await waitFor("REST to serve it", async () => (await alice.request("GET", path)).status === 200);
+});
+
+afterAll(() => engineer.close());
+
+/** An access that is made by hand, and its holder's credential. */
+async function openAccess(subject: string): Promise<Credential> {
+  const { csr, key } = await makeRequest();
+  await createAccess(subject, subject, csr);
+  const cert = await waitFor(`the access of ${subject}`, async () => {
+    const { status } = await getAccess(subject);
+    const ready = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True");
+    return ready ? status?.certificate : undefined;
+  });
+  return { server, ca: caCertificate, cert, key };
+}
+
+function createAccess(name: string, subject: string, csr: string) {
+  const { client, namespace } = engineer;
+  const spec = { clusterName: "real", subject, ttlSeconds: 600, csr };
+  return client.create(clusterAccessKind, { metadata: { name, namespace }, spec }, BY_HAND);
+}
+
+async function getAccess(name: string): Promise<ClusterAccess> {
+  const access = await engineer.client.get(clusterAccessKind, engineer.namespace, name);
+  if (access === undefined) throw new Error(`there is no access ${name}`);
+  return access;
+}
+
+async function readAdminKubeconfig(): Promise<Credential> {
+  const { client, namespace } = engineer;
+  const { data } = await waitFor("the admin kubeconfig", () =>
+    client.get(secretKind, namespace, "real-admin-kubeconfig"),
+  );
+  return readCredential(Buffer.from(data?.value ?? "", "base64").toString());
+}
+
+interface Issued {
+  id: string;
+  kubeconfig: string;
+  expires_at: string;
+  subject: string;
+}
+
+/** A kubeconfig by REST, of somebody's own. */
+async function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
+  const answer = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
+  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+  return answer.body;
+}
+
+test("an access lets its holder in and nobody else, and ends for it alone, within 5 s of its deletion", async () => {
+  const [alice, bob] = await Promise.all([openAccess("alice"), openAccess("bob")]);
+  expect(await ask(alice)).toBe(200);
+  expect(await ask(bob)).toBe(200);
+  const whoami = await withFile(composeKubeconfig(alice), (kubeconfig) =>
+    kubectl(["auth", "whoami", "-o", "jsonpath={.status.userInfo}"], { kubeconfig }),
+  );
+  const user = JSON.parse(whoami.stdout);
+  const { metadata } = await getAccess("alice");
+  expect(user.username).toBe("alice");
+  expect(user.groups).toContain(`cloud.marina.dev:access:${metadata.labels?.[LABEL_ID]}`);
+  await withFile(composeKubeconfig(alice), (kubeconfig) =>
+    kubectl(["auth", "can-i", "delete", "nodes"], { kubeconfig }),
+  );
+
+  const { client, namespace } = engineer;
+  await client.delete(clusterAccessKind, namespace, "alice");
+  expect(await untilRefused(alice)).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  expect(await ask(bob)).toBe(200);
+  await waitFor(
+    "the object to go",
+    async () => (await client.get(clusterAccessKind, namespace, "alice")) === undefined,
+  );
+});
+
+test("a right whose object was torn out by hand is taken away all the same", async () => {
+  const carol = await openAccess("carol");
+  expect(await ask(carol)).toBe(200);
+  const { client, namespace } = engineer;
+  await kubectl(["delete", "clusteraccesses.cloud.marina.dev", "carol", "-n", namespace, "--wait=false"]);
+  const torn = client.mergePatch(
+    clusterAccessKind,
+    namespace,
+    "carol",
+    { metadata: { finalizers: [] } },
+    BY_HAND,
+  );
+  await torn.catch(() => undefined);
+  await waitFor("carol to be shut out", async () => (await ask(carol)) === 403);
+});
+
+test("raising credentialsGeneration ends the admin kubeconfig that was handed out and leaves grants alone", async () => {
+  const dave = await openAccess("dave");
+  const before = await readAdminKubeconfig();
+  await waitFor("the admin to be let in", async () => (await ask(before)) === 200);
+  await engineer.patchCluster("real", { spec: { credentialsGeneration: 1 } });
+  await waitFor("the old admin to be shut out", async () => (await ask(before)) === 403);
+  const after = await waitFor("another admin kubeconfig", async () => {
+    const now = await readAdminKubeconfig();
+    return now.cert === before.cert ? undefined : now;
+  });
+  expect(await ask(after)).toBe(200);
+  expect(await ask(dave)).toBe(200);
+});
+
+test("what cannot be granted says why: a broken request, one access too many", async () => {
+  const { client, namespace } = engineer;
+  const broken = "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n";
+  await createAccess("broken", "erin", broken);
+  const { csr } = await makeRequest();
+  const reasonOf = async (name: string) => {
+    const access = await client.get(clusterAccessKind, namespace, name);
+    return access?.status?.conditions?.find(({ type }) => type === "Stalled")?.reason;
+  };
+  await waitFor(
+    "the broken request to be refused",
+    async () => (await reasonOf("broken")) === "InvalidRequest",
+  );
+  const names = Array.from({ length: 10 }, (_, index) => `many-${index}`);
+  for (const name of names) await createAccess(name, "frank", csr);
+  await waitFor("ten to be issued", async () => {
+    const reasons = await Promise.all(names.map(reasonOf));
+    return reasons.every((reason) => reason === "Issued");
+  });
+  await createAccess("one-more", "frank", csr);
+  await waitFor("one more to be refused", async () => (await reasonOf("one-more")) === "TooManyAccesses");
+  expect(await reasonOf("broken")).toBe("InvalidRequest");
+  await client.delete(clusterAccessKind, namespace, "many-3");
+  await waitFor(
+    "it to be let in when another one goes",
+    async () => (await reasonOf("one-more")) === "Issued",
+  );
+});
+
+test("a kubeconfig is refused until the cluster has been running once (section 4.17)", async () => {
+  const early = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
+  expect([early.status, early.body.error.code]).toEqual([409, "cluster_not_ready"]);
+  expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);
+  // Its engine is paused, so the first readiness has to be told by hand.
+  const status = { firstReadyAt: new Date().toISOString() };
+  await engineer.client.mergePatch(
+    clusterKind,
+    engineer.namespace,
+    "real",
+    { status },
+    { ...BY_HAND, subresource: "status" },
+  );
+  await waitFor("a kubeconfig", () => issue());
+  // The one that the operator manages can be read again and again: that makes nothing.
+  const [first, second] = [
+    await alice.request("GET", `${path}/kubeconfig`),
+    await alice.request("GET", `${path}/kubeconfig`),
+  ];
+  expect([first.status, second.body]).toEqual([200, first.body]);
+});
+
+test("an issued kubeconfig works with kubectl and with Node's TLS, in its holder's own name, until it expires", async () => {
+  const before = Date.now();
+  const answer = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 3600 });
+  expect(answer.status).toBe(201);
+  expect(answer.headers.get("cache-control")).toBe("no-store");
+  expect(answer.headers.get("content-disposition")).toMatch(/^attachment; filename="real-kubeconfig.yaml"$/);
+  const issued: Issued = answer.body;
+  expect(answer.headers.get("location")).toBe(`/api/v1${path}/accesses/${issued.id}`);
+  expect(Math.abs(Date.parse(issued.expires_at) - before - 3_600_000)).toBeLessThan(30_000);
+  expect(issued.subject).toBe(USERS.alice.sub);
+  expect(await ask(readCredential(issued.kubeconfig))).toBe(200);
+  const { stdout } = await withFile(issued.kubeconfig, (kubeconfig) =>
+    kubectl(["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"], { kubeconfig }),
+  );
+  expect(stdout).toBe(USERS.alice.sub);
+  const read = await alice.request("GET", `${path}/accesses/${issued.id}`);
+  expect(read.body).toMatchObject({
+    id: issued.id,
+    email: USERS.alice.email,
+    status: "active",
+    expires_at: issued.expires_at,
+  });
+  expect(JSON.stringify(read.body)).not.toContain("PRIVATE KEY");
+});
+
+test("an issued kubeconfig works with the official Python client", async (context) => {
+  const python = await preparePythonClient();
+  if (python === undefined) context.skip("python3 or its package index is not here");
+  const { kubeconfig } = await issue();
+  const program = `
+import sys
+from kubernetes import client, config
+config.load_kube_config(sys.argv[1])
+print(len(client.CoreV1Api().list_namespace(limit=1).items))`;
+  const printed = await withFile(kubeconfig, (file) => runPython(python ?? "", program, [file]));
+  expect(printed.trim()).toBe("1");
+});
+
+test("asked for as YAML, the answer is the kubeconfig itself, as a file", async () => {
+  const answer = await alice.request<string>(
+    "POST",
+    `${path}/kubeconfig`,
+    { ttl_seconds: 600 },
+    { accept: "application/yaml" },
+  );
+  expect(answer.status).toBe(201);
+  expect(answer.headers.get("content-type")).toBe("application/yaml");
+  expect(await ask(readCredential(answer.body))).toBe(200);
+});
+
+test("a revoked kubeconfig is refused within 5 s, and every other one goes on working", async () => {
+  const [first, second] = await Promise.all([issue(), issue()]);
+  expect([await ask(readCredential(first.kubeconfig)), await ask(readCredential(second.kubeconfig))]).toEqual(
+    [200, 200],
+  );
+  const { body: list } = await alice.request("GET", `${path}/accesses`);
+  const ids: string[] = list.items.map(({ id }: Issued) => id);
+  expect(ids).toEqual(ids.toSorted((left, right) => (left < right ? -1 : 1)));
+  expect(ids).toEqual(expect.arrayContaining([first.id, second.id]));
+  expect((await alice.request("DELETE", `${path}/accesses/${first.id}`)).status).toBe(204);
+  expect(await untilRefused(readCredential(first.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  expect(await ask(readCredential(second.kubeconfig))).toBe(200);
+  await waitFor("its record to go", async () => {
+    return (await alice.request("GET", `${path}/accesses/${first.id}`)).status === 404;
+  });
+});
+
+test("what was issued to a member ends within 5 s of the removal, also what an API token of the member asked for", async () => {
+  const mine = await issue();
+  const { body: member } = await alice.request("POST", `${organization}/members`, {
+    email: USERS.bob.email,
+    role: "member",
+  });
+  const his = await issue(bob);
+  const { body: token } = await bob.request("POST", `${organization}/api-tokens`, {
+    name: "deploy",
+    role: "member",
+    scopes: ["clusters:access"],
+  });
+  const program = createTenant(stack.apiUrl, token.token);
+  const its = await issue(program);
+  expect(its.subject).toBe(USERS.bob.sub);
+  expect([await ask(readCredential(his.kubeconfig)), await ask(readCredential(its.kubeconfig))]).toEqual([
+    200, 200,
+  ]);
+  expect((await alice.request("DELETE", `${organization}/members/${member.id}`)).status).toBe(204);
+  expect(await untilRefused(readCredential(his.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  expect(await untilRefused(readCredential(its.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  expect(await ask(readCredential(mine.kubeconfig))).toBe(200);
+});

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
+import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { createEngineer, type Engineer, statusOf, waitForCluster } from "../testing/custom-resources.ts";
+import { type KStatus, type KStatusReader, openKStatus } from "../testing/kstatus.ts";
+
+let engineer: Engineer;
+let kstatus: KStatusReader;
+
+beforeAll(async () => {
+  engineer = await createEngineer(readStack());
+  kstatus = await openKStatus();
+}, 300_000);
+
+afterAll(async () => {
+  await engineer?.close();
+  await kstatus?.close();
+});
+
+test("kstatus agrees with every state of a cluster and its pool: created, scaled, upgraded, refused, deleted", {
+  timeout: 300_000,
+}, async () => {
+  await engineer.createCluster("honest", {});
+  await engineer.createPool("workers", "honest", { desiredNodes: 1 });
+  await waitForRest();
+  await expectStory("honest", ["InProgress", "Current"]);
+  await expectStory("workers", ["InProgress", "Current"]);
+
+  for (const desiredNodes of [2, 0]) {
+    const [clusterFrom, poolFrom] = [
+      engineer.history.of("honest").length,
+      engineer.history.of("workers").length,
+    ];
+    await engineer.patchPool("workers", { spec: { desiredNodes } });
+    await waitForNodes(desiredNodes);
+    await expectStory("workers", ["InProgress", "Current"], poolFrom);
+    await expectStory("honest", ["InProgress", "Current"], clusterFrom);
+  }
+
+  let from = engineer.history.of("honest").length;
+  await engineer.patchCluster("honest", { spec: { version: "1.35" } });
+  await waitFor(
+    "the upgrade to settle",
+    async () => (await engineer.getCluster("honest")).status?.version === "1.35.1",
+  );
+  await waitForRest();
+  await expectStory("honest", ["InProgress", "Current"], from);
+
+  from = engineer.history.of("honest").length;
+  await engineer.patchCluster("honest", { spec: { version: "1.35.9" } });
+  await waitFor(
+    "the refusal",
+    async () => statusOf(await engineer.getCluster("honest"), "Stalled") === "True",
+  );
+  await expectStory("honest", ["InProgress", "Failed"], from);
+  await engineer.patchCluster("honest", { spec: { version: "1.35" } });
+  await waitForRest();
+  await expectStory("honest", ["InProgress", "Failed", "InProgress", "Current"], from);
+
+  const poolFrom = engineer.history.of("workers").length;
+  from = engineer.history.of("honest").length;
+  const gone = ["delete", "clusters.cloud.marina.dev", "honest", "-n", engineer.namespace];
+  await kubectl(gone);
+  await expectStory("honest", ["Terminating"], from);
+  await expectStory("workers", ["Terminating"], poolFrom);
+});
+
+/** The words of kstatus for the states from one on, without repetitions; each must be what the object says itself. */
+async function expectStory(name: string, story: KStatus[], from = 0): Promise<void> {
+  await waitFor("the history to be up to date", async () => {
+    const { client, namespace } = engineer;
+    const kind: Kind<KubeObject> = name === "honest" ? clusterKind : nodePoolKind;
+    const now = (await client.get(kind, namespace, name))?.metadata.resourceVersion;
+    return now === undefined || now === engineer.history.of(name).at(-1)?.metadata.resourceVersion;
+  });
+  const words: KStatus[] = [];
+  for (const state of engineer.history.of(name).slice(from)) {
+    const word = await kstatus.compute(state);
+    expect(word, `${JSON.stringify(state.status)} of generation ${state.metadata.generation}`).toBe(
+      judge(state),
+    );
+    if (words.at(-1) !== word) words.push(word);
+  }
+  expect(words).toEqual(story);
+}
+
+/** The rule: what goes away terminates, what only people can help has failed, what moves or waits is in progress. */
+function judge(object: Cluster | NodePool): KStatus {
+  const { metadata, status } = object;
+  if (metadata.deletionTimestamp !== undefined) return "Terminating";
+  if (status?.observedGeneration !== metadata.generation) return "InProgress";
+  if (statusOf(object, "Stalled") === "True") return "Failed";
+  if (statusOf(object, "Reconciling") === "True" || statusOf(object, "Ready") !== "True") return "InProgress";
+  return "Current";
+}
+
+async function waitForNodes(nodes: number): Promise<void> {
+  await waitFor(`${nodes} nodes`, async () => {
+    const pool = await engineer.getPool("workers");
+    const settled = pool.status?.observedGeneration === pool.metadata.generation;
+    return settled && pool.status?.readyNodes === nodes && pool.status.phase === "Ready";
+  });
+  await waitForRest();
+}
+
+/** Until cluster and pool have nothing left to do. */
+async function waitForRest(): Promise<void> {
+  await waitFor("rest", async () => {
+    const both = [await waitForCluster(engineer, "honest"), await engineer.getPool("workers")];
+    return both.every(
+      (object) =>
+        object.status?.observedGeneration === object.metadata.generation &&
+        statusOf(object, "Reconciling") === "False" &&
+        statusOf(object, "Stalled") === "False",
+    );
+  });
+}

@@ -1,0 +1,127 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { fetchConforming } from "../openapi/conformance.ts";
+import { findSeenFolder } from "../seen/seen.ts";
+import { readPartEnvironment } from "../stack/part-environment.ts";
+import { readStack, waitFor } from "../stack/testing.ts";
+import { createTenant } from "../testing/tenant.ts";
+
+const PORT = 18_080;
+const URL_OF_OWN = `http://127.0.0.1:${PORT}`;
+const BUNDLE = join(import.meta.dirname, "..", "..", "dist", "apiserver.js");
+
+let own: ChildProcess | undefined;
+
+afterEach(async () => {
+  if (own === undefined || own.exitCode !== null) return;
+  own.kill("SIGKILL");
+  await once(own, "exit");
+  own = undefined;
+});
+
+/** A second API server beside the stack's own, with tighter limits. */
+async function startOwn(changes: Record<string, string>): Promise<void> {
+  const env = {
+    ...readPartEnvironment("apiserver"),
+    MARINA_PORT: String(PORT),
+    MARINA_ROLES: "api",
+    ...changes,
+  };
+  const folder = findSeenFolder();
+  const log = folder === undefined ? "ignore" : openSync(join(folder, `limits-${process.pid}.log`), "a");
+  own = spawn(process.execPath, [BUNDLE], { env, stdio: ["ignore", log, log] });
+  await waitFor("the second API server", async () => (await fetch(`${URL_OF_OWN}/readyz`)).ok);
+}
+
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetchConforming(`${URL_OF_OWN}${path}`, {
+    headers: { authorization: `Bearer ${readStack().tokens.alice}`, ...headers },
+  });
+
+test("a principal that sends too much is told so, and what is left before", async () => {
+  await startOwn({ MARINA_RATE_LIMITS: '{"default":{"burst":3,"perMinute":1}}' });
+  const answers: string[] = [];
+  for (let n = 0; n < 4; n++) {
+    const answer = await get("/api/v1/me");
+    answers.push(`${answer.status} ${answer.headers.get("ratelimit")?.split(";t=")[0]}`);
+    await answer.body?.cancel();
+  }
+  expect(answers).toEqual([
+    '200 "default";r=2',
+    '200 "default";r=1',
+    '200 "default";r=0',
+    '429 "default";r=0',
+  ]);
+  const refused = await get("/api/v1/me");
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(50);
+  expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
+  const neighbour = await get("/api/v1/me", { authorization: `Bearer ${readStack().tokens.bob}` });
+  expect(neighbour.status).toBe(200);
+});
+
+test("kubeconfigs, invitations and API tokens have quotas of their own", async () => {
+  const few = { burst: 1, perMinute: 1 };
+  await startOwn({
+    MARINA_RATE_LIMITS: JSON.stringify({ kubeconfig: few, invitation: few, token_creation: few }),
+  });
+  const alice = createTenant(readStack().apiUrl, readStack().tokens.alice);
+  const { body } = await alice.request("POST", "/organizations", { name: "Few of these" });
+  const organization = `/api/v1/organizations/${body.id}`;
+  const cluster = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+  const post = (path: string) =>
+    fetchConforming(`${URL_OF_OWN}${organization}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${readStack().tokens.alice}`, "content-type": "application/json" },
+      body: "{}",
+    });
+  const statusesOf = async (ask: () => Promise<Response>) => [(await ask()).status, (await ask()).status];
+  expect(await statusesOf(() => get(`${organization}/clusters/${cluster}/kubeconfig`))).toEqual([404, 429]);
+  expect(await statusesOf(() => post("/members"))).toEqual([422, 429]);
+  expect(await statusesOf(() => post("/api-tokens"))).toEqual([422, 429]);
+  expect((await get("/api/v1/me")).status).toBe(200);
+});
+
+test("an address that guesses is stopped; X-Forwarded-For counts only from a configured proxy", async () => {
+  const rates = JSON.stringify({ failed_login: { burst: 2, perMinute: 1 } });
+  const guess = (from: string) =>
+    get("/api/v1/me", { authorization: "Bearer guess", "x-forwarded-for": from });
+  await startOwn({ MARINA_RATE_LIMITS: rates });
+  const unbelieved = [await guess("192.0.2.1"), await guess("192.0.2.2"), await guess("192.0.2.3")];
+  expect(unbelieved.map(({ status }) => status)).toEqual([401, 401, 429]);
+  own?.kill("SIGKILL");
+  await once(own as ChildProcess, "exit");
+
+  await startOwn({ MARINA_RATE_LIMITS: rates, MARINA_TRUSTED_PROXIES: "127.0.0.0/8" });
+  const believed = [await guess("192.0.2.1"), await guess("192.0.2.1"), await guess("192.0.2.1")];
+  expect(believed.map(({ status }) => status)).toEqual([401, 401, 429]);
+  expect((await guess("192.0.2.9")).status).toBe(401);
+});
+
+test("the size of bodies and addresses is a setting", async () => {
+  await startOwn({ MARINA_MAX_BODY_BYTES: "2048", MARINA_MAX_URL_BYTES: "600" });
+  const response = await fetchConforming(`${URL_OF_OWN}/api/v1/organizations`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${readStack().tokens.alice}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "a".repeat(3000) }),
+  });
+  expect(response.status).toBe(413);
+  expect((await get(`/api/v1/organizations?cursor=${"a".repeat(700)}`)).status).toBe(400);
+});
+
+test("a setting that makes no sense stops the start with its name", async () => {
+  const env = {
+    ...readPartEnvironment("apiserver"),
+    MARINA_RATE_LIMITS: '{"default":{"burst":0}}',
+    MARINA_TRUSTED_PROXIES: "10.0.0.0/99",
+  };
+  own = spawn(process.execPath, [BUNDLE], { env, stdio: ["ignore", "ignore", "pipe"] });
+  let complaint = "";
+  own.stderr?.on("data", (chunk) => (complaint += String(chunk)));
+  const [code] = await once(own, "exit");
+  expect(code).toBe(1);
+  expect(complaint).toContain("MARINA_RATE_LIMITS");
+  expect(complaint).toContain("MARINA_TRUSTED_PROXIES");
+});

@@ -1,0 +1,80 @@
+import { readFile } from "node:fs/promises";
+import { connect as connectTls } from "node:tls";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { readStack, waitFor } from "../../stack/testing.ts";
+import { createRealCluster, type RealCluster } from "./real-cluster.ts";
+
+let cluster: RealCluster;
+let port: number;
+
+beforeAll(async () => {
+  cluster = await createRealCluster(readStack(), "network", { nodes: 1 });
+  const config = parse(await readFile(cluster.kubeconfig, "utf8"));
+  port = Number(new URL(config.clusters[0].cluster.server).port);
+});
+
+afterAll(() => cluster?.remove());
+
+/** "open" once TLS is up from this source address, else "dropped". */
+function knock(localAddress: string): Promise<"open" | "dropped"> {
+  return new Promise((resolve) => {
+    const options = { host: "127.0.0.1", port, localAddress, rejectUnauthorized: false };
+    const socket = connectTls(options, () => {
+      resolve("open");
+      socket.destroy();
+    });
+    socket.once("error", () => resolve("dropped"));
+    socket.once("close", () => resolve("dropped"));
+  });
+}
+
+const becomes = (source: string, wanted: string) =>
+  waitFor(`${source} to be ${wanted}`, async () => (await knock(source)) === wanted, { timeoutMs: 30_000 });
+
+test("without a list every source may connect", async () => {
+  expect(await knock("127.0.0.2")).toBe("open");
+});
+
+test("with a list a refused address is dropped, a listed one and the platform pass; without it all do again", async () => {
+  await cluster.patch({ network: { authorizedCIDRs: ["127.0.0.3/32"] } });
+  await becomes("127.0.0.2", "dropped");
+  expect(await knock("127.0.0.3")).toBe("open");
+  expect(await knock("127.0.0.1")).toBe("open");
+  await cluster.patch({ network: { authorizedCIDRs: null } });
+  await becomes("127.0.0.2", "open");
+});
+
+test("with a rate limit the burst passes and the flood is limited, but never the platform", async () => {
+  await cluster.patch({ network: { apiServerRateLimit: { maxConnectionsPerSecond: 1, burst: 5 } } });
+  const flood = async (source: string) => {
+    const verdicts = [];
+    for (let i = 0; i < 20; i++) verdicts.push(await knock(source));
+    return verdicts.filter((verdict) => verdict === "open").length;
+  };
+  await waitFor("the limit to hold", async () => (await flood("127.0.0.2")) < 20, { timeoutMs: 30_000 });
+  // Six seconds fill the bucket again.
+  const startedAt = Date.now();
+  await waitFor("the bucket to be full", () => Date.now() - startedAt > 6000);
+  const passed = await flood("127.0.0.2");
+  expect(passed).toBeGreaterThanOrEqual(5);
+  expect(passed).toBeLessThan(12);
+  expect(await flood("127.0.0.1")).toBe(20);
+  await cluster.patch({ network: { apiServerRateLimit: null } });
+});
+
+test("a private cluster is reached by the platform alone", async () => {
+  const closed = await createRealCluster(readStack(), "private", {
+    nodes: 0,
+    body: { public_endpoint: false },
+  });
+  try {
+    const server = parse(await readFile(closed.kubeconfig, "utf8")).clusters[0].cluster.server;
+    port = Number(new URL(server).port);
+    expect(await knock("127.0.0.2")).toBe("dropped");
+    expect(await knock("127.0.0.1")).toBe("open");
+    await closed.run(["get", "namespaces"]);
+  } finally {
+    await closed.remove();
+  }
+});

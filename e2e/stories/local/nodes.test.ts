@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readStack, waitFor } from "../../stack/testing.ts";
+import { createRealCluster, describeWorkload, type RealCluster, waitForRunning } from "./real-cluster.ts";
+
+const DRAIN_TIMEOUT_SECONDS = 30;
+let cluster: RealCluster;
+let pool: string;
+
+beforeAll(async () => {
+  cluster = await createRealCluster(readStack(), "nodes", {
+    pool: {
+      drain_timeout_seconds: DRAIN_TIMEOUT_SECONDS,
+      min_nodes: 1,
+      max_nodes: 3,
+      node_labels: { tier: "web" },
+    },
+  });
+  const { body } = await cluster.alice.request("GET", `${cluster.path}/nodepools`);
+  pool = `${cluster.path}/nodepools/${body.items[0].id}`;
+});
+
+afterAll(() => cluster?.remove());
+
+interface NodeLike {
+  metadata: { name: string; labels: Record<string, string>; creationTimestamp: string };
+  spec: { unschedulable?: boolean; taints?: { key: string; value?: string; effect: string }[] };
+  status: { allocatable: Record<string, string>; conditions: { type: string; status: string }[] };
+}
+
+const listNodes = async (): Promise<NodeLike[]> => (await cluster.read("get", "nodes")).items;
+
+test("the machine's size is what the scheduler may use: pods that do not fit wait", async () => {
+  const [node] = await listNodes();
+  expect(node?.metadata.labels).toMatchObject({ tier: "web" });
+  expect(node?.status.allocatable).toMatchObject({ cpu: "2", memory: "4Gi", "ephemeral-storage": "20Gi" });
+  await cluster.run(["apply", "-f", "-"], describeWorkload("big", 4, "1500m"));
+  await waitFor("two of four pods to run, one on each node", async () => {
+    const { items } = await cluster.read("get", "pods", "-l", "app=big");
+    const phases = items.map((pod: { status: { phase: string } }) => pod.status.phase).toSorted();
+    return phases.join() === "Pending,Pending,Running,Running";
+  });
+  await cluster.run(["delete", "deployment", "big"]);
+});
+
+test("a node that is not ready any more is replaced once, and its pods move", async () => {
+  await cluster.run(["apply", "-f", "-"], describeWorkload("moving", 4, "100m"));
+  await cluster.run(["rollout", "status", "deployment/moving", "--timeout=60s"]);
+  const before = (await listNodes()).map(({ metadata }) => metadata.name);
+  const sick = before[0] ?? "";
+  // Without its annotation kwok plays this kubelet no longer; with a kubelet silent Kubernetes would say Unknown.
+  await cluster.run(["annotate", "node", sick, "kwok.x-k8s.io/node-"]);
+  const condition = { type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "played sick" };
+  const patch = JSON.stringify({ status: { conditions: [condition] } });
+  await cluster.run(["patch", "node", sick, "--subresource=status", "--type=strategic", "-p", patch]);
+  await waitFor(
+    "the sick node to be gone",
+    async () => !(await listNodes()).some((one) => one.metadata.name === sick),
+  );
+  await waitForRunning(cluster.alice, cluster.path, 2);
+  await cluster.run(["rollout", "status", "deployment/moving", "--timeout=60s"]);
+  const pods = await cluster.read("get", "pods", "-l", "app=moving");
+  expect(pods.items.map((pod: { spec: { nodeName: string } }) => pod.spec.nodeName)).not.toContain(sick);
+  const after = (await listNodes()).map(({ metadata }) => metadata.name);
+  expect(after.filter((name) => before.includes(name))).toHaveLength(1);
+  const [nodePool] = JSON.parse(await cluster.manage("get", "nodepools", "-o", "json")).items;
+  const replaced = nodePool.status.transitions.filter(
+    ({ type }: { type: string }) => type === "NodeReplaced",
+  );
+  expect(replaced).toMatchObject([{ oldNode: sick, reason: "UnhealthyNode" }]);
+  await cluster.run(["delete", "deployment", "moving"]);
+}, 180_000);
+
+test("a disruption budget holds a scale-down, and the pool's drain timeout overrides it when it is over", async () => {
+  await cluster.run(["apply", "-f", "-"], describeWorkload("held", 4, "100m", 4));
+  await cluster.run(["rollout", "status", "deployment/held", "--timeout=60s"]);
+  const startedAt = Date.now();
+  expect((await cluster.alice.request("PUT", pool, { desired_nodes: 1 })).status).toBe(200);
+  await waitFor("a node to be cordoned", async () =>
+    (await listNodes()).some(({ spec }) => spec.unschedulable),
+  );
+  await waitFor("the scale-down to end", async () => (await listNodes()).length === 1, {
+    timeoutMs: 150_000,
+  });
+  const seconds = (Date.now() - startedAt) / 1000;
+  expect(seconds).toBeGreaterThan(DRAIN_TIMEOUT_SECONDS - 5);
+  await waitForRunning(cluster.alice, cluster.path, 1);
+}, 240_000);
+
+// From here on the pool is the autoscaler's.
+test("an autoscaler's scaling of the pool lets waiting pods run", async () => {
+  const body = { min_nodes: 1, max_nodes: 4, min_vcpus: 2, max_vcpus: 8 };
+  const { status } = await cluster.alice.request("PUT", pool, body);
+  expect(status).toBe(200);
+  const find = async () =>
+    JSON.parse(await cluster.manage("get", "machinedeployments", "-o", "json")).items.find(
+      (item: { metadata: { labels: Record<string, string> } }) =>
+        item.metadata.labels["cluster.x-k8s.io/cluster-name"] === cluster.name,
+    );
+  const deployment = await waitFor("the pool to be the autoscaler's", async () => {
+    const found = await find();
+    const bound = found.metadata.annotations?.["cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"];
+    return bound === "4" ? found : undefined;
+  });
+  await cluster.run(["apply", "-f", "-"], describeWorkload("wide", 3, "1500m"));
+  const pending = await waitFor("a pod that does not fit", async () => {
+    const { items } = await cluster.read(
+      "get",
+      "pods",
+      "-l",
+      "app=wide",
+      "--field-selector=status.phase=Pending",
+    );
+    const pod = items.find((one: { status: { conditions?: { reason?: string }[] } }) =>
+      one.status.conditions?.some(({ reason }) => reason === "Unschedulable"),
+    );
+    return pod;
+  });
+  expect(JSON.stringify(pending.status.conditions)).toContain("Insufficient cpu");
+  await cluster.manage("scale", "machinedeployment", deployment.metadata.name, "--replicas=3");
+  await cluster.run(["rollout", "status", "deployment/wide", "--timeout=90s"]);
+  expect(await listNodes()).toHaveLength(3);
+});
+
+test("a taint keeps pods out that do not tolerate it, and a resize rolls that pool alone", async () => {
+  const names = (nodes: NodeLike[]) => nodes.map(({ metadata }) => metadata.name).toSorted();
+  const others = names(await listNodes());
+  const taint = { key: "dedicated", value: "batch", effect: "NoSchedule" };
+  const size = { vcpus: 2, memory_gb: 4, disk_gb: 20 };
+  const wish = { name: "batch", ...size, desired_nodes: 1, node_taints: [taint] };
+  const { status, body: batch } = await cluster.alice.request("POST", `${cluster.path}/nodepools`, wish);
+  expect(status).toBe(202);
+  const findBatch = async () => {
+    const nodes = (await listNodes()).filter(({ metadata }) => !others.includes(metadata.name));
+    const [node] = nodes;
+    // Until it is ready it has a taint that says so.
+    const taints = node?.spec.taints ?? [];
+    const isSettled = nodes.length === 1 && taints.length === 1 && taints[0]?.key === taint.key;
+    return isSettled ? node : undefined;
+  };
+  const first = await waitFor("the node of the new pool", findBatch);
+  expect(first.spec.taints).toEqual([taint]);
+  await cluster.run(["scale", "deployment", "wide", "--replicas=4"]);
+  await waitFor("one of four pods to wait although the new node is empty", async () => {
+    const { items } = await cluster.read("get", "pods", "-l", "app=wide");
+    const waiting = items.filter(
+      ({ status: { phase } }: { status: { phase: string } }) => phase !== "Running",
+    );
+    return waiting.length === 1 && JSON.stringify(waiting[0].status).includes("untolerated taint");
+  });
+  const resize = await cluster.alice.request("PUT", `${cluster.path}/nodepools/${batch.id}`, { vcpus: 4 });
+  expect(resize.status).toBe(200);
+  const second = await waitFor("a node of the new size in its place", async () => {
+    const node = await findBatch();
+    return node?.status.allocatable.cpu === "4" ? node : undefined;
+  });
+  expect(second.metadata.name).not.toBe(first.metadata.name);
+  expect(names(await listNodes()).filter((name) => name !== second.metadata.name)).toEqual(others);
+});

@@ -1,0 +1,157 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { StackInfo } from "../../stack/stack-info.ts";
+import { messageOf } from "../../stack/start-error.ts";
+import { kubectl, waitFor } from "../../stack/testing.ts";
+import { createTenant, type Tenant } from "../../testing/tenant.ts";
+
+/** A cluster of alice that runs, and every way into it. */
+export interface RealCluster {
+  alice: Tenant;
+  /** Path of the cluster in the REST API. */
+  path: string;
+  namespace: string;
+  /** Name of the custom resource. */
+  name: string;
+  /** File with the admin kubeconfig as the REST API gave it. */
+  kubeconfig: string;
+  /** kubectl in the tenant cluster; returns what it printed. */
+  run(args: readonly string[], stdin?: string): Promise<string>;
+  /** The same, parsed: `-o json` is added. */
+  // biome-ignore lint/suspicious/noExplicitAny: a story reads whatever field it asserts on
+  read(...args: string[]): Promise<any>;
+  /** Scales a Deployment and waits until all its pods are ready. */
+  scale(deployment: string, replicas: number): Promise<void>;
+  /** What is in the cluster, to be read when a test has failed. */
+  describe(): Promise<string>;
+  /** kubectl in the management cluster, in the cluster's namespace. */
+  manage(...args: string[]): Promise<string>;
+  /** Changes the spec of the Marina Cluster. */
+  patch(spec: object): Promise<void>;
+  /** Deletes it and waits until it is gone. */
+  remove(): Promise<void>;
+}
+
+export interface RealClusterOptions {
+  version?: string;
+  /** Fields of the one pool, `workers`, besides name and size. */
+  pool?: Record<string, unknown>;
+  nodes?: number;
+  /** Other fields of the request. */
+  body?: Record<string, unknown>;
+}
+
+/** Creates a cluster with one pool in an organization of its own and waits until it is running. */
+export async function createRealCluster(
+  stack: StackInfo,
+  name: string,
+  options: RealClusterOptions = {},
+): Promise<RealCluster> {
+  const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+  const { body: organization } = await alice.request("POST", "/organizations", { name });
+  const nodes = options.nodes ?? 2;
+  const pool = {
+    name: "workers",
+    vcpus: 2,
+    memory_gb: 4,
+    disk_gb: 20,
+    desired_nodes: nodes,
+    ...options.pool,
+  };
+  const { status, body: cluster } = await alice.request(
+    "POST",
+    `/organizations/${organization.id}/clusters`,
+    {
+      name,
+      k8s_version: options.version ?? "1.35",
+      node_pools: [pool],
+      ...options.body,
+    },
+  );
+  if (status !== 202) throw new Error(`the cluster was refused: ${JSON.stringify(cluster)}`);
+  const path = `/organizations/${organization.id}/clusters/${cluster.id}`;
+  await waitForRunning(alice, path, nodes);
+  const namespace = `org-${organization.id}`;
+  const selector = `cloud.marina.dev/id=${cluster.id}`;
+  const manage = async (...args: string[]) => (await kubectl([...args, "-n", namespace], { stack })).stdout;
+  const [object] = JSON.parse(
+    await manage("get", "clusters.cloud.marina.dev", "-l", selector, "-o", "json"),
+  ).items;
+  const folder = await mkdtemp(join(tmpdir(), "marina-real-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, await fetchKubeconfig(alice, path), { mode: 0o600 });
+  const run = async (args: readonly string[], stdin = "") =>
+    (await kubectl(args, { stack, kubeconfig, stdin })).stdout;
+  return {
+    alice,
+    path,
+    namespace,
+    name: object.metadata.name,
+    kubeconfig,
+    run,
+    read: async (...args) => JSON.parse(await run([...args, "-o", "json"])),
+    async scale(deployment, replicas) {
+      await run(["scale", "deployment", deployment, `--replicas=${replicas}`]);
+      await run(["rollout", "status", `deployment/${deployment}`, "--timeout=60s"]);
+    },
+    async describe() {
+      const kinds = ["nodes", "deployments", "pods", "events"];
+      const reads = kinds.map((kind) =>
+        run(["get", kind, "-A", "-o", "wide", "--request-timeout=10s"]).catch(messageOf),
+      );
+      return (await Promise.all(reads)).join("\n");
+    },
+    manage,
+    async patch(spec) {
+      const patch = JSON.stringify({ spec });
+      await manage("patch", "clusters.cloud.marina.dev", object.metadata.name, "--type=merge", "-p", patch);
+    },
+    async remove() {
+      await alice.request("DELETE", path);
+      await waitFor(`${name} to be gone`, async () => (await alice.request("GET", path)).status === 404);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Waits until the cluster is running with this many nodes, all of them ready. */
+export async function waitForRunning(alice: Tenant, path: string, nodes: number): Promise<void> {
+  await waitFor(`${nodes} nodes to run`, async () => {
+    const { body } = await alice.request("GET", path);
+    const isThere = body.status === "running" && body.nodes.ready === nodes && body.nodes.total === nodes;
+    return isThere ? true : Promise.reject(new Error(JSON.stringify(body)));
+  });
+}
+
+/** The admin kubeconfig; waits for it. */
+export function fetchKubeconfig(alice: Tenant, path: string): Promise<string> {
+  return waitFor("the kubeconfig", async () => {
+    const { status, body } = await alice.request<string>("GET", `${path}/kubeconfig`);
+    return status === 200 ? body : undefined;
+  });
+}
+
+/** A Deployment whose pods ask for `cpu`, with a disruption budget when `minAvailable` is given. */
+export function describeWorkload(name: string, replicas: number, cpu: string, minAvailable?: number): string {
+  const labels = { app: name };
+  const container = { name: "web", image: "registry.example/web:1", resources: { requests: { cpu } } };
+  const deployment = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [container] } },
+    },
+  };
+  const budget = {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name },
+    spec: { minAvailable, selector: { matchLabels: labels } },
+  };
+  const items = minAvailable === undefined ? [deployment] : [deployment, budget];
+  return JSON.stringify({ apiVersion: "v1", kind: "List", items });
+}

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readStack, waitFor } from "../../stack/testing.ts";
+import { createRealCluster, describeWorkload, type RealCluster, waitForRunning } from "./real-cluster.ts";
+
+let cluster: RealCluster;
+
+beforeAll(async () => {
+  cluster = await createRealCluster(readStack(), "upgrade", { version: "1.34" });
+});
+
+afterAll(() => cluster?.remove());
+
+test("an upgrade shows in kubectl version, and a Deployment stays available all the while", async () => {
+  expect((await cluster.read("version")).serverVersion.gitVersion).toBe("v1.34.2");
+  await cluster.run(["apply", "-f", "-"], describeWorkload("web", 4, "100m", 2));
+  await cluster.run(["rollout", "status", "deployment/web", "--timeout=60s"]);
+
+  const samples: number[] = [];
+  const problems: string[] = [];
+  let done = false;
+  const watching = (async () => {
+    while (!done) {
+      try {
+        samples.push((await cluster.read("get", "deployment", "web")).status.availableReplicas ?? 0);
+      } catch (error) {
+        problems.push(String(error));
+      }
+    }
+  })();
+  await cluster.patch({ version: "1.35" });
+  await waitFor(
+    "the cluster to run 1.35",
+    async () => {
+      const { body } = await cluster.alice.request("GET", cluster.path);
+      return body.status === "running" && body.current_version === "1.35.1";
+    },
+    { timeoutMs: 220_000 },
+  );
+  done = true;
+  await watching;
+
+  expect((await cluster.read("version")).serverVersion.gitVersion).toBe("v1.35.1");
+  const nodes = await cluster.read("get", "nodes");
+  expect(
+    nodes.items.map(
+      (node: { status: { nodeInfo: { kubeletVersion: string } } }) => node.status.nodeInfo.kubeletVersion,
+    ),
+  ).toEqual(["v1.35.1", "v1.35.1"]);
+  expect(Math.min(...samples)).toBeGreaterThanOrEqual(2);
+  // The API restarts: a watch or a request under way may break, and the next one waits for the new one.
+  expect(problems.length).toBeLessThanOrEqual(2);
+  await waitForRunning(cluster.alice, cluster.path, 2);
+}, 300_000);

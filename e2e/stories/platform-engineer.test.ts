@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { createTenant, expectStatus } from "../testing/tenant.ts";
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+
+test("a platform engineer sees, awaits and reads the story of a tenant's cluster with kubectl alone", async () => {
+  const platform = await alice.call("createOrganization", { body: { name: "Platform" } });
+  const { id: orgID } = expectStatus(201, platform);
+  const accepted = await alice.call("createCluster", {
+    orgID,
+    body: {
+      name: "Seen from below",
+      k8s_version: "1.34.2",
+      plan: "dev",
+      node_pools: [{ name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 }],
+    },
+  });
+  const { id: clusterID } = expectStatus(202, accepted);
+  const namespace = `org-${orgID}`;
+  const { stdout: name } = await kubectl([
+    "get",
+    "clusters.cloud.marina.dev",
+    `--namespace=${namespace}`,
+    `--selector=cloud.marina.dev/id=${clusterID}`,
+    "--output=jsonpath={.items[0].metadata.name}",
+  ]);
+  expect(name).toMatch(/^seen-from-below-[a-z0-9]{5}$/);
+
+  await kubectl([
+    "wait",
+    "--for=condition=Ready",
+    `clusters.cloud.marina.dev/${name}`,
+    "-n",
+    namespace,
+    "--timeout=200s",
+  ]);
+  await waitFor("the node to be counted", async () => {
+    const row = await getClusterRow(name);
+    return row?.includes("1/1") || row?.includes(" 1 ") ? row : undefined;
+  });
+  const { stdout: table } = await kubectl(["get", "clusters", "-A"]);
+  expect(table.split("\n")[0]).toMatch(/NAMESPACE\s+NAME\s+PHASE\s+VERSION\s+NODES\s+PLAN\s+AGE/);
+  expect(await getClusterRow(name)).toMatch(/Ready\s+1\.34\.2/);
+
+  const description = await waitFor("the whole story", async () => {
+    const { stdout } = await kubectl(["describe", "clusters.cloud.marina.dev", name, "-n", namespace]);
+    return stdout.includes("ControlPlaneInitialized") && stdout.includes("Ready") ? stdout : undefined;
+  });
+  expect(description).toMatch(/Events:/);
+  expect(description).toMatch(/marina-operator/);
+
+  await alice.call("deleteCluster", { orgID, clusterID });
+  await kubectl([
+    "wait",
+    "--for=delete",
+    `clusters.cloud.marina.dev/${name}`,
+    "-n",
+    namespace,
+    "--timeout=200s",
+  ]);
+});
+
+async function getClusterRow(name: string): Promise<string | undefined> {
+  const { stdout } = await kubectl(["get", "clusters", "-A"]);
+  return stdout.split("\n").find((line) => line.includes(name));
+}

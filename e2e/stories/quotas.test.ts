@@ -1,0 +1,169 @@
+import { describe, expect, test } from "vitest";
+import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { createTenant } from "../testing/tenant.ts";
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+const staff = createTenant(stack.apiUrl, stack.tokens.staff);
+const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, min_nodes: 0, max_nodes: 10 };
+
+async function openOrganization(name: string): Promise<string> {
+  const { body } = await alice.request("POST", "/organizations", { name });
+  return body.id;
+}
+
+/** The cluster once it runs with all its nodes. */
+function waitForRunning(path: string, nodes: number) {
+  return waitFor(`${path} to run with ${nodes} nodes`, async () => {
+    const { body } = await alice.request("GET", path);
+    if (body.status === "running" && body.nodes.ready === nodes && body.nodes.total === nodes) return body;
+    throw new Error(`${body.status}, nodes ${JSON.stringify(body.nodes)}: ${body.status_message}`);
+  });
+}
+
+async function listNodes(pool: string): Promise<string[]> {
+  const { body } = await alice.request("GET", `${pool}/nodes?limit=100`);
+  return body.items.map(({ id }: { id: string }) => id).sort();
+}
+
+describe.concurrent("effects and quotas", () => {
+  test("a dry run tells how many nodes the real request replaces, adds and removes", {
+    timeout: 300_000,
+  }, async () => {
+    const path = `/organizations/${await openOrganization("Dry runs")}/clusters`;
+    const { body: made } = await alice.request("POST", path, {
+      name: "rehearsed",
+      k8s_version: "1.34.2",
+      node_pools: [{ name: "workers", ...POOL }],
+    });
+    const cluster = `${path}/${made.id}`;
+    await waitForRunning(cluster, 1);
+    const pools = await alice.request("GET", `${cluster}/nodepools`);
+    const pool = `${cluster}/nodepools/${pools.body.items[0].id}`;
+
+    const expectAsRehearsed = async (body: object, wanted: number) => {
+      const before = await listNodes(pool);
+      const dry = await alice.request("PUT", `${pool}?dry_run=true`, body);
+      expect(dry.status).toBe(200);
+      expect(await listNodes(pool)).toEqual(before);
+      await alice.request("PUT", pool, body);
+      const after = await waitFor("the pool to settle", async () => {
+        const { body: record } = await alice.request("GET", pool);
+        const nodes = await listNodes(pool);
+        const kept = nodes.filter((node) => before.includes(node)).length;
+        const isDone =
+          kept === before.length - dry.body.effects.nodes_replaced - dry.body.effects.nodes_removed;
+        return isDone && record.status === "ready" && nodes.length === wanted ? nodes : undefined;
+      });
+      const kept = after.filter((node) => before.includes(node)).length;
+      const { nodes_replaced: replaced, nodes_added: added, nodes_removed: removed } = dry.body.effects;
+      expect({ gone: before.length - kept, made: after.length - kept }).toEqual({
+        gone: replaced + removed,
+        made: replaced + added,
+      });
+      return dry.body.effects;
+    };
+
+    expect(await expectAsRehearsed({ vcpus: 4, desired_nodes: 2 }, 2)).toMatchObject({
+      nodes_replaced: 1,
+      nodes_added: 1,
+    });
+    expect(await expectAsRehearsed({ desired_nodes: 1 }, 1)).toMatchObject({ nodes_removed: 1 });
+    const upgrade = await alice.request("POST", `${cluster}/upgrade?dry_run=true`, {
+      target_version: "1.35",
+    });
+    expect(upgrade.body).toMatchObject({
+      cluster: { k8s_version: "1.35.1", status: "running" },
+      effects: { nodes_replaced: 1, nodes_added: 0, nodes_removed: 0 },
+    });
+    const gone = await alice.request("DELETE", `${cluster}?dry_run=true`);
+    expect(gone.body).toMatchObject({ status: "deleting", effects: { nodes_removed: 1 } });
+    expect((await alice.request("GET", cluster)).body.status).toBe("running");
+    await alice.request("DELETE", cluster);
+  });
+
+  test("what kubectl asks for beyond a quota is Stalled and says why; what runs goes on; freed is used", {
+    timeout: 300_000,
+  }, async () => {
+    const orgId = await openOrganization("Quotas below");
+    const namespace = `org-${orgId}`;
+    const path = `/organizations/${orgId}/clusters`;
+    const setQuotas = (limits: object) =>
+      staff.request("PUT", `/admin/organizations/${orgId}/quotas`, limits);
+    expect((await setQuotas({ clusters: 1, nodes: 3 })).status).toBe(200);
+    const apply = (...objects: object[]) =>
+      kubectl(["apply", "--server-side", "-f", "-"], {
+        stdin: objects.map((it) => JSON.stringify(it)).join("\n"),
+      });
+    await apply(aCluster(namespace, "first"), aNodePool(namespace, "workers", "first"));
+    const first = await waitFor("the first cluster", async () => {
+      const { body } = await alice.request("GET", path);
+      return body.items.find(({ name }: { name: string }) => name === "first");
+    });
+    await waitForRunning(`${path}/${first.id}`, 2);
+    const [pool] = (await alice.request("GET", `${path}/${first.id}/nodepools`)).body.items;
+    const readPool = async () =>
+      (await alice.request("GET", `${path}/${first.id}/nodepools/${pool.id}`)).body;
+
+    await apply(aCluster(namespace, "second"));
+    const refused = await waitFor("the second cluster to be refused", async () => {
+      const { body } = await alice.request("GET", path);
+      return body.items.find(({ status }: { status: string }) => status === "failed");
+    });
+    expect(refused).toMatchObject({ name: "second" });
+    expect(refused.status_message).toContain("clusters: 1 allowed, 1 in use, 1 more asked for");
+
+    await kubectl(["scale", "nodepools.cloud.marina.dev/workers", "-n", namespace, "--replicas=4"]);
+    const held = await waitFor("the growth to be refused", async () => {
+      const record = await readPool();
+      return record.status_message?.includes("nodes: 3 allowed, 2 in use, 2 more asked for")
+        ? record
+        : undefined;
+    });
+    expect(held).toMatchObject({ status: "ready", desired_nodes: 4, current_nodes: 2 });
+    expect((await alice.request("GET", `${path}/${first.id}`)).body).toMatchObject({ status: "running" });
+
+    // Less than what runs: nothing stops. Then enough: both go on by themselves.
+    await setQuotas({ nodes: 1 });
+    await waitFor("the smaller quota to be known", async () =>
+      (await readPool()).status_message?.includes("nodes: 1 allowed"),
+    );
+    expect(await readPool()).toMatchObject({ current_nodes: 2 });
+    await setQuotas({ clusters: 2, nodes: 4 });
+    await waitFor("four nodes", async () => {
+      const record = await readPool();
+      return record.status === "ready" && record.current_nodes === 4;
+    });
+    await waitFor("the second cluster to go on", async () => {
+      const { body } = await alice.request("GET", `${path}/${refused.id}`);
+      return body.status === "provisioning" || body.status === "running";
+    });
+
+    await setQuotas({ clusters: 3 });
+    await apply(aCluster(namespace, "third", "FIRST"));
+    await waitFor("the third cluster to be refused for its name", async () => {
+      const { body } = await alice.request("GET", `${path}?status=failed&name=first`);
+      return body.items[0]?.status_message?.includes(`is taken by the older object ${namespace}/first`);
+    });
+    for (const id of [first.id, refused.id]) await alice.request("DELETE", `${path}/${id}`);
+  });
+});
+
+function aCluster(namespace: string, name: string, displayName = name) {
+  return {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "Cluster",
+    metadata: { namespace, name },
+    spec: { displayName, version: "1.34.2", publicEndpoint: true },
+  };
+}
+
+function aNodePool(namespace: string, name: string, clusterName: string) {
+  const counts = { desiredNodes: 2, minNodes: 0, maxNodes: 10 };
+  return {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "NodePool",
+    metadata: { namespace, name },
+    spec: { clusterName, vcpus: 2, memoryGB: 4, diskGB: 20, ...counts },
+  };
+}

@@ -1,0 +1,213 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import {
+  conditionOf,
+  createEngineer,
+  type Engineer,
+  machineKind,
+  statusOf,
+  waitForCluster,
+} from "../testing/custom-resources.ts";
+
+const stack = readStack();
+const engineers: Engineer[] = [];
+const TEST = { fieldManager: "test" };
+/** What is stuck is told of within a minute; the rest is for the way there. */
+const TOLD = { timeoutMs: 75_000 };
+const infrastructureMachineKind = defineKind<KubeObject>({
+  group: "local.marina.dev",
+  version: "v1alpha1",
+  kind: "LocalMachine",
+  plural: "localmachines",
+  namespaced: true,
+});
+
+afterAll(async () => {
+  for (const engineer of engineers) await engineer.close();
+});
+
+async function openOrganization(): Promise<Engineer> {
+  const engineer = await createEngineer(stack);
+  engineers.push(engineer);
+  return engineer;
+}
+
+/** Cause, object and next step: in the message, in a condition, and in a Warning. */
+async function expectTold(
+  engineer: Engineer,
+  object: Cluster | NodePool,
+  type: "Ready" | "Stalled" | "Reconciling",
+  words: RegExp,
+): Promise<void> {
+  expect(object.status?.message).toMatch(words);
+  expect(conditionOf(object, type)?.message).toMatch(words);
+  const notes = await waitFor("the Event", async () => {
+    const events = await engineer.listEvents(object.metadata.name);
+    const found = events.filter(
+      ({ note, type: severity }) => severity === "Warning" && words.test(note ?? ""),
+    );
+    return found.length > 0 ? found : undefined;
+  });
+  expect(notes).toHaveLength(1);
+}
+
+describe.concurrent("what is stuck says so", () => {
+  test("a quota: Stalled, with the words of the refusal, and goes on when the quota is gone", async () => {
+    const engineer = await openOrganization();
+    await kubectl([
+      "create",
+      "quota",
+      "none",
+      "-n",
+      engineer.namespace,
+      "--hard=count/clusters.cluster.x-k8s.io=0",
+    ]);
+    await waitFor("the quota to be known", async () => {
+      const { stdout } = await kubectl([
+        "get",
+        "quota",
+        "none",
+        "-n",
+        engineer.namespace,
+        "-o",
+        "jsonpath={.status}",
+      ]);
+      return stdout.includes("used");
+    });
+    await engineer.createCluster("frugal", {});
+    const refused = await waitFor("the refusal", async () => {
+      const cluster = await engineer.getCluster("frugal");
+      return statusOf(cluster, "Stalled") === "True" ? cluster : undefined;
+    });
+    expect(refused.status).toMatchObject({ phase: "Failed" });
+    expect(conditionOf(refused, "Stalled")?.reason).toBe("QuotaExceeded");
+    await expectTold(engineer, refused, "Stalled", /exceeded quota: none.*ask the platform's operator/);
+    await engineer.client.delete(
+      defineKind<KubeObject>({
+        group: "",
+        version: "v1",
+        kind: "ResourceQuota",
+        plural: "resourcequotas",
+        namespaced: true,
+      }),
+      engineer.namespace,
+      "none",
+    );
+    await waitFor(
+      "the cluster to go on",
+      async () => (await engineer.getCluster("frugal")).status?.phase === "Provisioning",
+    );
+  });
+
+  test("a machine that never joins", { timeout: 240_000 }, async () => {
+    const engineer = await openOrganization();
+    const { client, namespace } = engineer;
+    await engineer.createCluster("waiting", {});
+    await engineer.createPool("workers", "waiting", { desiredNodes: 0 });
+    await waitForCluster(engineer, "waiting");
+    await engineer.patchPool("workers", { spec: { desiredNodes: 1 } });
+    const machine = await waitFor(
+      "the machine's infrastructure",
+      async () => {
+        const all = await client.listAll(infrastructureMachineKind, { namespace });
+        return all.find(
+          ({ metadata }) => metadata.labels?.["topology.cluster.x-k8s.io/deployment-name"] === "workers",
+        );
+      },
+      { intervalMs: 50 },
+    );
+    const metadata = { annotations: { "cluster.x-k8s.io/paused": "" } };
+    await client.mergePatch(infrastructureMachineKind, namespace, machine.metadata.name, { metadata }, TEST);
+    const words = new RegExp(
+      `Machine ${namespace}/${machine.metadata.name} has not joined: .+ask the platform's operator`,
+    );
+    const stuck = await waitFor(
+      "the pool to say so",
+      async () => {
+        const pool = await engineer.getPool("workers");
+        return pool.status?.message === undefined ? undefined : pool;
+      },
+      TOLD,
+    );
+    await expectTold(engineer, stuck, "Reconciling", words);
+    const cluster = await engineer.getCluster("waiting");
+    expect(statusOf(cluster, "Ready")).toBe("True");
+    expect(cluster.status?.phase).toBe("Scaling");
+  });
+
+  test("an endpoint that is lost: Degraded after a minute, and well again by itself; then a deletion that is held", {
+    timeout: 300_000,
+  }, async () => {
+    const engineer = await openOrganization();
+    const { client, namespace } = engineer;
+    await engineer.createCluster("lost", {});
+    await engineer.createPool("workers", "lost", { desiredNodes: 1 });
+    await waitForCluster(engineer, "lost");
+    const authority = await client.get(secretKind, namespace, "lost-ca");
+    const foreign = readFileSync(join(dirname(stack.kubeconfig), "certificates", "ca.crt")).toString(
+      "base64",
+    );
+    const setAuthority = (certificate: string | undefined) =>
+      client.mergePatch(secretKind, namespace, "lost-ca", { data: { "tls.crt": certificate } }, TEST);
+    await setAuthority(foreign);
+    await waitFor("the endpoint to be called lost", async () => {
+      return statusOf(await engineer.getCluster("lost"), "EndpointReachable") === "False";
+    });
+    expect((await engineer.getCluster("lost")).status?.phase).toBe("Ready");
+    const degraded = await waitFor(
+      "the cluster to be degraded",
+      async () => {
+        const cluster = await engineer.getCluster("lost");
+        return cluster.status?.phase === "Degraded" ? cluster : undefined;
+      },
+      TOLD,
+    );
+    await expectTold(
+      engineer,
+      degraded,
+      "Ready",
+      /endpoint https:.* does not answer: .+ask the platform's operator/,
+    );
+    await setAuthority(authority?.data?.["tls.crt"]);
+    const recovered = await waitForCluster(engineer, "lost");
+    expect(recovered.status?.transitions?.map(({ type }) => type)).toEqual([
+      "Ready",
+      "Degraded",
+      "Recovered",
+    ]);
+
+    const [machine] = await client.listAll(machineKind, { namespace });
+    const name = machine?.metadata.name ?? "";
+    const finalizers = [...(machine?.metadata.finalizers ?? []), "example.com/holds"];
+    await client.mergePatch(machineKind, namespace, name, { metadata: { finalizers } }, TEST);
+    await kubectl(["delete", "clusters.cloud.marina.dev", "lost", "-n", namespace, "--wait=false"]);
+    const held = await waitFor(
+      "the deletion to say what holds it",
+      async () => {
+        const cluster = await engineer.getCluster("lost");
+        return cluster.status?.message === undefined ? undefined : cluster;
+      },
+      TOLD,
+    );
+    expect(held.status?.phase).toBe("Deleting");
+    await expectTold(
+      engineer,
+      held,
+      "Reconciling",
+      /The engine deletes it: .+ask the platform's operator.*lost/,
+    );
+    const now = await client.get(machineKind, namespace, name);
+    const without = now?.metadata.finalizers?.filter((finalizer) => finalizer !== "example.com/holds") ?? [];
+    await client.mergePatch(machineKind, namespace, name, { metadata: { finalizers: without } }, TEST);
+    await waitFor("the cluster to be gone", async () => {
+      const { stdout } = await kubectl(["get", "clusters.cloud.marina.dev", "-n", namespace, "-o", "name"]);
+      return stdout === "";
+    });
+  });
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { readStack } from "../stack/testing.ts";
+import { runTenantStory } from "../testing/tenant-story.ts";
+
+test("a tenant creates, watches, uses, scales and deletes a cluster by REST alone", async () => {
+  const titles: string[] = [];
+  const { feed, nodesAtFirst, nodesAfterScaling } = await runTenantStory(readStack(), ({ title }) =>
+    titles.push(title),
+  );
+
+  expect(titles.at(-1)).toBe("cluster deleted");
+  expect(nodesAtFirst).toHaveLength(3);
+  expect(nodesAfterScaling).toHaveLength(4);
+  expect(nodesAfterScaling).toEqual(expect.arrayContaining(nodesAtFirst));
+
+  const rows = feed.events.filter(({ event }) => event === "system-event" || event === "status");
+  const ids = rows.map(({ id }) => BigInt(id));
+  expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => (a < b ? -1 : 1)));
+  const statuses = feed.events.filter(({ event, data }) => event === "status" && data.node_pool_id === null);
+  expect(statuses.map(({ data }) => data.status)).toEqual(expect.arrayContaining(["running", "deleting"]));
+  const sources = new Set(
+    feed.events.filter(({ event }) => event === "system-event").map(({ data }) => data.source),
+  );
+  expect(sources).toContain("operator");
+  expect(sources).toContain("machine");
+  expect(feed.events.at(-1)?.event).toBe("deleted");
+});

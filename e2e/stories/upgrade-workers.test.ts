@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { readStack, waitFor } from "../stack/testing.ts";
+import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
+import { createTenant } from "../testing/tenant.ts";
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+/** Holds a pool back that is being deleted, as a machine does that cannot be drained. */
+const HOLD = "example.com/hold";
+const BY_HAND = { fieldManager: "test" };
+let engineer: Engineer;
+let clusters: string;
+
+beforeAll(async () => {
+  const { body } = await alice.request("POST", "/organizations", { name: "Upgrades" });
+  clusters = `/organizations/${body.id}/clusters`;
+  engineer = await createEngineer(stack, body.id);
+});
+
+afterAll(() => engineer.close());
+
+async function makeRunning(name: string): Promise<string> {
+  const pool = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 0, max_nodes: 2 };
+  const body = {
+    name,
+    k8s_version: "1.34",
+    node_pools: ["good", "bad"].map((one) => ({ ...pool, name: one })),
+  };
+  const made = await alice.request("POST", clusters, body);
+  const path = `${clusters}/${made.body.id}`;
+  await waitFor("it to run", async () => {
+    const { body: now } = await alice.request("GET", path);
+    return now.status === "running" && now.current_version === "1.34.2";
+  });
+  return path;
+}
+
+test("an upgrade tells of the pool that cannot take the version now, and goes on without it (section 4.21)", {
+  timeout: 300_000,
+}, async () => {
+  const path = await makeRunning("held back");
+  const { body: pools } = await alice.request("GET", `${path}/nodepools`);
+  const bad = pools.items.find(({ name }: { name: string }) => name === "bad");
+  const [object] = await engineer.client.listAll(nodePoolKind, {
+    namespace: engineer.namespace,
+    labelSelector: `${LABEL_ID}=${bad.id}`,
+  });
+  if (object === undefined) throw new Error("there is no such pool");
+  const { name, finalizers = [] } = object.metadata;
+  await engineer.patchPool(name, { metadata: { finalizers: [...finalizers, HOLD] } });
+  expect((await alice.request("DELETE", `${path}/nodepools/${bad.id}`)).status).toBe(202);
+
+  const accepted = await alice.request("POST", `${path}/upgrade`, { target_version: "1.35" });
+  expect(accepted.status).toBe(202);
+  expect(accepted.body).toMatchObject({
+    cluster: { k8s_version: "1.35.1", current_version: "1.34.2" },
+    workers_total: 2,
+    workers_patched: 1,
+    workers_pending: 1,
+    workers_error: "bad: The node pool is being deleted.",
+  });
+  await waitFor("the upgrade to settle", async () => {
+    const { body } = await alice.request("GET", path);
+    return body.status === "running" && body.current_version === "1.35.1";
+  });
+  await engineer.client.mergePatch(
+    nodePoolKind,
+    engineer.namespace,
+    name,
+    { metadata: { finalizers: null } },
+    BY_HAND,
+  );
+  await waitFor("the pool to be gone", async () => {
+    return (await alice.request("GET", `${path}/nodepools/${bad.id}`)).status === 404;
+  });
+  expect((await alice.request("DELETE", path)).status).toBe(202);
+});
+
+test("a cluster is deleted in the middle of its upgrade", { timeout: 300_000 }, async () => {
+  const path = await makeRunning("given up");
+  expect((await alice.request("POST", `${path}/upgrade`, { target_version: "1.35" })).status).toBe(202);
+  await waitFor("the upgrade to begin", async () => {
+    return (await alice.request("GET", path)).body.status === "upgrading";
+  });
+  const deleted = await alice.request("DELETE", path);
+  expect([deleted.status, deleted.body.status]).toEqual([202, "deleting"]);
+  await waitFor("it to be gone", async () => (await alice.request("GET", path)).status === 404);
+  const left = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
+  expect(left.filter(({ spec }) => spec.displayName === "given up")).toEqual([]);
+});

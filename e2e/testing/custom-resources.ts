@@ -1,0 +1,152 @@
+import { randomUUID } from "node:crypto";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { createClient, type KubeClient } from "../../shared/kube/client.ts";
+import { type Event, eventKind, namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { defineKind, type Kind, type KubeObject } from "../../shared/kube/kind.ts";
+import { createTransport, loadConnection } from "../../shared/kube/transport.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
+import { waitFor } from "../stack/testing.ts";
+import { followHistory, type History } from "./history.ts";
+
+/** A person with kubectl or a pipeline: custom resources in one organization, no REST. */
+export interface Engineer {
+  client: KubeClient;
+  namespace: string;
+  createCluster(name: string, spec: Partial<Cluster["spec"]>): Promise<Cluster>;
+  createPool(name: string, clusterName: string, spec: Partial<NodePool["spec"]>): Promise<NodePool>;
+  getCluster(name: string): Promise<Cluster>;
+  getPool(name: string): Promise<NodePool>;
+  patchCluster(name: string, patch: object): Promise<Cluster>;
+  patchPool(name: string, patch: object): Promise<NodePool>;
+  /** What became of the clusters and pools, from the beginning. */
+  history: History;
+  /** The Events that regard one object, the oldest first. */
+  listEvents(name: string): Promise<Event[]>;
+  /** Rejects when a status has said what none may ever say, see history.ts. */
+  close(): Promise<void>;
+}
+
+const BY_HAND = { fieldManager: "engineer" };
+
+export const machineKind = engineKind<
+  KubeObject & {
+    spec: { version?: string };
+    status?: { nodeRef?: { name: string }; conditions?: { type: string }[] };
+  }
+>("Machine", "machines");
+export const clusterClassKind = engineKind<KubeObject & { spec: unknown }>("ClusterClass", "clusterclasses");
+export const machineDeploymentKind = engineKind<
+  KubeObject & {
+    spec: {
+      replicas?: number;
+      template?: { spec?: { deletion?: { nodeDrainTimeoutSeconds?: number } } };
+    };
+    status?: { readyReplicas?: number };
+  }
+>("MachineDeployment", "machinedeployments");
+// biome-ignore lint/suspicious/noExplicitAny: a story reads and plays whatever field of the engine it needs
+export const engineClusterKind = engineKind<any>("Cluster", "clusters");
+
+function engineKind<T extends KubeObject>(kind: string, plural: string): Kind<T> {
+  return defineKind<T>({ group: "cluster.x-k8s.io", version: "v1beta2", kind, plural, namespaced: true });
+}
+
+/** Opens an organization of this story's own, or one that was made by REST. */
+export async function createEngineer(
+  stack: Pick<StackInfo, "kubeconfig">,
+  known?: string,
+): Promise<Engineer> {
+  const transport = createTransport({ connection: loadConnection(stack.kubeconfig) });
+  const client = createClient(transport);
+  const organization = known ?? randomUUID();
+  const namespace = `org-${organization}`;
+  const metadata = { name: namespace, labels: { [LABEL_ORG_ID]: organization } };
+  if (known === undefined) await client.create(namespaceKind, { metadata }, BY_HAND);
+  await waitFor("the namespace", () => client.get(namespaceKind, undefined, namespace));
+  const history = await followHistory(client, namespace);
+
+  async function get<T>(kind: Kind<T>, name: string): Promise<T> {
+    const object = await client.get(kind, namespace, name);
+    if (object === undefined) throw new Error(`there is no ${kind.kind} ${namespace}/${name}`);
+    return object;
+  }
+
+  return {
+    client,
+    namespace,
+    history,
+    createCluster: (name, spec) =>
+      client.create(
+        clusterKind,
+        { metadata: { name, namespace }, spec: { version: "1.34", ...spec } },
+        BY_HAND,
+      ),
+    createPool: (name, clusterName, spec) =>
+      client.create(
+        nodePoolKind,
+        { metadata: { name, namespace }, spec: { clusterName, ...SMALL_POOL, ...spec } },
+        BY_HAND,
+      ),
+    getCluster: (name) => get(clusterKind, name),
+    getPool: (name) => get(nodePoolKind, name),
+    patchCluster: (name, patch) => client.mergePatch(clusterKind, namespace, name, patch, BY_HAND),
+    patchPool: (name, patch) => client.mergePatch(nodePoolKind, namespace, name, patch, BY_HAND),
+    async listEvents(name) {
+      const events = await client.listAll(eventKind, { namespace });
+      return events
+        .filter(
+          ({ regarding }) => regarding?.name === name && regarding.apiVersion?.startsWith("cloud.marina.dev"),
+        )
+        .sort((left, right) => ((left.eventTime ?? "") < (right.eventTime ?? "") ? -1 : 1));
+    },
+    async close() {
+      const lies = history.stop();
+      await transport.close();
+      if (lies.length > 0) throw new Error(lies.join("\n"));
+    },
+  };
+}
+
+const SMALL_POOL = { vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 0, maxNodes: 10, desiredNodes: 1 };
+
+/** "True", "False" or "Unknown"; undefined when there is no such condition. */
+export function statusOf(object: Cluster | NodePool, type: string): string | undefined {
+  return conditionOf(object, type)?.status;
+}
+
+export function conditionOf(object: Cluster | NodePool, type: string) {
+  return object.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** Waits until a cluster is ready, with all its nodes. */
+export function waitForCluster(engineer: Engineer, name: string): Promise<Cluster> {
+  return waitFor(`the cluster ${name} to be ready`, async () => {
+    const cluster = await engineer.getCluster(name);
+    const { phase, nodes, message } = cluster.status ?? {};
+    if (phase === "Ready" && nodes?.ready === nodes?.total) return cluster;
+    throw new Error(`${phase}, nodes ${nodes?.ready} of ${nodes?.total}: ${message}`);
+  });
+}
+
+/** Looks again and again, and once more when `stop` is called; the samples, without repetitions. */
+export function sample<T>(look: () => Promise<T>, everyMs = 300): { stop(): Promise<T[]> } {
+  let stopped = false;
+  const seen: T[] = [];
+  const running = (async () => {
+    for (;;) {
+      const isLast = stopped;
+      const value = await look();
+      if (JSON.stringify(seen.at(-1)) !== JSON.stringify(value)) seen.push(value);
+      if (isLast) return seen;
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
+    }
+  })();
+  return {
+    stop() {
+      stopped = true;
+      return running;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { ensureTestTool } from "../stack/test-tools.ts";
+
+/** What sigs.k8s.io/cli-utils makes of an object, as Flux and kpt do. */
+export type KStatus = "InProgress" | "Current" | "Failed" | "Terminating" | "NotFound" | "Unknown";
+
+export interface KStatusReader {
+  compute(object: object): Promise<KStatus>;
+  close(): Promise<void>;
+}
+
+/** Starts the reader; it answers one object after another. */
+export async function openKStatus(): Promise<KStatusReader> {
+  const child = spawn(await ensureTestTool("kstatus"), { stdio: ["pipe", "pipe", "inherit"] });
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  let last: Promise<unknown> = Promise.resolve();
+  async function ask(object: object): Promise<KStatus> {
+    child.stdin.write(`${JSON.stringify(object)}\n`);
+    const { value, done } = await answers.next();
+    if (done) throw new Error("kstatus ended");
+    return JSON.parse(value).status;
+  }
+  return {
+    compute(object) {
+      const answer = last.then(() => ask(object));
+      last = answer.catch(() => undefined);
+      return answer;
+    },
+    async close() {
+      child.stdin.end();
+      if (child.exitCode === null) await once(child, "exit");
+    },
+  };
+}

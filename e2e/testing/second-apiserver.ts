@@ -1,0 +1,40 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { parseEnv } from "node:util";
+import { DIST } from "../stack/marina.ts";
+import { cleanEnvironment } from "../stack/process-part.ts";
+import { waitFor } from "../stack/testing.ts";
+
+/** Another replica of the stack's API server, on a port of its own. */
+export interface SecondApiserver {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts it with the configuration of the stack's own, but for `settings`; settles when it is ready. */
+export async function startSecondApiserver(
+  dir: string,
+  settings: Record<string, string> = {},
+): Promise<SecondApiserver> {
+  const environment = parseEnv(readFileSync(join(dir, "apiserver.env"), "utf8")) as Record<string, string>;
+  const child = spawn(process.execPath, [join(DIST, "apiserver.js")], {
+    env: cleanEnvironment({ ...environment, ...settings, MARINA_PORT: "0" }),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const exited = once(child, "exit");
+  let url = "";
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    if (line.includes('"listening"')) url = JSON.parse(line).address;
+  });
+  await waitFor("the second API server", async () => url !== "" && (await fetch(`${url}/readyz`)).ok);
+  return {
+    url,
+    async stop() {
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}

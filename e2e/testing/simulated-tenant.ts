@@ -1,0 +1,93 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parse } from "yaml";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
+import { kubectl } from "../stack/testing.ts";
+import { clusterClassKind, engineClusterKind } from "./custom-resources.ts";
+
+const BY_HAND = { fieldManager: "test" };
+
+/** The API server that plays a tenant's: its address and its CA (PEM). */
+export function readPlayedServer(stack: Pick<StackInfo, "kubeconfig">): {
+  server: string;
+  caCertificate: string;
+} {
+  const { server } = parse(readFileSync(stack.kubeconfig, "utf8")).clusters[0].cluster;
+  return { server, caCertificate: readCertificate(stack, "ca.crt") };
+}
+
+/**
+ * Makes a cluster whose API server is the management cluster's own: the in-memory ones let everybody in. The engine's
+ * object is made by hand and paused, so that Cluster API leaves it alone; everything else is the product as it runs.
+ * Returns the cluster's public id.
+ */
+export async function playTenant(
+  stack: Pick<StackInfo, "kubeconfig">,
+  { client, namespace }: { client: KubeClient; namespace: string },
+  name: string,
+): Promise<string> {
+  const id = randomUUID();
+  const [clusterClass] = await client.listAll(clusterClassKind, { namespace: "marina-system" });
+  const { hostname: host, port } = new URL(readPlayedServer(stack).server);
+  const metadata = { name, namespace, labels: { [LABEL_ID]: id } };
+  await client.create(
+    engineClusterKind,
+    {
+      metadata,
+      spec: {
+        paused: true,
+        controlPlaneEndpoint: { host, port: Number(port) },
+        topology: {
+          classRef: { name: clusterClass?.metadata.name ?? "", namespace: "marina-system" },
+          version: "v1.34.2",
+          controlPlane: { replicas: 1 },
+        },
+      },
+    },
+    BY_HAND,
+  );
+  const status = {
+    conditions: ["ControlPlaneInitialized", "ControlPlaneAvailable"].map((type) => ({
+      type,
+      status: "True",
+      reason: type,
+      message: "",
+      lastTransitionTime: new Date().toISOString(),
+    })),
+  };
+  const patch = { ...BY_HAND, subresource: "status" as const };
+  await client.mergePatch(engineClusterKind, namespace, name, { status }, patch);
+  await client.create(
+    secretKind,
+    {
+      metadata: { name: `${name}-ca`, namespace, labels: { "cluster.x-k8s.io/cluster-name": name } },
+      type: "cluster.x-k8s.io/secret",
+      data: {
+        "tls.crt": toBase64(readCertificate(stack, "ca.crt")),
+        "tls.key": toBase64(readCertificate(stack, "ca.key")),
+      },
+    },
+    BY_HAND,
+  );
+  await kubectl(["apply", "-f", "-"], {
+    stdin: JSON.stringify({
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "Cluster",
+      metadata,
+      spec: { version: "1.34.2" },
+    }),
+  });
+  return id;
+}
+
+function readCertificate({ kubeconfig }: Pick<StackInfo, "kubeconfig">, file: string): string {
+  return readFileSync(join(dirname(kubeconfig), "certificates", file), "utf8");
+}
+
+function toBase64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

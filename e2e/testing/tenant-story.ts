@@ -1,0 +1,130 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { components } from "../openapi/client.ts";
+import { createTenant, expectStatus, type Feed, type Tenant } from "./tenant.ts";
+
+const run = promisify(execFile);
+
+/** Told at each step of the story: what was done, what came of it, and the seconds it took. */
+export type OnStep = (step: { title: string; detail: string; seconds: number }) => void;
+
+/** What the story saw, for the assertions of the test. */
+export interface StoryOutcome {
+  organizationId: string;
+  clusterId: string;
+  nodesAtFirst: string[];
+  nodesAfterScaling: string[];
+  feed: Feed;
+}
+
+interface StoryStack {
+  apiUrl: string;
+  kubectl: string;
+  tokens: { alice: string };
+}
+
+type ClusterRecord = components["schemas"]["Cluster"];
+type ClusterPlace = { orgID: string; clusterID: string };
+
+const POLL_MS = 500;
+
+/**
+ * The first hour of a tenant, at full speed: an organization, a cluster with two pools watched on the live feed,
+ * its kubeconfig, `kubectl get nodes`, a scale-up and the deletion. Throws at the first step that does not hold.
+ */
+export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise<StoryOutcome> {
+  const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+  const step = timeSteps(onStep);
+
+  const organization = expectStatus(201, await alice.call("createOrganization", { body: { name: "Demo" } }));
+  step("organization created", organization.id);
+
+  const orgID = organization.id;
+  const wish = { name: "first", k8s_version: "1.34", node_pools: [aPool("general", 2), aPool("memory", 1)] };
+  const cluster = expectStatus(202, await alice.call("createCluster", { orgID, body: wish }));
+  const place = { orgID, clusterID: cluster.id };
+  step("cluster accepted", `${cluster.name}, Kubernetes ${cluster.k8s_version}, status ${cluster.status}`);
+
+  const feed = alice.follow(`/organizations/${orgID}/clusters/${cluster.id}/system-events`);
+  try {
+    const running = await until("the cluster to run with 3 nodes", () => get(alice, place), isRunningWith(3));
+    const seen = [...new Set(feed.events.map((event) => event.data.reason ?? event.data.status))];
+    step("cluster running", `${running.apiserver_url}; the feed told: ${seen.join(", ")}`);
+
+    const nodesAtFirst = await getNodes(stack.kubectl, alice, place);
+    step("kubectl get nodes", nodesAtFirst.join(", "));
+
+    const { items: pools } = expectStatus(200, await alice.call("listNodePools", place));
+    const poolID = pools.find((pool) => pool.name === "general")?.id ?? "";
+    const body = { desired_nodes: 3, max_nodes: 3 };
+    expectStatus(200, await alice.call("updateNodePool", { ...place, poolID, body }));
+    await until("4 nodes", () => get(alice, place), isRunningWith(4));
+    const nodesAfterScaling = await getNodes(stack.kubectl, alice, place);
+    step("pool scaled from 2 to 3", nodesAfterScaling.join(", "));
+
+    expectStatus(202, await alice.call("deleteCluster", place));
+    await until(
+      "the cluster to be gone",
+      () => alice.call("getCluster", place),
+      ({ status }) => status === 404,
+    );
+    await until(
+      "the feed to end",
+      async () => feed.events.at(-1)?.event,
+      (last) => last === "deleted",
+    );
+    step("cluster deleted", "nothing is left");
+    return { organizationId: organization.id, clusterId: cluster.id, nodesAtFirst, nodesAfterScaling, feed };
+  } finally {
+    feed.close();
+  }
+}
+
+function aPool(name: string, desiredNodes: number) {
+  return { name, vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: desiredNodes };
+}
+
+function isRunningWith(nodes: number) {
+  return (cluster: ClusterRecord): boolean =>
+    cluster.status === "running" && cluster.nodes.ready === nodes && cluster.nodes.total === nodes;
+}
+
+async function getNodes(kubectl: string, tenant: Tenant, place: ClusterPlace): Promise<string[]> {
+  const kubeconfig = expectStatus(200, await tenant.call("getKubeconfig", place));
+  const folder = await mkdtemp(join(tmpdir(), "marina-kubeconfig-"));
+  try {
+    await writeFile(join(folder, "config"), kubeconfig, { mode: 0o600 });
+    const workers = ["get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "name"];
+    const { stdout } = await run(kubectl, ["--kubeconfig", join(folder, "config"), ...workers]);
+    return stdout.split("\n").filter((line) => line !== "");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function get(tenant: Tenant, place: ClusterPlace): Promise<ClusterRecord> {
+  return expectStatus(200, await tenant.call("getCluster", place));
+}
+
+async function until<T>(what: string, look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {
+  const deadline = Date.now() + 180_000;
+  for (;;) {
+    const seen = await look();
+    if (holds(seen)) return seen;
+    if (Date.now() > deadline)
+      throw new Error(`waited 180 s for ${what}; last seen: ${JSON.stringify(seen)}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+function timeSteps(onStep: OnStep) {
+  let last = performance.now();
+  return (title: string, detail: string): void => {
+    const now = performance.now();
+    onStep({ title, detail, seconds: (now - last) / 1000 });
+    last = now;
+  };
+}

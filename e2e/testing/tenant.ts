@@ -1,0 +1,113 @@
+import { EventSource } from "eventsource";
+import type { operations } from "../openapi/client.ts";
+import { fetchConforming } from "../openapi/conformance.ts";
+import { findPlace } from "../openapi/document.ts";
+
+/** What the API answered: the status, the headers and the parsed body (text where it is not JSON). */
+export interface Answer<T, S extends number = number> {
+  status: S;
+  headers: Headers;
+  body: T;
+}
+
+export type OperationId = keyof operations;
+
+type Responses<I extends OperationId> = operations[I]["responses"];
+type BodyOf<R> = R extends { content: infer C }
+  ? C extends { "application/json": infer Json }
+    ? Json
+    : C[keyof C]
+  : undefined;
+
+/** Every answer that the document declares of an operation; `status` tells them apart. */
+export type AnswerOf<I extends OperationId> = {
+  [S in keyof Responses<I> & number]: Answer<BodyOf<Responses<I>[S]>, S>;
+}[keyof Responses<I> & number];
+
+type PathOf<I extends OperationId> = operations[I]["parameters"] extends { path: infer P } ? P : unknown;
+type RequestBodyOf<I extends OperationId> = operations[I] extends {
+  requestBody: { content: { "application/json": infer B } };
+}
+  ? { body: B }
+  : unknown;
+/** The path parameters of an operation, and its `body` where it takes one. */
+export type Input<I extends OperationId> = PathOf<I> & RequestBodyOf<I>;
+
+/** One event of a cluster's live feed, as the stream carried it. */
+export interface FeedEvent {
+  event: string;
+  id: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a story reads whatever field it asserts on
+  data: any;
+}
+
+/** An open live feed: every event so far, and a way to end it. */
+export interface Feed {
+  events: FeedEvent[];
+  close(): void;
+}
+
+/** A user of the REST API. Every answer is held to the OpenAPI document: a request rejects where it is not as declared. */
+export interface Tenant {
+  /** Calls an operation of the document, in its types. */
+  call<I extends OperationId>(operationId: I, input: Input<I>): Promise<AnswerOf<I>>;
+  /** Any request, also what no client would send. `T` defaults to a loose record. */
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  request<T = any>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer<T>>;
+  follow(path: string): Feed;
+}
+
+/** A tenant who sends `token` with every request to `apiUrl`; paths begin after `/api/v1`. */
+export function createTenant(apiUrl: string, token: string): Tenant {
+  const authorization = `Bearer ${token}`;
+  const send = async (method: string, url: string, body: unknown, headers: Record<string, string>) => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const type = body === undefined ? {} : { "content-type": "application/json" };
+    const all = { authorization, ...type, ...headers };
+    const response = await fetchConforming(url, { method, headers: all, ...sent });
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.includes("json") ?? false;
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+  };
+  return {
+    async call(operationId, input) {
+      const { method, path } = findPlace(operationId);
+      const { body, ...names } = input as Record<string, unknown>;
+      const filled = path.replaceAll(/\{(.+?)\}/g, (_match, name: string) => String(names[name]));
+      return (await send(method, `${apiUrl}${filled}`, body, {})) as AnswerOf<typeof operationId>;
+    },
+    request: (method, path, body, headers = {}) => send(method, `${apiUrl}/api/v1${path}`, body, headers),
+    follow(path) {
+      const source = new EventSource(`${apiUrl}/api/v1${path}`, {
+        fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, authorization } }),
+      });
+      const events: FeedEvent[] = [];
+      for (const name of ["system-event", "status", "gap", "bye", "deleted"]) {
+        source.addEventListener(name, (message) =>
+          events.push({
+            event: name,
+            id: message.lastEventId,
+            data: message.data ? JSON.parse(message.data) : {},
+          }),
+        );
+      }
+      // A feed that ended for good must not be opened again by the client's own retry.
+      for (const last of ["bye", "deleted"]) source.addEventListener(last, () => source.close());
+      return { events, close: () => source.close() };
+    },
+  };
+}
+
+/** The body of an answer with this status; throws an Error that shows any other answer. */
+export function expectStatus<A extends Answer<unknown>, S extends A["status"]>(
+  status: S,
+  answer: A,
+): Extract<A, { status: S }>["body"] {
+  if (answer.status === status) return answer.body as Extract<A, { status: S }>["body"];
+  throw new Error(`expected ${status}, the API answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+}

@@ -1,0 +1,95 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import type { ConditionLike } from "./conditions.ts";
+import type { Plan } from "./plan.ts";
+import { createStatusThrottle, type StatusThrottle } from "./status-throttle.ts";
+
+interface Status {
+  conditions: ConditionLike[];
+  nodes: number;
+  message?: string;
+}
+
+const ready: ConditionLike = {
+  type: "Ready",
+  status: "False",
+  reason: "WaitingForNodes",
+  message: "0 of 1 nodes are ready.",
+  lastTransitionTime: "2026-11-22T09:00:00Z",
+  observedGeneration: 1,
+};
+const said: Status = { conditions: [ready], nodes: 0 };
+const reworded: Status = { conditions: [{ ...ready, message: "The machine has no disk yet." }], nodes: 0 };
+
+let nowMs: number;
+let pace: StatusThrottle;
+
+beforeEach(() => {
+  nowMs = 1_000;
+  pace = createStatusThrottle(() => nowMs);
+});
+
+function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Status> {
+  return {
+    metadata: undefined,
+    apply: [],
+    remove: [],
+    status,
+    events: [],
+    releaseFinalizer: false,
+    requeueAfterMs,
+  };
+}
+
+describe("other words", () => {
+  test("are written at once when nothing was written for 10 s", () => {
+    expect(pace("a", said, planOf(reworded)).status).toBe(reworded);
+    nowMs += 10_000;
+    expect(pace("a", said, planOf(reworded)).status).toBe(reworded);
+  });
+
+  test("wait until 10 s after the last write, whatever that told", () => {
+    pace("a", undefined, planOf(said));
+    nowMs += 4_000;
+    expect(pace("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 6_000 });
+    nowMs += 5_999;
+    expect(pace("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 1 });
+    nowMs += 1;
+    expect(pace("a", said, planOf(reworded)).status).toBe(reworded);
+  });
+
+  test("do not put off an earlier look, and hold back nothing else of the plan", () => {
+    pace("a", undefined, planOf(said));
+    const plan = { ...planOf(reworded, 300), releaseFinalizer: true };
+    expect(pace("a", said, plan)).toEqual({ ...plan, status: undefined });
+  });
+
+  test("of one object do not wait for another's", () => {
+    pace("a", undefined, planOf(said));
+    expect(pace("b", said, planOf(reworded)).status).toBe(reworded);
+  });
+
+  test("wait although a hundred others were written in between", () => {
+    for (let n = 0; n < 100; n++) pace(`other-${n}`, undefined, planOf(said));
+    pace("a", undefined, planOf(said));
+    nowMs += 9_999;
+    pace("other-1", said, planOf({ ...said, nodes: 1 }));
+    expect(pace("a", said, planOf(reworded)).status).toBeUndefined();
+  });
+});
+
+test.each<[string, Status]>([
+  ["a condition's status", { ...reworded, conditions: [{ ...ready, status: "True" }] }],
+  ["a reason", { ...reworded, conditions: [{ ...ready, reason: "Scaling" }] }],
+  ["a condition's generation", { ...reworded, conditions: [{ ...ready, observedGeneration: 2 }] }],
+  ["a condition that comes", { ...reworded, conditions: [ready, { ...ready, type: "Stalled" }] }],
+  ["a count", { ...reworded, nodes: 1 }],
+  ["the first message for people", { ...reworded, message: "It waits for a disk." }],
+])("%s is written at once, with the words of that moment", (_name, next) => {
+  pace("a", undefined, planOf(said));
+  expect(pace("a", said, planOf(next)).status).toBe(next);
+});
+
+test("a status that stays as it is counts as no write", () => {
+  pace("a", said, planOf(undefined));
+  expect(pace("a", said, planOf(reworded)).status).toBe(reworded);
+});
