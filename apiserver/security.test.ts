@@ -57,11 +57,13 @@ test("every path of an organization asks for a permission in it", () => {
 test("every record that can be changed has a version to read and to insist on", () => {
   const faults = operations
     .filter(({ method }) => method === "put")
-    .flatMap(({ path, errors = [], answers }) => {
+    .flatMap(({ path, errors = [], responses }) => {
       const read = operations.find((other) => other.method === "get" && other.path === path);
-      const tagged = [answers[200], read?.answers[200]].every((answer) => answer?.headers?.includes("ETag"));
+      const tagged = [responses[200], read?.responses[200]].every((answer) =>
+        answer?.headers?.includes("ETag"),
+      );
       const ok =
-        errors.includes("precondition_failed") && tagged && read !== undefined && 304 in read.answers;
+        errors.includes("precondition_failed") && tagged && read !== undefined && 304 in read.responses;
       return ok ? [] : [path];
     });
   expect(faults).toEqual([]);

@@ -57,7 +57,7 @@ function addCreate(router: Router, deps: Deps): void {
         "The token may do what its scopes open, its role holds, and its creator's role holds when it is used.",
       access: "api_tokens:create",
       body: createApiTokenSchema,
-      answers: {
+      responses: {
         201: {
           description: "Created; the secret is in this answer alone.",
           body: mintedApiTokenSchema,
@@ -108,7 +108,7 @@ function addReads(router: Router, deps: Deps): void {
       description: "Owners and admins see all tokens of the organization, others their own.",
       access: "api_tokens:read",
       query: pageQuery,
-      answers: { 200: { description: "A page, in the order of creation.", body: apiTokenPageSchema } },
+      responses: { 200: { description: "A page, in the order of creation.", body: apiTokenPageSchema } },
     },
     async (c, call) => {
       const rows = await listApiTokens(deps, viewOf(call), call.query);
@@ -125,7 +125,7 @@ function addReads(router: Router, deps: Deps): void {
       tag,
       summary: "Get an API token",
       access: "api_tokens:read",
-      answers: {
+      responses: {
         200: { description: "The token, without its secret.", body: apiTokenSchema, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
@@ -150,7 +150,7 @@ function addRevoke(router: Router, deps: Deps): void {
       tag,
       summary: "Revoke an API token",
       access: "api_tokens:revoke",
-      answers: { 204: { description: "Revoked: it is refused from now on." } },
+      responses: { 204: { description: "Revoked: it is refused from now on." } },
       errors: ["precondition_failed"],
     },
     async (c, call) => {
@@ -175,7 +175,7 @@ function addRotate(router: Router, deps: Deps): void {
       description:
         "The old secret ends at once, and the lifetime begins anew. Only who made a token can rotate it: its new secret acts in that person's name.",
       access: "api_tokens:create",
-      answers: {
+      responses: {
         200: {
           description: "The token; the secret is in this answer alone.",
           body: mintedApiTokenSchema,

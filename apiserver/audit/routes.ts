@@ -22,7 +22,7 @@ export function addAuditRoutes(router: Router, deps: Deps): void {
       description: DESCRIPTION,
       access: "audit:read",
       query: auditQuery,
-      answers: { 200: { description: "A page of entries.", body: auditPageSchema } },
+      responses: { 200: { description: "A page of entries.", body: auditPageSchema } },
     },
     async (c, { orgId, query }) => {
       const rows = await listAudit(deps, { ...query, orgId });
@@ -44,7 +44,7 @@ export function addAuditRoutes(router: Router, deps: Deps): void {
       description: `${DESCRIPTION} Reading it leaves an entry too.`,
       access: "platform-admin",
       query: adminAuditQuery,
-      answers: { 200: { description: "A page of entries.", body: auditPageSchema } },
+      responses: { 200: { description: "A page of entries.", body: auditPageSchema } },
     },
     async (c, { query: { org_id: orgId, ...query } }) => {
       const rows = await listAudit(deps, { ...query, orgId });

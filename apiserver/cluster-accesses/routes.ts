@@ -41,7 +41,7 @@ function addIssue(router: Router, deps: Deps): void {
         "With `Accept: application/yaml`, just the file.",
       access: "clusters:access",
       body: issueKubeconfigBody,
-      answers: {
+      responses: {
         201: {
           description: "Issued; the kubeconfig is in this answer alone.",
           body: issuedKubeconfig,
@@ -99,7 +99,7 @@ function addReads(router: Router, deps: Deps): void {
       description: "Those that hold. The one that the operator manages for all is not among them.",
       access: "clusters:access",
       query: pageQuery,
-      answers: { 200: { description: "A page, in the order of creation.", body: accessPage } },
+      responses: { 200: { description: "A page, in the order of creation.", body: accessPage } },
     },
     async (c, { orgId, params, query }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
@@ -121,7 +121,7 @@ function addReads(router: Router, deps: Deps): void {
       tag,
       summary: "Get what is known of an issued kubeconfig",
       access: "clusters:access",
-      answers: { 200: { description: "The access, without its secret.", body: accessRecord } },
+      responses: { 200: { description: "The access, without its secret.", body: accessRecord } },
     },
     async (c, { orgId, params }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
@@ -144,7 +144,7 @@ function addRevoke(router: Router, deps: Deps): void {
       summary: "Revoke an issued kubeconfig",
       description: "The cluster refuses it within seconds; all others go on working.",
       access: "clusters:access",
-      answers: { 204: { description: "Revoked." } },
+      responses: { 204: { description: "Revoked." } },
     },
     async (c, { orgId, origin, params }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);

@@ -24,7 +24,7 @@ export function addAdminClusterRoutes(router: Router, deps: Deps, catalogue: Cat
       summary: "List the clusters of all organizations",
       access: "platform-admin",
       query: adminListQuery,
-      answers: { 200: { description: "A page, in the order of creation.", body: clusterPage } },
+      responses: { 200: { description: "A page, in the order of creation.", body: clusterPage } },
     },
     async (c, { query: { org_id: orgId, ...query } }) => {
       const rows = await listClusters(deps.db, orgId, query);

@@ -22,7 +22,7 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       summary: "List the Kubernetes versions of the platform",
       access: "signed-in",
       query: catalogueQuery,
-      answers: { 200: { description: "All of them, the newest first.", body: kubernetesVersionPage } },
+      responses: { 200: { description: "All of them, the newest first.", body: kubernetesVersionPage } },
     },
     async (c) => c.json({ items: presentCatalogue(await catalogue.read()), next_cursor: null }, 200),
   );
@@ -37,7 +37,7 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       summary: "List the packages that a cluster can be created with",
       access: "signed-in",
       query: catalogueQuery,
-      answers: { 200: { description: "All of them, the smallest first.", body: planPage } },
+      responses: { 200: { description: "All of them, the smallest first.", body: planPage } },
     },
     async (c) => c.json({ items: PLANS.map((slug) => ({ slug })), next_cursor: null }, 200),
   );
@@ -52,7 +52,7 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       summary: "List the versions that a cluster can be upgraded to",
       access: "clusters:read",
       query: catalogueQuery,
-      answers: {
+      responses: {
         200: {
           description: "Every version that is one step from the running one, the newest first.",
           body: kubernetesVersionPage,

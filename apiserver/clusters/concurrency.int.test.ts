@@ -31,9 +31,9 @@ async function makePool(name: string): Promise<string> {
   return `${clusters}/${body.id}/nodepools/${pools.body.items[0].id}`;
 }
 
-function count(answers: readonly TestAnswer[]): Record<string, number> {
+function count(responses: readonly TestAnswer[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }
 

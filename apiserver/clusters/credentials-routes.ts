@@ -21,7 +21,7 @@ export function addCredentialsRoutes(router: Router, deps: Deps, catalogue: Cata
       description:
         "Every admin kubeconfig that was downloaded before stops working within seconds; the next download is a new one.",
       access: "clusters:rotate_credentials",
-      answers: {
+      responses: {
         202: {
           description: "Accepted: the record.",
           body: clusterRecord,

@@ -71,7 +71,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       access: "clusters:create",
       query: dryRunQuery,
       body: createClusterBody,
-      answers: {
+      responses: {
         200: DRY_RUN,
         202: {
           description: "Accepted: the record, with status provisioning.",
@@ -125,7 +125,7 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
       summary: "List the clusters of an organization",
       access: "clusters:read",
       query: clusterListQuery,
-      answers: { 200: { description: "A page, in the order of creation.", body: clusterPage } },
+      responses: { 200: { description: "A page, in the order of creation.", body: clusterPage } },
     },
     async (c, { orgId, query }) => {
       const rows = await listClusters(deps.db, orgId, query);
@@ -146,7 +146,7 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
       tag,
       summary: "Get a cluster",
       access: "clusters:read",
-      answers: {
+      responses: {
         200: { description: "The cluster.", body: clusterRecord, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
@@ -173,7 +173,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       access: ["clusters:update", "clusters:upgrade"],
       query: dryRunQuery,
       body: updateClusterBody,
-      answers: {
+      responses: {
         200: {
           description: "The cluster as it is now wanted; of a dry run, as it would be, and the effects.",
           body: updatedCluster,
@@ -223,7 +223,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
         "Works in every state. The record answers with status deleting until everything is removed.",
       access: "clusters:delete",
       query: dryRunQuery,
-      answers: {
+      responses: {
         200: DRY_RUN,
         202: {
           description: "Accepted: the record, with status deleting.",
@@ -261,7 +261,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
       tag,
       summary: "Download the admin kubeconfig",
       access: "clusters:access",
-      answers: {
+      responses: {
         200: {
           description: "The admin kubeconfig, as a file.",
           mediaType: "application/yaml",

@@ -27,7 +27,7 @@ export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: Catalogu
       access: "clusters:upgrade",
       query: dryRunQuery,
       body: upgradeBody,
-      answers: {
+      responses: {
         200: {
           description: "A dry run: the record as it would be, how many node pools follow, and the effects.",
           body: upgradeDryRun,

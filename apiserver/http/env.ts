@@ -2,7 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Logger } from "../../shared/log.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Membership, Origin, Principal, Visitor } from "./authentication/principal.ts";
+import type { Caller, Membership, Origin, Principal } from "./authentication/principal.ts";
 import type { Operation } from "./contract/operation.ts";
 import type { RateLimiter } from "./rate-limits/rate-limit.ts";
 import type { RequestLimits } from "./server/limits.ts";
@@ -14,10 +14,10 @@ export interface HttpEnv {
     requestId: string;
     log: Logger;
     /** Of whatever the answer will be. */
-    answerHeaders: Record<string, string>;
+    responseHeaders: Record<string, string>;
     /** The pattern of the path, as in the OpenAPI document; absent until an operation matched. */
     route: string | undefined;
-    visitor: Visitor | undefined;
+    caller: Caller | undefined;
     /** Where the request came from, as far as it can be believed. */
     sourceAddress: string | undefined;
   };
@@ -74,7 +74,7 @@ export interface IdempotencyClaim {
   objectName: string | null;
 }
 
-export interface StoredAnswer {
+export interface StoredResponse {
   status: number;
   headers: Record<string, string>;
   body: string;
@@ -82,14 +82,14 @@ export interface StoredAnswer {
 
 export type ClaimResult =
   | { outcome: "run"; id: string; objectName: string | null; resumed: boolean }
-  | { outcome: "replay"; answer: StoredAnswer };
+  | { outcome: "replay"; answer: StoredResponse };
 
 /** Keeps the outcome of keyed requests for 24 h. */
 export interface IdempotencyStore {
   /** Throws 422 idempotency_key_reused for another body, 409 operation_in_progress while the lease of another runs. */
   claim(claim: IdempotencyClaim): Promise<ClaimResult>;
   /** Keeps the outcome; in the transaction of the effect when one is given. */
-  complete(claim: IdempotencyClaim, answer: StoredAnswer, tx?: Queryable): Promise<void>;
+  complete(claim: IdempotencyClaim, answer: StoredResponse, tx?: Queryable): Promise<void>;
   /** Ends the lease without an outcome, so that a retry may run at once and adopts id and object name. */
   release(claim: IdempotencyClaim): Promise<void>;
 }

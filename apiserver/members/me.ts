@@ -19,7 +19,7 @@ export function addMeRoute(router: Router, deps: Deps): void {
       tag: "Members",
       summary: "Get the caller: organizations, roles and permissions",
       access: "signed-in",
-      answers: { 200: { description: "The caller.", body: meSchema } },
+      responses: { 200: { description: "The caller.", body: meSchema } },
     },
     async (c, { origin }) => {
       await acceptInvitations(deps, origin);

@@ -43,7 +43,7 @@ function addInvite(router: Router, deps: Deps): void {
         "The invitation is accepted by the first request of a person who signs in with this address, verified. It ends after 14 days. Only an owner invites an owner.",
       access: "members:invite",
       body: inviteMemberSchema,
-      answers: { 201: { description: "Invited.", body: memberSchema, headers: ["Location", "ETag"] } },
+      responses: { 201: { description: "Invited.", body: memberSchema, headers: ["Location", "ETag"] } },
       errors: ["already_exists"],
     },
     async (c, { orgId, origin, readBody, requirePermission, once }) => {
@@ -72,7 +72,7 @@ function addReads(router: Router, deps: Deps): void {
       summary: "List the members of an organization",
       access: "members:read",
       query: pageQuery,
-      answers: { 200: { description: "A page, in the order of creation.", body: memberPageSchema } },
+      responses: { 200: { description: "A page, in the order of creation.", body: memberPageSchema } },
     },
     async (c, { orgId, query }) => {
       const rows = await listMembers(deps, orgId, query);
@@ -89,7 +89,7 @@ function addReads(router: Router, deps: Deps): void {
       tag,
       summary: "Get a member",
       access: "members:read",
-      answers: {
+      responses: {
         200: { description: "The member.", body: memberSchema, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
@@ -116,7 +116,7 @@ function addUpdate(router: Router, deps: Deps): void {
       description: "Only an owner makes an owner or changes one; the last owner stays one.",
       access: "members:update",
       body: updateMemberSchema,
-      answers: { 200: { description: "The member.", body: memberSchema, headers: ["ETag"] } },
+      responses: { 200: { description: "The member.", body: memberSchema, headers: ["ETag"] } },
       errors: ["last_owner", "precondition_failed", "conflict"],
     },
     async (c, { orgId, origin, params, readBody, requirePermission }) => {
@@ -147,7 +147,7 @@ function addRemove(router: Router, deps: Deps): void {
       description:
         "Everybody may leave, but the last owner. Only an owner removes an owner. The member's API tokens and kubeconfigs end at once.",
       access: ["members:remove", "members:leave"],
-      answers: { 204: { description: "Removed." } },
+      responses: { 204: { description: "Removed." } },
       errors: ["last_owner", "precondition_failed", "conflict"],
     },
     async (c, call) => {
@@ -172,7 +172,7 @@ function addResend(router: Router, deps: Deps): void {
       tag,
       summary: "Let an invitation run for another 14 days",
       access: "members:invite",
-      answers: { 200: { description: "The member.", body: memberSchema, headers: ["ETag"] } },
+      responses: { 200: { description: "The member.", body: memberSchema, headers: ["ETag"] } },
     },
     async (c, { orgId, origin, params, requirePermission, once }) => {
       if ((await findMember(deps.db, orgId, params.memberID)) === undefined) throw notFound("member");

@@ -21,7 +21,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
       tag,
       summary: "Get the network policy of a cluster",
       access: "network:read",
-      answers: {
+      responses: {
         200: {
           description: "The policy of the public endpoint.",
           body: networkPolicyRecord,
@@ -50,7 +50,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
         "Replaces the policy outright: the list becomes exactly the one sent, and a rate limit that is not sent is removed. The record shares its ETag with the cluster.",
       access: "network:update",
       body: setNetworkPolicyBody,
-      answers: {
+      responses: {
         200: { description: "The policy as it is now wanted.", body: networkPolicyRecord, headers: ["ETag"] },
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],

@@ -23,7 +23,7 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       summary: "List the nodes of a node pool",
       access: "nodepools:read",
       query: pageQuery,
-      answers: { 200: { description: "A page, in the order of their machines' ids.", body: nodePage } },
+      responses: { 200: { description: "A page, in the order of their machines' ids.", body: nodePage } },
     },
     async (c, { orgId, params, query }) => {
       const { pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
@@ -43,7 +43,7 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       description: "The node is drained and removed, and a new one takes its place.",
       access: "nodepools:update",
       params: { name: nodeName },
-      answers: {
+      responses: {
         202: {
           description: "Accepted: the node, replacing.",
           body: nodeRecord,

@@ -53,7 +53,7 @@ function addCreate(router: Router, deps: Deps): void {
       access: "nodepools:create",
       query: dryRunQuery,
       body: createNodePoolBody,
-      answers: {
+      responses: {
         200: DRY_RUN,
         202: {
           description: "Accepted: the record, with status provisioning.",
@@ -99,7 +99,7 @@ function addReads(router: Router, deps: Deps): void {
       summary: "List the node pools of a cluster",
       access: "nodepools:read",
       query: pageQuery,
-      answers: { 200: { description: "A page, in the order of creation.", body: nodePoolPage } },
+      responses: { 200: { description: "A page, in the order of creation.", body: nodePoolPage } },
     },
     ({ orgID, clusterID }, query) =>
       Promise.all([requireCluster(deps, orgID, clusterID), listNodePools(deps.db, orgID, clusterID, query)]),
@@ -115,7 +115,7 @@ function addReads(router: Router, deps: Deps): void {
       tag,
       summary: "Get a node pool",
       access: "nodepools:read",
-      answers: {
+      responses: {
         200: { description: "The node pool.", body: nodePoolRecord, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
@@ -142,7 +142,7 @@ function addUpdate(router: Router, deps: Deps): void {
       access: "nodepools:update",
       query: dryRunQuery,
       body: updateNodePoolBody,
-      answers: {
+      responses: {
         200: {
           description: "The node pool as it is now wanted; of a dry run, as it would be, and the effects.",
           body: updatedNodePool,
@@ -184,7 +184,7 @@ function addDelete(router: Router, deps: Deps): void {
       description: "The record answers with status deleting until its nodes are removed.",
       access: "nodepools:delete",
       query: dryRunQuery,
-      answers: {
+      responses: {
         200: DRY_RUN,
         202: {
           description: "Accepted: the record, with status deleting.",

@@ -38,7 +38,7 @@ function addReads(router: Router, deps: Deps): void {
       summary: "List all organizations",
       access: "platform-admin",
       query: listQuery,
-      answers: { 200: { description: "A page, in the order of creation.", body: organizationPageSchema } },
+      responses: { 200: { description: "A page, in the order of creation.", body: organizationPageSchema } },
     },
     async (c, { query }) => {
       const rows = await deps.db
@@ -66,7 +66,7 @@ function addReads(router: Router, deps: Deps): void {
       tag,
       summary: "Get any organization",
       access: "platform-admin",
-      answers: { 200: { description: "The organization.", body: organizationSchema } },
+      responses: { 200: { description: "The organization.", body: organizationSchema } },
     },
     async (c, { params }) => {
       const row = await findOrganization(deps, params.orgID);
@@ -87,7 +87,7 @@ function addQuotas(router: Router, deps: Deps): void {
       tag,
       summary: "Get the quotas of an organization",
       access: "platform-admin",
-      answers: {
+      responses: {
         200: { description: "Its limits and their use.", body: quotasRecord, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
@@ -114,7 +114,7 @@ function addQuotas(router: Router, deps: Deps): void {
         "Omitted limits stay; null goes back to the platform's default. A limit below what is in use stops nothing that runs: only growth is refused.",
       access: "platform-admin",
       body: setQuotasBody,
-      answers: {
+      responses: {
         200: { description: "Its limits and their use.", body: quotasRecord, headers: ["ETag"] },
       },
       errors: ["conflict", "precondition_failed"],

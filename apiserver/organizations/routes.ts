@@ -44,7 +44,7 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
       summary: "List the organizations of the caller",
       access: "signed-in",
       query: pageQuery,
-      answers: { 200: { description: "A page, in the order of creation.", body: organizationPageSchema } },
+      responses: { 200: { description: "A page, in the order of creation.", body: organizationPageSchema } },
     },
     async (c, { origin, query }) => {
       await acceptInvitations(deps, origin);
@@ -64,7 +64,7 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
       description: "The caller becomes its owner; the caller's token must carry a verified e-mail address.",
       access: "user",
       body: createOrganizationSchema,
-      answers: {
+      responses: {
         201: { description: "Created.", body: organizationSchema, headers: ["Location", "ETag"] },
       },
       errors: ["already_exists"],
@@ -101,7 +101,7 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
       tag,
       summary: "Get an organization",
       access: "organization:read",
-      answers: {
+      responses: {
         200: { description: "The organization.", body: organizationSchema, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
@@ -130,7 +130,7 @@ function addUpdate(router: Router, deps: Deps): void {
         "Partial: omitted fields stay as they are; null clears billing_email and vat_id. name and slug need organization:update, billing_email and vat_id organization:update_billing. plan cannot be changed.",
       access: ["organization:update", "organization:update_billing"],
       body: updateOrganizationSchema,
-      answers: { 200: { description: "The organization.", body: organizationSchema, headers: ["ETag"] } },
+      responses: { 200: { description: "The organization.", body: organizationSchema, headers: ["ETag"] } },
       errors: ["already_exists", "conflict", "precondition_failed"],
     },
     async (c, { membership, origin, readBody, requirePermission }) => {
@@ -160,7 +160,7 @@ function addDelete(router: Router, deps: Deps): void {
       summary: "Delete an organization",
       description: "Refused while it has clusters. Its members, invitations and API tokens end at once.",
       access: "organization:delete",
-      answers: { 204: { description: "Deleted." } },
+      responses: { 204: { description: "Deleted." } },
       errors: ["organization_not_empty", "conflict", "precondition_failed"],
     },
     async (c, { orgId, origin }) => {

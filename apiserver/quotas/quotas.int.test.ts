@@ -59,7 +59,7 @@ async function readUsed(): Promise<QuotaAmounts> {
   return readUse(api.deps.db, orgId);
 }
 
-function codesOf(answers: { status: number; body: { error?: { code: string } } }[]): string[] {
+function codesOf(responses: { status: number; body: { error?: { code: string } } }[]): string[] {
   return answers.map(({ status, body }) => body.error?.code ?? String(status)).sort();
 }
 

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { Answer } from "../http/contract/operation.ts";
+import type { ResponseSpec } from "../http/contract/operation.ts";
 import type { SseMessage } from "./sse.ts";
 
 const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
@@ -64,7 +64,7 @@ const MESSAGES: readonly { schema: string; summary: string; isPosition: boolean;
  * The stream as the document shows it. The schema is that of one event, in the words of OpenAPI 3.2 for
  * text/event-stream: `data` is a string, and `contentSchema` is what the JSON in it holds.
  */
-export function describeStream(): NonNullable<Answer["stream"]> {
+export function describeStream(): NonNullable<ResponseSpec["stream"]> {
   const [first, second, ...others] = MESSAGES.map(({ schema, summary, isPosition, example }) => {
     const data = z
       .string()

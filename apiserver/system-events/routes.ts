@@ -54,7 +54,7 @@ function addStream(router: Router, deps: Deps): void {
       access: "system_events:read",
       acceptsTicket: true,
       query: eventQuery,
-      answers: {
+      responses: {
         200: {
           description: "The stream, or a page of the history.",
           body: eventPage,
@@ -123,7 +123,7 @@ function addTicket(router: Router, deps: Deps): void {
         "within 30 s, on any replica, with the rights of whoever made it. The stream ends when the credential that " +
         "made the ticket does. To come back, make another ticket and send `last_event_id`.",
       access: "system_events:read",
-      answers: {
+      responses: {
         201: {
           description: "The ticket, shown this once.",
           body: ticketRecord,

@@ -65,7 +65,7 @@ export interface Membership {
 }
 
 /** What is known of a caller: nothing on public paths, no membership outside an organization. */
-export interface Visitor {
+export interface Caller {
   principal?: Principal;
   membership?: Membership;
 }

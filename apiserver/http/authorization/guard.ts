@@ -1,4 +1,4 @@
-import type { Membership, Origin, Principal, Visitor } from "../authentication/principal.ts";
+import type { Caller, Membership, Origin, Principal } from "../authentication/principal.ts";
 import { idSchema, invalidRequest } from "../contract/validate.ts";
 import type { AccessControl } from "../env.ts";
 import { ApiError, notFound } from "../errors.ts";
@@ -28,7 +28,7 @@ export async function admit(
   access: Access,
   request: { authorization: string | undefined; orgId: string | undefined } & Omit<Origin, "principal">,
   { onRefusedStaff, meanwhile }: AdmitHooks = {},
-): Promise<Visitor> {
+): Promise<Caller> {
   if (access === "anyone") return {};
   const { authorization, orgId, ...circumstances } = request;
   const principal = await control.authenticate(authorization);

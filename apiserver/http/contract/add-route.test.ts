@@ -60,7 +60,9 @@ function serveRead(options: { role?: Role; read?: () => Promise<string> }) {
       tag: "Things",
       summary: "Get a thing",
       access: "clusters:delete",
-      answers: { 200: { description: "The thing.", body: z.object({ name: z.string() }).openapi("Thing") } },
+      responses: {
+        200: { description: "The thing.", body: z.object({ name: z.string() }).openapi("Thing") },
+      },
     },
     async () => {
       steps.push("record asked");

@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
-import { type Origin, type Principal, principalKey, type Visitor } from "../authentication/principal.ts";
+import { type Caller, type Origin, type Principal, principalKey } from "../authentication/principal.ts";
 import { type Access, admit, requireAnyPermission } from "../authorization/guard.ts";
 import type { Permission } from "../authorization/permissions.ts";
 import type { AccessControl, HttpEnv, Router } from "../env.ts";
@@ -11,7 +11,7 @@ import { findSourceAddress } from "../server/source-address.ts";
 import { readJsonBody } from "./body.ts";
 import type { CallFor, OrganizationCall } from "./call.ts";
 import { type CheckedInput, createInputReader, isDryRun } from "./input.ts";
-import type { AnswerOf, Operation, PathParams } from "./operation.ts";
+import type { Operation, PathParams, ResponseOf } from "./operation.ts";
 
 /** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
 const REQUEST_DEADLINE_MS = 55_000;
@@ -24,7 +24,7 @@ const REQUEST_DEADLINE_MS = 55_000;
 export function addRoute<
   const P extends string,
   const A extends Access,
-  const R extends Operation["answers"],
+  const R extends Operation["responses"],
   Q extends z.ZodType = z.ZodObject<Record<never, never>>,
   B extends z.ZodType = z.ZodUndefined,
 >(
@@ -33,7 +33,7 @@ export function addRoute<
   handle: (
     c: Context<HttpEnv>,
     call: CallFor<A, PathParams<P>, z.output<Q>, z.output<B>>,
-  ) => Promise<AnswerOf<R>>,
+  ) => Promise<ResponseOf<R>>,
 ): void {
   mount(router, operation, handle as Handle);
 }
@@ -46,7 +46,7 @@ export function addRoute<
 export function addRead<
   const P extends string,
   const A extends Permission,
-  const R extends Operation["answers"],
+  const R extends Operation["responses"],
   T,
   Q extends z.ZodType = z.ZodObject<Record<never, never>>,
 >(
@@ -56,7 +56,7 @@ export function addRead<
   handle: (
     c: Context<HttpEnv>,
     call: CallFor<A, PathParams<P>, z.output<Q>, undefined> & { found: T },
-  ) => Promise<AnswerOf<R>>,
+  ) => Promise<ResponseOf<R>>,
 ): void {
   mount(router, operation, handle as Handle, read as Read);
 }
@@ -85,15 +85,15 @@ function serve(router: Router, operation: Operation, handle: Handle, read: Read 
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
     const input = readInput(c);
     let found: Promise<unknown> | undefined;
-    const visitor = await enter(router, operation, c, () => {
+    const caller = await enter(router, operation, c, () => {
       if (read === undefined || "fault" in input) return;
       found = read(input.params, input.query);
       // Of a request that the guard refuses nobody asks for it.
       found.catch(() => undefined);
     });
-    c.set("visitor", visitor);
+    c.set("caller", caller);
     if ("fault" in input) throw input.fault;
-    const call = createCall(router, operation, c, visitor, input);
+    const call = createCall(router, operation, c, caller, input);
     const work = found === undefined ? handle(c, call) : handleFound(handle, c, call, found);
     const answer = await withDeadline(work, REQUEST_DEADLINE_MS);
     if (operation.method === "post" && answer.ok && !call.hasRunOnce()) {
@@ -132,7 +132,7 @@ function enter(
   operation: Operation,
   c: Context<HttpEnv>,
   meanwhile: () => void,
-): Promise<Visitor> {
+): Promise<Caller> {
   const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
   const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
   return admit(
@@ -173,7 +173,7 @@ function withTicket(access: AccessControl, path: string): AccessControl {
 function traceStaff(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     await next();
-    const principal = c.get("visitor")?.principal;
+    const principal = c.get("caller")?.principal;
     const { status } = c.res;
     if (principal === undefined || (operation.method !== "get" && status < 400)) return;
     await recordStaff(router, operation, c, { principal, status, asStaff: true });
@@ -219,7 +219,7 @@ function createCall(
   router: Router,
   operation: Operation,
   c: Context<HttpEnv>,
-  { principal, membership }: Visitor,
+  { principal, membership }: Caller,
   input: CheckedInput,
 ) {
   const shared = {

@@ -8,7 +8,7 @@ import type { ErrorCode } from "../errors.ts";
 const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
 
 /** The headers that answers can have, as the document describes them. */
-export const ANSWER_HEADERS = {
+export const RESPONSE_HEADERS = {
   "X-Request-Id": header("The id of this request: the caller's own when it sent one, else a new UUID.", 128),
   ETag: header("The version of the record; send it as If-Match to change just this version.", 64, '"3-4711"'),
   Location: header("Where the record is.", 512),
@@ -36,10 +36,10 @@ function header(description: string, maxLength: number, example?: string) {
   return { description, schema: { type: "string" as const, maxLength, pattern: VISIBLE_ASCII, ...shown } };
 }
 
-export type AnswerHeader = keyof typeof ANSWER_HEADERS;
+export type ResponseHeader = keyof typeof RESPONSE_HEADERS;
 
 /** One answer of an operation: JSON when it has a `body`, another media type, or nothing at all. */
-export interface Answer {
+export interface ResponseSpec {
   description: string;
   body?: z.ZodType;
   mediaType?: string;
@@ -54,7 +54,7 @@ export interface Answer {
   };
   /** Another second form, by Accept: a text. */
   text?: { mediaType: string; description: string; maxLength?: number; example?: string };
-  headers?: readonly AnswerHeader[];
+  headers?: readonly ResponseHeader[];
 }
 
 /** One operation: all that the OpenAPI document says of it, and all that is checked before its handler. */
@@ -63,7 +63,7 @@ export interface Operation<
   A extends Access = Access,
   Q extends z.ZodType = z.ZodType,
   B extends z.ZodType = z.ZodType,
-  R = Readonly<Record<number, Answer>>,
+  R = Readonly<Record<number, ResponseSpec>>,
 > {
   method: "get" | "post" | "put" | "delete";
   /** The full path with `{name}` parameters, as in the OpenAPI document. */
@@ -80,7 +80,7 @@ export interface Operation<
   /** A strict object; without it any query parameter is refused. */
   query?: Q;
   body?: B;
-  answers: R;
+  responses: R;
   /** Codes beyond those that follow from access, path, query and body. */
   errors?: readonly ErrorCode[];
 }
@@ -91,12 +91,12 @@ export type PathParams<P extends string> = P extends `${string}{${infer Name}}${
   : unknown;
 
 /** What a handler may return: JSON of the declared schema with its declared status, or an answer without JSON. */
-export type AnswerOf<R> =
+export type ResponseOf<R> =
   | {
       [S in keyof R & ContentfulStatusCode]: R[S] extends { body: infer T extends z.ZodType }
         ? Response & TypedResponse<JSONParsed<z.output<T>>, S, "json">
         : Response;
     }[keyof R & ContentfulStatusCode]
-  | EmptyAnswer;
+  | EmptyResponse;
 
-type EmptyAnswer = Response & TypedResponse<null, 204 | 304, "body">;
+type EmptyResponse = Response & TypedResponse<null, 204 | 304, "body">;

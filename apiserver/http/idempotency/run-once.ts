@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Queryable } from "../../db/client.ts";
 import { createId } from "../contract/id.ts";
-import type { HttpEnv, IdempotencyClaim, IdempotencyStore, StoredAnswer } from "../env.ts";
+import type { HttpEnv, IdempotencyClaim, IdempotencyStore, StoredResponse } from "../env.ts";
 import { ApiError } from "../errors.ts";
 
 /** What one attempt of a POST has to work with. */
@@ -71,7 +71,7 @@ async function runClaimed<T extends Response>(
   run: (settle: Attempt["settle"]) => Promise<T>,
 ): Promise<T> {
   const keep = async (answer: Response, tx?: Queryable) =>
-    store.complete(claim, await toStoredAnswer(answer, options.secret === true), tx);
+    store.complete(claim, await toStoredResponse(answer, options.secret === true), tx);
   let settled = false;
   let answer: T;
   try {
@@ -108,7 +108,7 @@ function toClaim(request: KeyedRequest, key: string, objectName: string | null):
   return { scope: request.scope, key, bodyHash, id: createId(), objectName };
 }
 
-async function toStoredAnswer(answer: Response, secret: boolean): Promise<StoredAnswer> {
+async function toStoredResponse(answer: Response, secret: boolean): Promise<StoredResponse> {
   const kept = KEPT_HEADERS.flatMap((name) => {
     const value = answer.headers.get(name);
     return value === null ? [] : [[name, value]];
@@ -118,7 +118,7 @@ async function toStoredAnswer(answer: Response, secret: boolean): Promise<Stored
 }
 
 /** A kept refusal is thrown again, so that it carries the request id of the repeated request. */
-function replay(c: Context<HttpEnv>, answer: StoredAnswer): Response {
+function replay(c: Context<HttpEnv>, answer: StoredResponse): Response {
   if (answer.status >= 400) {
     const { code, message, details } = JSON.parse(answer.body);
     throw new ApiError(code, message, details === undefined ? {} : { details });

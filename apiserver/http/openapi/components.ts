@@ -1,6 +1,6 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Access } from "../authorization/guard.ts";
-import { ANSWER_HEADERS, type AnswerHeader } from "../contract/operation.ts";
+import { RESPONSE_HEADERS, type ResponseHeader } from "../contract/operation.ts";
 import {
   DETAIL_CODES,
   ERROR_CODES,
@@ -86,7 +86,7 @@ export function registerParts(registry: OpenAPIHono["openAPIRegistry"]): void {
   const used = ERROR_CODES.filter((code) =>
     JSON.stringify(registry.definitions).includes(`/examples/${code}"`),
   );
-  for (const [name, header] of Object.entries(ANSWER_HEADERS)) {
+  for (const [name, header] of Object.entries(RESPONSE_HEADERS)) {
     registry.registerComponent("headers", name, header);
   }
   for (const code of used) {
@@ -95,7 +95,7 @@ export function registerParts(registry: OpenAPIHono["openAPIRegistry"]): void {
 }
 
 /** Headers by reference, in the form that an answer of the document has. */
-export function headerRefs(names: readonly AnswerHeader[]): Record<string, { $ref: string }> {
+export function headerRefs(names: readonly ResponseHeader[]): Record<string, { $ref: string }> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
@@ -129,11 +129,11 @@ export function describeErrors(codes: readonly ErrorCode[], access: Access) {
 }
 
 /** The headers of every answer. Whoever did not present a valid credential has no quota to be told of. */
-export function commonHeaders(access: Access): AnswerHeader[] {
+export function commonHeaders(access: Access): ResponseHeader[] {
   return access === "anyone" ? ["X-Request-Id"] : ["X-Request-Id", "RateLimit", "RateLimit-Policy"];
 }
 
-function headersOfStatus(status: number): AnswerHeader[] {
+function headersOfStatus(status: number): ResponseHeader[] {
   if (status === 401) return ["WWW-Authenticate"];
   if (status === 412) return ["ETag"];
   return status === 409 || status === 429 || status === 503 ? ["Retry-After"] : [];

@@ -1,7 +1,7 @@
 import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Access } from "../authorization/guard.ts";
 import { scopeOf } from "../authorization/permissions.ts";
-import type { Answer, Operation } from "../contract/operation.ts";
+import type { Operation, ResponseSpec } from "../contract/operation.ts";
 import { idSchema } from "../contract/validate.ts";
 import type { ErrorCode } from "../errors.ts";
 import { commonHeaders, describeErrors, headerRefs } from "./components.ts";
@@ -98,7 +98,7 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
       description: "The ETag of the version to change.",
     });
   }
-  if (304 in operation.answers) {
+  if (304 in operation.responses) {
     shape["If-None-Match"] = conditionSchema.optional().openapi({
       description: "The ETag of the version at hand.",
     });
@@ -125,11 +125,14 @@ function errorsOf(operation: Operation): ErrorCode[] {
 
 function describeAnswers(operation: Operation): Responses {
   return Object.fromEntries(
-    Object.entries(operation.answers).map(([status, answer]) => [status, describeAnswer(operation, answer)]),
+    Object.entries(operation.responses).map(([status, answer]) => [
+      status,
+      describeResponse(operation, answer),
+    ]),
   );
 }
 
-function describeAnswer({ access, method }: Operation, answer: Answer): Responses[string] {
+function describeResponse({ access, method }: Operation, answer: ResponseSpec): Responses[string] {
   const headers = [...commonHeaders(access), ...(answer.headers ?? [])];
   if (method === "post") headers.push("Idempotency-Replayed");
   const content = {
@@ -144,7 +147,7 @@ function describeAnswer({ access, method }: Operation, answer: Answer): Response
   };
 }
 
-function describeBody({ body, mediaType = "application/json", ...text }: Answer) {
+function describeBody({ body, mediaType = "application/json", ...text }: ResponseSpec) {
   if (body !== undefined) return { [mediaType]: { schema: body } };
   return mediaType === "application/json" ? {} : { [mediaType]: describeText(text) };
 }
@@ -160,6 +163,6 @@ function describeText({ description, maxLength, example }: Text) {
   return { schema, ...(example === undefined ? {} : { example }) };
 }
 
-function describeStream({ schema, examples }: NonNullable<Answer["stream"]>) {
+function describeStream({ schema, examples }: NonNullable<ResponseSpec["stream"]>) {
   return { schema, examples };
 }

@@ -38,7 +38,7 @@ function anApp(limits: Partial<RateLimits>, access: Operation["access"] = "signe
   app.onError(handleError);
   app.use(async (c, next) => {
     c.set("requestId", "r");
-    c.set("answerHeaders", {});
+    c.set("responseHeaders", {});
     answerPlainly(c);
     c.set("sourceAddress", c.req.header("test-address") ?? "192.0.2.1");
     await next();

@@ -116,7 +116,7 @@ function setHeaders(
   state: BucketState,
   append: boolean,
 ): void {
-  const headers = c.get("answerHeaders");
+  const headers = c.get("responseHeaders");
   const left = `"${name}";r=${state.remaining};t=${state.fullAfterSeconds}`;
   headers["RateLimit-Policy"] = append ? `${headers["RateLimit-Policy"]}, ${policy}` : policy;
   headers.RateLimit = append ? `${headers.RateLimit}, ${left}` : left;

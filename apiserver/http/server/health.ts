@@ -24,7 +24,7 @@ export function addHealthRoutes(
       tag,
       summary: "Whether the process is alive",
       access: "anyone",
-      answers: { 200: { description: "It is.", body: statusSchema } },
+      responses: { 200: { description: "It is.", body: statusSchema } },
     },
     async (c) => {
       if (isAlive()) return c.json({ status: "ok" as const }, 200);
@@ -40,7 +40,7 @@ export function addHealthRoutes(
       tag,
       summary: "Whether the process can serve requests",
       access: "anyone",
-      answers: { 200: { description: "It can.", body: statusSchema } },
+      responses: { 200: { description: "It can.", body: statusSchema } },
       errors: ["dependency_unavailable"],
     },
     async (c) => {
@@ -60,7 +60,7 @@ export function addHealthRoutes(
       tag,
       summary: "Figures in the Prometheus text format",
       access: "anyone",
-      answers: { 200: { description: "The figures.", mediaType: "text/plain" } },
+      responses: { 200: { description: "The figures.", mediaType: "text/plain" } },
     },
     async (c) => c.body(await registry.metrics(), 200, { "Content-Type": registry.contentType }),
   );

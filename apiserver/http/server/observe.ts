@@ -24,7 +24,7 @@ export function observe(
     c.set("requestId", requestId);
     c.set("log", log);
     c.set("sourceAddress", findSource(c));
-    c.set("answerHeaders", {
+    c.set("responseHeaders", {
       "X-Request-Id": requestId,
       "X-Content-Type-Options": "nosniff",
       "Cache-Control": "private, no-cache",
@@ -38,7 +38,7 @@ export function observe(
     const route = c.get("route") ?? "unmatched";
     metrics.requests.inc({ method, route, status });
     metrics.seconds.observe({ method, route }, seconds);
-    const holder = c.get("visitor")?.principal;
+    const holder = c.get("caller")?.principal;
     const principal = holder === undefined ? undefined : principalKey(holder);
     const line = { requestId, method, route, path, status, ms: Math.round(seconds * 1000), principal };
     log[principal === undefined && status < 400 ? "debug" : "info"](line, "request");

@@ -9,7 +9,7 @@ type Headers = Record<string, string>;
  * answer that was made in another way.
  */
 export function answerPlainly(c: Context<HttpEnv>): (answer: Response) => void {
-  const common = c.get("answerHeaders");
+  const common = c.get("responseHeaders");
   let made: Response | undefined;
   const answer = (body: string | null, status: number, headers: Headers): Response => {
     made = new Response(body, { status, headers: { ...common, ...headers } });
