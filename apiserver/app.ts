@@ -59,6 +59,7 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
           ? findTokenMembership(deps, principal, orgId)
           : findOrAcceptMembership(deps, principal, orgId, origin),
     },
+    db: deps.db,
     idempotency: createIdempotencyStore(deps.db),
     limiter: createRateLimiter(deps.config.limits.rates),
     limits: deps.config.limits,

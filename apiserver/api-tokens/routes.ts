@@ -65,10 +65,10 @@ function addCreate(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, membership, readBody, once }) => {
+    async (c, { orgId, origin, membership, readBody, runOnce }) => {
       const body = await readBody();
       requireWithin(membership.role, body.role, body.scopes);
-      return once({ secret: true }, ({ id, settle }) =>
+      return runOnce({ secret: true }, ({ id, settle }) =>
         createApiToken(
           deps,
           origin,
@@ -183,14 +183,14 @@ function addRotate(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, membership, params, once }) => {
+    async (c, { orgId, origin, membership, params, runOnce }) => {
       const view = viewOf({ orgId, origin, membership });
       const known = await findApiToken(deps, view, params.tokenID);
       if (known === undefined) throw notFound("API token");
       if (known.createdBy !== origin.principal.userId) {
         throw new ApiError("forbidden", "Only who made a token can rotate it; revoke it instead.");
       }
-      return once({ secret: true }, ({ settle }) =>
+      return runOnce({ secret: true }, ({ settle }) =>
         rotateApiToken(deps, origin, view, params.tokenID, (tx, { row, text }) =>
           settle(
             tx,

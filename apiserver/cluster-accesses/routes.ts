@@ -56,10 +56,10 @@ function addIssue(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready"],
     },
-    async (c, { orgId, origin, params, readBody, once }) => {
+    async (c, { orgId, origin, params, readBody, runOnce }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
-      return once({ secret: true }, async (attempt) => {
+      return runOnce({ secret: true }, async (attempt) => {
         // The key of an attempt that came to no answer is lost, and its access of no use to anybody.
         if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
         const id = attempt.resumed ? createId() : attempt.id;

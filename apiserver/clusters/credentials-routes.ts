@@ -30,9 +30,9 @@ export function addCredentialsRoutes(router: Router, deps: Deps, catalogue: Cata
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { orgId, origin, params, once }) => {
+    async (c, { orgId, origin, params, runOnce }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
-      return once({}, async () => {
+      return runOnce({}, async () => {
         const rotated = await changeCluster(deps, origin, cluster, {
           action: "cluster.rotate_credentials",
           ifMatch: c.req.header("if-match"),

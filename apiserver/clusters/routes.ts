@@ -81,7 +81,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       },
       errors: ["already_exists", "operation_in_progress", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, query, readBody, requirePermission, once }) => {
+    async (c, { orgId, origin, query, readBody, requirePermission, runOnce }) => {
       const body = await readBody();
       if (body.node_pools !== undefined) requirePermission("nodepools:create");
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
@@ -89,7 +89,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       const [first, ...others] = checkCreate(body, versions);
       if (first !== undefined) throw validationFailed([first, ...others]);
 
-      return once({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
+      return runOnce({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
         const wish = planCreate(body, versions, {
           orgId,
           namespace: organizationNamespace(orgId),

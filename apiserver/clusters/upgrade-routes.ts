@@ -40,10 +40,10 @@ export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: Catalogu
       },
       errors: ["cluster_not_running", "conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { orgId, origin, params, query, readBody, once }) => {
+    async (c, { orgId, origin, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       const { target_version: target } = await readBody();
-      return once({}, async () => {
+      return runOnce({}, async () => {
         const versions = await catalogue.read();
         const pools = await listAllNodePools(deps.db, orgId, cluster.id);
         const change: ClusterChange = {

@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Logger } from "../../shared/log.ts";
-import type { Queryable } from "../db/client.ts";
+import type { Database, Queryable } from "../db/client.ts";
 import type { Caller, Membership, Origin, Principal } from "./authentication/principal.ts";
 import type { Operation } from "./contract/operation.ts";
 import type { RateLimiter } from "./rate-limits/rate-limit.ts";
@@ -54,6 +54,7 @@ export interface StaffRequest {
 export interface Router {
   app: OpenAPIHono<HttpEnv>;
   access: AccessControl;
+  db: Database;
   idempotency: IdempotencyStore;
   limiter: RateLimiter;
   limits: RequestLimits;

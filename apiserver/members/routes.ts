@@ -46,10 +46,10 @@ function addInvite(router: Router, deps: Deps): void {
       responses: { 201: { description: "Invited.", body: memberSchema, headers: ["Location", "ETag"] } },
       errors: ["already_exists"],
     },
-    async (c, { orgId, origin, readBody, requirePermission, once }) => {
+    async (c, { orgId, origin, readBody, requirePermission, runOnce }) => {
       const { email, role } = await readBody();
       if (role === "owner") requirePermission("members:grant_owner");
-      return once({}, ({ id, settle }) =>
+      return runOnce({}, ({ id, settle }) =>
         inviteMember(deps, origin, { id, orgId, email, role }, (tx, row) =>
           settle(
             tx,
@@ -174,10 +174,10 @@ function addResend(router: Router, deps: Deps): void {
       access: "members:invite",
       responses: { 200: { description: "The member.", body: memberSchema, headers: ["ETag"] } },
     },
-    async (c, { orgId, origin, params, requirePermission, once }) => {
+    async (c, { orgId, origin, params, requirePermission, runOnce }) => {
       if ((await findMember(deps.db, orgId, params.memberID)) === undefined) throw notFound("member");
       const target = { orgId, memberId: params.memberID, ifMatch: undefined };
-      return once({}, ({ settle }) =>
+      return runOnce({}, ({ settle }) =>
         renewInvitation(
           deps,
           origin,

@@ -52,10 +52,10 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict"],
     },
-    async (c, { orgId, origin, params, once }) => {
+    async (c, { orgId, origin, params, runOnce }) => {
       const { cluster, pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
       if (findMachineOf(pool.object, params.name) === undefined) throw notFound("node");
-      return once({}, async () => {
+      return runOnce({}, async () => {
         const asked = await replaceNode(deps, origin, cluster, pool, params.name);
         return c.json(presentNode(asked.pool, asked.machine), 202, {
           Location: c.req.path.replace(/\/[^/]+\/replace$/, ""),

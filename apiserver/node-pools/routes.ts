@@ -63,14 +63,14 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["already_exists", "operation_in_progress", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, params, query, readBody, once }) => {
+    async (c, { orgId, origin, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
       const [first, ...others] = checkPoolRules(spec);
       if (first !== undefined) throw validationFailed([first, ...others]);
 
-      return once({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {
+      return runOnce({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {
         if (cluster.status === "deleting")
           throw new ApiError("conflict", "The cluster is being deleted; it takes no new node pools.");
         const name = objectName ?? createObjectName(body.name, "pool");

@@ -69,11 +69,11 @@ export function addOrganizationRoutes(router: Router, deps: Deps): void {
       },
       errors: ["already_exists"],
     },
-    async (c, { origin, readBody, once }) => {
+    async (c, { origin, readBody, runOnce }) => {
       const body = await readBody();
       const { userId } = origin.principal;
       const email = requireVerifiedEmail(origin.principal);
-      return once({}, async ({ id, settle }) => {
+      return runOnce({}, async ({ id, settle }) => {
         const create = (slug: string) =>
           createOrganization(deps, origin, { ...toNewOrganization(id, body), slug }, async (tx, row) => {
             await insertOwner(tx, { orgId: row.id, userId, email });

@@ -60,7 +60,7 @@ async function readUsed(): Promise<QuotaAmounts> {
 }
 
 function codesOf(responses: { status: number; body: { error?: { code: string } } }[]): string[] {
-  return answers.map(({ status, body }) => body.error?.code ?? String(status)).sort();
+  return responses.map(({ status, body }) => body.error?.code ?? String(status)).sort();
 }
 
 const times = <T>(number: number, make: (index: number) => T) =>

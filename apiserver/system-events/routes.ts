@@ -132,9 +132,9 @@ function addTicket(router: Router, deps: Deps): void {
       },
       errors: ["event_harvester_disabled"],
     },
-    async (c, { orgId, params, origin: { principal }, once }) => {
+    async (c, { orgId, params, origin: { principal }, runOnce }) => {
       await requireFeed(deps, orgId, params.clusterID);
-      return once({ secret: true }, async () => {
+      return runOnce({ secret: true }, async () => {
         const path = STREAM.replace("{orgID}", orgId).replace("{clusterID}", params.clusterID);
         const { text, expiresAt } = await createTicket(deps.db, principal, path);
         return c.json({ ticket: text, expires_at: expiresAt.toISOString() }, 201, {

@@ -5,11 +5,11 @@ import { type Access, admit, requireAnyPermission } from "../authorization/guard
 import type { Permission } from "../authorization/permissions.ts";
 import type { AccessControl, HttpEnv, Router } from "../env.ts";
 import { ApiError, dependencyUnavailable } from "../errors.ts";
-import { runOnce } from "../idempotency/run-once.ts";
+import { type Once, runOnce } from "../idempotency/run-once.ts";
 import { conditionSchema, documentOperation } from "../openapi/document-operation.ts";
 import { findSourceAddress } from "../server/source-address.ts";
 import { readJsonBody } from "./body.ts";
-import type { CallFor, OrganizationCall } from "./call.ts";
+import type { CallFor, SignedInCall } from "./call.ts";
 import { type CheckedInput, createInputReader, isDryRun } from "./input.ts";
 import type { Operation, PathParams, ResponseOf } from "./operation.ts";
 
@@ -25,15 +25,16 @@ export function addRoute<
   const P extends string,
   const A extends Access,
   const R extends Operation["responses"],
+  const M extends Operation["method"],
   Q extends z.ZodType = z.ZodObject<Record<never, never>>,
   B extends z.ZodType = z.ZodUndefined,
 >(
   router: Router,
-  operation: Operation<P, A, Q, B, R>,
+  operation: Operation<P, A, Q, B, R> & { method: M },
   handle: (
     c: Context<HttpEnv>,
     call: CallFor<A, PathParams<P>, z.output<Q>, z.output<B>>,
-  ) => Promise<ResponseOf<R>>,
+  ) => Promise<M extends "post" ? Once<ResponseOf<R>> : ResponseOf<R>>,
 ): void {
   mount(router, operation, handle as Handle);
 }
@@ -96,9 +97,6 @@ function serve(router: Router, operation: Operation, handle: Handle, read: Read 
     const call = createCall(router, operation, c, caller, input);
     const work = found === undefined ? handle(c, call) : handleFound(handle, c, call, found);
     const answer = await withDeadline(work, REQUEST_DEADLINE_MS);
-    if (operation.method === "post" && answer.ok && !call.hasRunOnce()) {
-      throw new Error(`${operation.operationId} answered without once()`);
-    }
     return answer;
   };
 }
@@ -225,10 +223,8 @@ function createCall(
   const shared = {
     requestId: c.get("requestId"),
     ...input,
-    hasRunOnce: () => ranOnce,
   };
   let bodyText = "";
-  let ranOnce = false;
   const readBody = async () => {
     if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
     const { value, text } = await readJsonBody(c, operation.body, router.limits.maxBodyBytes);
@@ -237,27 +233,27 @@ function createCall(
   };
   if (principal === undefined) return { ...shared, readBody };
   const origin = toOrigin(operation, c, principal);
-  const once: OrganizationCall<unknown, unknown, unknown>["once"] = (options, run) => {
-    ranOnce = true;
-    return runOnce(
-      c,
-      router.idempotency,
-      {
-        scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
-        key: c.req.header("idempotency-key"),
-        bodyText,
-        isDryRun: isDryRun(input.query),
-      },
-      options,
-      run,
-    );
+  const once: SignedInCall<unknown, unknown, unknown>["runOnce"] = async (options, run) => {
+    const request = {
+      scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
+      key: c.req.header("idempotency-key"),
+      bodyText,
+      isDryRun: isDryRun(input.query),
+    };
+    const response = await runOnce(c, router.idempotency, request, options, run);
+    return response as Once<typeof response>;
   };
-  if (membership === undefined) return { ...shared, readBody, origin, once };
+  const transact: SignedInCall<unknown, unknown, unknown>["transact"] = (effect, respond, options = {}) =>
+    once(options, ({ id, settle }) =>
+      router.db.transaction(async (tx) => settle(tx, respond(await effect(tx, { id })))),
+    );
+  if (membership === undefined) return { ...shared, readBody, origin, runOnce: once, transact };
   return {
     ...shared,
     readBody,
     origin,
-    once,
+    runOnce: once,
+    transact,
     orgId: membership.orgId,
     membership,
     requirePermission: (permission: Permission) => requireAnyPermission(principal, membership, [permission]),

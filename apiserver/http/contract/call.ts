@@ -1,7 +1,8 @@
+import type { Queryable } from "../../db/client.ts";
 import type { Membership, Origin } from "../authentication/principal.ts";
 import type { Access } from "../authorization/guard.ts";
 import type { Permission } from "../authorization/permissions.ts";
-import type { Attempt, OnceOptions } from "../idempotency/run-once.ts";
+import type { Attempt, Once, OnceOptions } from "../idempotency/run-once.ts";
 
 /** What the handler of a public operation knows besides the Hono context. */
 export interface PublicCall<P, Q, B> {
@@ -17,10 +18,20 @@ export interface PublicCall<P, Q, B> {
 export interface SignedInCall<P, Q, B> extends PublicCall<P, Q, B> {
   origin: Origin;
   /**
-   * Runs what a POST makes, at most once per Idempotency-Key; call it after readBody. Throws 422
-   * idempotency_key_reused, 409 operation_in_progress, and what `run` throws.
+   * Runs a POST whose effect lies in Postgres, at most once per Idempotency-Key: `effect`, its audit row and the
+   * response that a repetition gets are one transaction. Call it after readBody. Throws 422 idempotency_key_reused, 409
+   * operation_in_progress, and what `effect` throws.
    */
-  once: <T extends Response>(options: OnceOptions, run: (attempt: Attempt) => Promise<T>) => Promise<T>;
+  transact: <T, R extends Response>(
+    effect: (tx: Queryable, attempt: Pick<Attempt, "id">) => Promise<T>,
+    respond: (result: T) => R,
+    options?: Pick<OnceOptions, "secret">,
+  ) => Promise<Once<R>>;
+  /** The same for a POST whose effect lies outside Postgres: `run` looks for what an earlier attempt left. */
+  runOnce: <R extends Response>(
+    options: OnceOptions,
+    run: (attempt: Attempt) => Promise<R>,
+  ) => Promise<Once<R>>;
 }
 
 /** The same for a member of the organization in the path. */

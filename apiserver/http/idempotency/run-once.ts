@@ -6,6 +6,11 @@ import { createId } from "../contract/id.ts";
 import type { HttpEnv, IdempotencyClaim, IdempotencyStore, StoredResponse } from "../env.ts";
 import { ApiError } from "../errors.ts";
 
+declare const RAN_ONCE: unique symbol;
+
+/** A response that was made under the request's Idempotency-Key: what the handler of a POST has to return. */
+export type Once<T> = T & { readonly [RAN_ONCE]: true };
+
 /** What one attempt of a POST has to work with. */
 export interface Attempt {
   /** The id of the record to make; a repeated request gets the id of the first. */
