@@ -1,6 +1,5 @@
 import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
-import { batchById, isOneOf } from "../db/batch.ts";
-import { prepareOnce } from "../db/client.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { ApiTokenVerifier } from "../http/authentication/authenticator.ts";
 import type { Membership, TokenPrincipal } from "../http/authentication/principal.ts";
@@ -11,37 +10,6 @@ import { matchesHash, parseTokenId, TOKEN_MARK } from "./secret.ts";
 import { apiTokens } from "./table.ts";
 
 const USE_GRANULARITY_MS = 60_000;
-
-/** A token that is alive: not revoked, not expired, its organization there, its creator still a member of it. */
-const findLiveTokens = prepareOnce((db) =>
-  db
-    .select({
-      id: apiTokens.id,
-      orgId: apiTokens.orgId,
-      role: apiTokens.role,
-      scopes: apiTokens.scopes,
-      secretHash: apiTokens.secretHash,
-      createdBy: apiTokens.createdBy,
-      expiresAt: apiTokens.expiresAt,
-      lastUsedAt: apiTokens.lastUsedAt,
-      memberId: members.id,
-      creatorRole: members.role,
-      organization: recordColumns,
-    })
-    .from(apiTokens)
-    .innerJoin(organizations, eq(organizations.id, apiTokens.orgId))
-    .innerJoin(members, and(eq(members.orgId, apiTokens.orgId), eq(members.userId, apiTokens.createdBy)))
-    .where(
-      and(
-        isOneOf(apiTokens.id, "ids"),
-        isNull(apiTokens.revokedAt),
-        gt(apiTokens.expiresAt, sql`now()`),
-        isNull(organizations.deletedAt),
-      ),
-    )
-    .prepare("find_live_tokens"),
-);
-const findLiveToken = batchById(findLiveTokens);
 
 /** Looks tokens up at every request: what is revoked now is refused now. */
 export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiTokenVerifier {
@@ -101,4 +69,34 @@ function toPrincipal(row: { id: string; createdBy: string; orgId: string; expire
     roles: [],
     expiresAtMs: row.expiresAt.getTime(),
   };
+}
+
+/** A token that is not revoked, not expired, of an existing organization of which its creator is still a member. */
+async function findLiveToken(db: Queryable, tokenId: string) {
+  const [row] = await db
+    .select({
+      id: apiTokens.id,
+      orgId: apiTokens.orgId,
+      role: apiTokens.role,
+      scopes: apiTokens.scopes,
+      secretHash: apiTokens.secretHash,
+      createdBy: apiTokens.createdBy,
+      expiresAt: apiTokens.expiresAt,
+      lastUsedAt: apiTokens.lastUsedAt,
+      memberId: members.id,
+      creatorRole: members.role,
+      organization: recordColumns,
+    })
+    .from(apiTokens)
+    .innerJoin(organizations, eq(organizations.id, apiTokens.orgId))
+    .innerJoin(members, and(eq(members.orgId, apiTokens.orgId), eq(members.userId, apiTokens.createdBy)))
+    .where(
+      and(
+        eq(apiTokens.id, tokenId),
+        isNull(apiTokens.revokedAt),
+        gt(apiTokens.expiresAt, sql`now()`),
+        isNull(organizations.deletedAt),
+      ),
+    );
+  return row;
 }

@@ -8,7 +8,6 @@ import {
   type ProjectedCluster,
   projectObservations,
   toProjectedCluster,
-  type VersionedCluster,
 } from "../projection/store.ts";
 
 /** When a client may ask again about what it was promised with 202. */
@@ -19,7 +18,7 @@ export async function requireCluster(
   deps: Pick<Deps, "db">,
   orgId: string,
   clusterId: string,
-): Promise<VersionedCluster> {
+): Promise<ProjectedCluster> {
   const cluster = await findCluster(deps.db, orgId, clusterId);
   if (cluster === undefined) throw notFound("cluster");
   return cluster;

@@ -1,10 +1,9 @@
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Deps } from "../deps.ts";
-import { addRead, addRoute } from "../http/contract/add-route.ts";
+import { addRoute } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import { createId } from "../http/contract/id.ts";
-import { answerJson } from "../http/contract/json-of.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { validationFailed } from "../http/errors.ts";
@@ -20,7 +19,6 @@ import { RETRY_AFTER, requireCluster } from "./live.ts";
 import { mergeUpdate } from "./merge-update.ts";
 import { checkCreate, planCreate } from "./plan-create.ts";
 import { locationOf, presentCluster } from "./present-cluster.ts";
-import { createRecordReader } from "./record-cache.ts";
 import {
   clusterDryRun,
   clusterListQuery,
@@ -114,7 +112,6 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
 }
 
 function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void {
-  const readRecord = createRecordReader(deps, catalogue);
   addRoute(
     router,
     {
@@ -137,7 +134,7 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
     },
   );
 
-  addRead(
+  addRoute(
     router,
     {
       method: "get",
@@ -151,10 +148,11 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    ({ orgID, clusterID }) => readRecord(orgID, clusterID),
-    async (c, { found: { etag, json } }) => {
+    async (c, { orgId, params }) => {
+      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const etag = objectTag(cluster.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return answerJson(c, json, 200, { ETag: etag });
+      return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
     },
   );
 }

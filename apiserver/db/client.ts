@@ -1,7 +1,6 @@
 import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { createPool, type PoolFigures } from "./pool.ts";
-import { compileRows, type SelectedField } from "./rows.ts";
 
 export type Sql = postgres.Sql;
 export type Database = PostgresJsDatabase;
@@ -62,26 +61,4 @@ export function openOwnConnection(sql: Sql): Sql {
   // postgres.js takes its own parsed options again (as its listen() does); the types know only the written form.
   const options = { ...sql.options, max: 1, idle_timeout: null, max_lifetime: null };
   return postgres(options as unknown as postgres.Options<Record<string, never>>);
-}
-
-/**
- * A query that is built and prepared once per database: `const find = prepareOnce((db) => db.select()….prepare("find"))`,
- * then `find(db).execute({...})`. Building a query anew costs about four times the query itself.
- */
-export function prepareOnce<T extends object>(prepare: (db: Database) => T): (db: Database) => T {
-  const prepared = new WeakMap<Database, T>();
-  return (db) => {
-    const known = prepared.get(db);
-    if (known !== undefined) return known;
-    const made: T & PreparedParts = prepare(db);
-    if (made.fields !== undefined) made.customResultMapper = compileRows(made.fields);
-    prepared.set(db, made);
-    return made;
-  };
-}
-
-/** What a prepared query of Drizzle consists of, as far as its rows are concerned. */
-interface PreparedParts {
-  fields?: readonly SelectedField[];
-  customResultMapper?: ReturnType<typeof compileRows>;
 }

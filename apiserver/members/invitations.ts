@@ -1,6 +1,5 @@
-import { and, eq, gt, isNull, type Placeholder, sql } from "drizzle-orm";
+import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import { recordAudit } from "../audit/store.ts";
-import { prepareOnce } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
@@ -10,22 +9,6 @@ import { members } from "./table.ts";
 
 /** How long an invitation waits for its person. */
 export const INVITATION_DAYS = 14;
-
-const findWaiting = prepareOnce((db) =>
-  db
-    .select({ id: members.id })
-    .from(members)
-    .innerJoin(organizations, and(eq(organizations.id, members.orgId), isNull(organizations.deletedAt)))
-    .where(
-      and(
-        isOpenFor(sql.placeholder("email")),
-        sql`(${sql.placeholder("orgId")}::uuid is null or ${members.orgId} = ${sql.placeholder("orgId")}::uuid)`,
-        sql`not exists (select 1 from ${members} as other
-          where other.org_id = ${members.orgId} and other.user_id = ${sql.placeholder("userId")})`,
-      ),
-    )
-    .prepare("find_waiting_invitations"),
-);
 
 /**
  * Binds the invitations that wait for this person's address to this person: all of them, or that of one organization.
@@ -39,7 +22,18 @@ export async function acceptInvitations(
   const { principal } = origin;
   if (principal.kind !== "user" || !principal.emailTrusted || principal.email === undefined) return;
   const { userId, email } = principal;
-  const waiting = await findWaiting(deps.db).execute({ userId, email, orgId: orgId ?? null });
+  const waiting = await deps.db
+    .select({ id: members.id })
+    .from(members)
+    .innerJoin(organizations, and(eq(organizations.id, members.orgId), isNull(organizations.deletedAt)))
+    .where(
+      and(
+        isOpenFor(email),
+        orgId === undefined ? undefined : eq(members.orgId, orgId),
+        sql`not exists (select 1 from ${members} as other
+          where other.org_id = ${members.orgId} and other.user_id = ${userId})`,
+      ),
+    );
   for (const { id } of waiting) {
     try {
       await accept(deps, origin, { id, userId, email });
@@ -73,7 +67,7 @@ async function accept(
   });
 }
 
-function isOpenFor(email: string | Placeholder) {
+function isOpenFor(email: string) {
   return and(
     sql`lower(${members.email}) = lower(${email})`,
     isNull(members.userId),

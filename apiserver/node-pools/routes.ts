@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import { addRead, addRoute } from "../http/contract/add-route.ts";
+import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
@@ -89,7 +89,7 @@ function addCreate(router: Router, deps: Deps): void {
 }
 
 function addReads(router: Router, deps: Deps): void {
-  addRead(
+  addRoute(
     router,
     {
       method: "get",
@@ -101,12 +101,14 @@ function addReads(router: Router, deps: Deps): void {
       query: pageQuery,
       responses: { 200: { description: "A page, in the order of creation.", body: nodePoolPage } },
     },
-    ({ orgID, clusterID }, query) =>
-      Promise.all([requireCluster(deps, orgID, clusterID), listNodePools(deps.db, orgID, clusterID, query)]),
-    async (c, { query, found: [, rows] }) => c.json(toPage(rows, query.limit, presentNodePool), 200),
+    async (c, { orgId, params, query }) => {
+      await requireCluster(deps, orgId, params.clusterID);
+      const rows = await listNodePools(deps.db, orgId, params.clusterID, query);
+      return c.json(toPage(rows, query.limit, presentNodePool), 200);
+    },
   );
 
-  addRead(
+  addRoute(
     router,
     {
       method: "get",
@@ -120,8 +122,8 @@ function addReads(router: Router, deps: Deps): void {
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    ({ orgID, clusterID, poolID }) => requireNodePool(deps, orgID, clusterID, poolID),
-    async (c, { found: { pool } }) => {
+    async (c, { orgId, params }) => {
+      const { pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
       const etag = objectTag(pool.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentNodePool(pool), 200, { ETag: etag });

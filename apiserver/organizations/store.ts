@@ -1,6 +1,6 @@
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { AUDIT_OF_CHANGED, recordAudit, toAuditValues } from "../audit/store.ts";
-import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
+import type { Database, Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
 import type { OrganizationRecord, Origin } from "../http/authentication/principal.ts";
@@ -123,7 +123,6 @@ const prepareChange = (db: Pick<Database, "$with" | "with" | "update">) => {
   const audited = db.$with("audited", {}).as(AUDIT_OF_CHANGED);
   return db.with(changed, audited).select().from(changed).prepare("change_organization");
 };
-const changeOnce = prepareOnce(prepareChange);
 
 /**
  * Changes settings on the very version that was read, so that no concurrent change is lost: at first without a lock,
@@ -151,7 +150,7 @@ export async function updateOrganization(
   return refuseTakenSlug(change.slug ?? "", async () => {
     const done =
       read.deletingAt === null
-        ? await decide(read, (values) => changeOnce(deps.db).execute(values))
+        ? await decide(read, (values) => prepareChange(deps.db).execute(values))
         : undefined;
     if (done !== undefined) return done;
     return deps.db.transaction(async (tx) => {

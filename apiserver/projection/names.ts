@@ -1,5 +1,4 @@
-import { and, eq, gt, isNotNull, sql } from "drizzle-orm";
-import { isAmong } from "../db/batch.ts";
+import { and, eq, gt, inArray, isNotNull, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { insertRows, rowSet } from "../db/insert-rows.ts";
 import { nameReservations } from "./table.ts";
@@ -52,7 +51,7 @@ export async function confirmNames(tx: Queryable, claims: readonly NameClaim[]):
     .map(({ scope, name, objectId }) => ({ scope, nameKey: name.toLowerCase(), objectId, leasedUntil: null }))
     .sort((left, right) => (toKey(left) < toKey(right) ? -1 : 1));
   // First what is let go of: another one of these objects may want it.
-  const isOwn = isAmong(
+  const isOwn = inArray(
     nameReservations.objectId,
     rows.map(({ objectId }) => objectId),
   );
@@ -98,7 +97,7 @@ export async function releaseLeases(tx: Queryable, objectId: string): Promise<vo
 
 /** Lets go of every name of objects that are gone. */
 export async function releaseNames(tx: Queryable, objectIds: readonly string[]): Promise<void> {
-  await tx.delete(nameReservations).where(isAmong(nameReservations.objectId, objectIds));
+  await tx.delete(nameReservations).where(inArray(nameReservations.objectId, [...objectIds]));
 }
 
 /** Whether the name is taken by a request that has not come to its end. */

@@ -1,6 +1,6 @@
+import { inArray } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { isAmong } from "../db/batch.ts";
 import type { Deps } from "../deps.ts";
 import { type Caches, projectCluster, projectNodePool } from "./observations.ts";
 import type { ProjectedObject } from "./project.ts";
@@ -121,7 +121,7 @@ async function findKnown({ db }: Deps, uids: readonly string[]): Promise<Map<str
       deletedAt: projectedClusters.deletedAt,
     })
     .from(projectedClusters)
-    .where(isAmong(projectedClusters.uid, uids));
+    .where(inArray(projectedClusters.uid, [...uids]));
   const nodePools = await db
     .select({
       uid: projectedNodePools.uid,
@@ -130,7 +130,7 @@ async function findKnown({ db }: Deps, uids: readonly string[]): Promise<Map<str
       clusterId: projectedNodePools.clusterId,
     })
     .from(projectedNodePools)
-    .where(isAmong(projectedNodePools.uid, uids));
+    .where(inArray(projectedNodePools.uid, [...uids]));
   const rows = [...clusters.map((row) => ({ ...row, clusterId: null })), ...nodePools];
   return new Map(
     rows.map(({ uid, resourceVersion, clusterId, deletedAt }) => [

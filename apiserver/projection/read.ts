@@ -1,6 +1,5 @@
-import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL, sql } from "drizzle-orm";
-import { batchById, isOneOf } from "../db/batch.ts";
-import { type Database, prepareOnce, type Queryable } from "../db/client.ts";
+import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL } from "drizzle-orm";
+import type { Queryable } from "../db/client.ts";
 import { NIL_ID } from "../http/contract/id.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
@@ -16,45 +15,17 @@ const {
   ...nodePoolColumns
 } = getTableColumns(projectedNodePools);
 
-/** The transaction that wrote the row, and the object's version: a database that was set back counts transactions anew. */
-const ROW_VERSION = sql<string>`${projectedClusters}.xmin::text || '/' || ${projectedClusters.resourceVersion}`;
-
-/** A cluster as it is stored, and the version of its row: see `findClusterVersion`. */
-export interface VersionedCluster extends ProjectedCluster {
-  rowVersion: string;
-}
-
-const findClusters = prepareOnce((db) =>
-  db
-    .select({ ...clusterColumns, rowVersion: ROW_VERSION })
-    .from(projectedClusters)
-    .where(and(isOneOf(projectedClusters.id, "ids"), isNull(projectedClusters.deletedAt)))
-    .prepare("find_clusters"),
-);
-const lookUpCluster = batchById(findClusters);
-
-const findClusterVersions = prepareOnce((db) =>
-  db
-    .select({ id: projectedClusters.id, rowVersion: ROW_VERSION })
-    .from(projectedClusters)
-    .where(and(isOneOf(projectedClusters.id, "ids"), isNull(projectedClusters.deletedAt)))
-    .prepare("find_cluster_versions"),
-);
-const lookUpClusterVersion = batchById(findClusterVersions);
-
-/** The version of a cluster's row: another one whenever the row was written. Undefined = the cluster was removed. */
-export async function findClusterVersion(db: Database, clusterId: string): Promise<string | undefined> {
-  return (await lookUpClusterVersion(db, clusterId))?.rowVersion;
-}
-
 /** A cluster of the organization that has not been removed. */
 export async function findCluster(
-  db: Database,
+  db: Queryable,
   orgId: string,
   clusterId: string,
-): Promise<VersionedCluster | undefined> {
-  const cluster = await lookUpCluster(db, clusterId);
-  return cluster?.orgId === orgId ? cluster : undefined;
+): Promise<ProjectedCluster | undefined> {
+  const [cluster] = await db
+    .select(clusterColumns)
+    .from(projectedClusters)
+    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
+  return cluster;
 }
 
 export interface ClusterFilter extends PageRequest {
@@ -85,52 +56,33 @@ export async function listClusters(
   return rows;
 }
 
-const findNodePools = prepareOnce((db) =>
-  db
-    .select(nodePoolColumns)
-    .from(projectedNodePools)
-    .where(and(isOneOf(projectedNodePools.id, "ids"), isNull(projectedNodePools.deletedAt)))
-    .prepare("find_node_pools"),
-);
-const lookUpNodePool = batchById(findNodePools);
-
 /** A pool of the organization's cluster that has not been removed. */
 export async function findNodePool(
-  db: Database,
+  db: Queryable,
   orgId: string,
   clusterId: string,
   poolId: string,
 ): Promise<ProjectedNodePool | undefined> {
-  const pool = await lookUpNodePool(db, poolId);
-  return pool?.orgId === orgId && pool.clusterId === clusterId ? pool : undefined;
-}
-
-const listNodePoolsQuery = prepareOnce((db) =>
-  db
+  const [pool] = await db
     .select(nodePoolColumns)
     .from(projectedNodePools)
-    .where(
-      and(
-        eq(projectedNodePools.orgId, sql.placeholder("orgId")),
-        eq(projectedNodePools.clusterId, sql.placeholder("clusterId")),
-        isNull(projectedNodePools.deletedAt),
-        gt(projectedNodePools.id, sql.placeholder("cursor")),
-      ),
-    )
-    .orderBy(asc(projectedNodePools.id))
-    .limit(sql.placeholder("limit"))
-    .prepare("list_node_pools"),
-);
+    .where(and(isLivePool(orgId, clusterId), eq(projectedNodePools.id, poolId)));
+  return pool;
+}
 
 /** One page of the cluster's pools and one more, in the order of their ids. */
 export async function listNodePools(
-  db: Database,
+  db: Queryable,
   orgId: string,
   clusterId: string,
   { cursor = NIL_ID, limit }: PageRequest,
 ): Promise<ProjectedNodePool[]> {
-  const rows = await listNodePoolsQuery(db).execute({ orgId, clusterId, cursor, limit: limit + 1 });
-  return rows;
+  return db
+    .select(nodePoolColumns)
+    .from(projectedNodePools)
+    .where(and(isLivePool(orgId, clusterId), gt(projectedNodePools.id, cursor)))
+    .orderBy(asc(projectedNodePools.id))
+    .limit(limit + 1);
 }
 
 /** Every pool of the cluster, in the order of their ids. */
@@ -237,42 +189,21 @@ export async function findClusterIdsOfPools(
   return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
 }
 
-const isServedQuery = prepareOnce((db) =>
-  db
+/** Whether the organization has this cluster now. */
+export async function isClusterServed(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
+  const rows = await db
     .select({ id: projectedClusters.id })
     .from(projectedClusters)
-    .where(
-      and(
-        eq(projectedClusters.orgId, sql.placeholder("orgId")),
-        eq(projectedClusters.id, sql.placeholder("clusterId")),
-        isNull(projectedClusters.deletedAt),
-      ),
-    )
-    .prepare("is_cluster_served"),
-);
-
-/** Whether the organization has this cluster now. */
-export async function isClusterServed(db: Database, orgId: string, clusterId: string): Promise<boolean> {
-  return (await isServedQuery(db).execute({ orgId, clusterId })).length > 0;
+    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
+  return rows.length > 0;
 }
 
-const servedAmongQuery = prepareOnce((db) =>
-  db
+/** Which of these clusters have not been removed. */
+export async function findServedClusterIds(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await db
     .select({ id: projectedClusters.id })
     .from(projectedClusters)
-    .where(
-      and(
-        sql`${projectedClusters.id} in (select value::uuid
-          from json_array_elements_text(${sql.placeholder("ids")}::text::json))`,
-        isNull(projectedClusters.deletedAt),
-      ),
-    )
-    .prepare("served_clusters_among"),
-);
-
-/** Which of these clusters have not been removed. */
-export async function findServedClusterIds(db: Database, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await servedAmongQuery(db).execute({ ids: JSON.stringify(ids) });
+    .where(and(inArray(projectedClusters.id, [...ids]), isNull(projectedClusters.deletedAt)));
   return new Set(rows.map(({ id }) => id));
 }
 

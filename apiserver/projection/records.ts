@@ -1,5 +1,4 @@
-import { sql } from "drizzle-orm";
-import { isAmong } from "../db/batch.ts";
+import { inArray, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { insertRows, rowSet } from "../db/insert-rows.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
@@ -39,7 +38,7 @@ export async function closeRecords(
 ): Promise<Set<string>> {
   if (objects.length === 0) return new Set();
   const records = TABLES[kind];
-  const isOne = isAmong(
+  const isOne = inArray(
     records.id,
     objects.map(({ id }) => id),
   );

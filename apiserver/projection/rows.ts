@@ -1,5 +1,4 @@
-import { and, isNull, sql } from "drizzle-orm";
-import { isAmong } from "../db/batch.ts";
+import { and, inArray, isNull, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { insertRows, rowSet, setExcluded } from "../db/insert-rows.ts";
 import type { StoredVersion } from "./guard.ts";
@@ -39,7 +38,7 @@ export async function findStored(
     })
     .from(table)
     .where(
-      isAmong(
+      inArray(
         table.uid,
         objects.map(({ uid }) => uid),
       ),
@@ -94,6 +93,6 @@ export async function findServedIds(
   const rows = await tx
     .select({ id: table.id })
     .from(table)
-    .where(and(isAmong(table.id, ids), isNull(table.deletedAt)));
+    .where(and(inArray(table.id, [...ids]), isNull(table.deletedAt)));
   return new Set(rows.map(({ id }) => id));
 }

@@ -12,7 +12,6 @@ export {
   findCluster,
   findClusterIds,
   findClusterIdsOfPools,
-  findClusterVersion,
   findLastSeen,
   findNodePool,
   findServedClusterIds,
@@ -21,7 +20,6 @@ export {
   listAllNodePools,
   listClusters,
   listNodePools,
-  type VersionedCluster,
 } from "./read.ts";
 export { CLUSTER_STATUSES, NODE_POOL_STATUSES } from "./status.ts";
 export { projectObservations } from "./upsert.ts";

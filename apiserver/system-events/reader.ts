@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, sql } from "drizzle-orm";
-import { type Database, prepareOnce } from "../db/client.ts";
+import type { Database } from "../db/client.ts";
 import { presentEvent } from "./present-event.ts";
 import { formatMessage } from "./sse.ts";
 import type { EventRow } from "./store.ts";
@@ -40,7 +40,8 @@ interface Request {
   reject(error: unknown): void;
 }
 
-const readPieces = prepareOnce((db) => {
+/** The next events of each of these streams, numbered as asked for. */
+function readPieces(db: Database, places: readonly { clusterId: string; after: number }[]) {
   const piece = db
     .select()
     .from(systemEvents)
@@ -48,8 +49,9 @@ const readPieces = prepareOnce((db) => {
     .orderBy(asc(systemEvents.id))
     .limit(PIECE_SIZE)
     .as("piece");
-  const requests = sql`json_to_recordset(${sql.placeholder("requests")}::text::json)
-    as r(n int, cluster_id uuid, after bigint)`;
+  const requests = JSON.stringify(
+    places.map(({ clusterId, after }, n) => ({ n, cluster_id: clusterId, after })),
+  );
   return db
     .select({
       n: sql<number>`r.n`,
@@ -61,12 +63,11 @@ const readPieces = prepareOnce((db) => {
         payload: piece.payload,
       },
     })
-    .from(requests)
+    .from(sql`json_to_recordset(${requests}::text::json) as r(n int, cluster_id uuid, after bigint)`)
     .crossJoinLateral(piece)
     .orderBy(sql`r.n`, piece.id)
-    .limit(MAX_EVENTS)
-    .prepare("read_event_pieces");
-});
+    .limit(MAX_EVENTS);
+}
 
 /**
  * Reads the table for all streams of this process: what is asked for at the same time goes into one query, and the
@@ -137,8 +138,7 @@ function keyOf({ clusterId, after }: Pick<Request, "clusterId" | "after">): stri
 
 /** Answers requests in their order as far as one query goes; returns those that it did not come to. */
 async function answer(db: Database, requests: readonly Request[]): Promise<readonly Request[]> {
-  const places = requests.map(({ clusterId, after }, n) => ({ n, cluster_id: clusterId, after }));
-  const rows = await readPieces(db).execute({ requests: JSON.stringify(places) });
+  const rows = await readPieces(db, requests);
   const isCut = rows.length === MAX_EVENTS;
   const last = isCut ? (rows.at(-1)?.n ?? 0) : requests.length - 1;
   const found = requests.map((): ReadEvent[] => []);

@@ -12,12 +12,6 @@ export type Access = "anyone" | "signed-in" | "user" | "platform-admin" | Permis
 
 const PLATFORM_ADMIN_ROLE = "platform-admin";
 
-export interface AdmitHooks {
-  onRefusedStaff?: (principal: Principal) => Promise<void>;
-  /** Called while the membership of somebody with a valid credential is looked up. */
-  meanwhile?: () => void;
-}
-
 /**
  * Lets a request through or throws, before anything else of it is looked at: 401 without a valid credential;
  * 403 on a platform path without the role; 400 for a malformed organization id, 404 for an organization that the
@@ -27,7 +21,7 @@ export async function admit(
   control: AccessControl,
   access: Access,
   request: { authorization: string | undefined; orgId: string | undefined } & Omit<Origin, "principal">,
-  { onRefusedStaff, meanwhile }: AdmitHooks = {},
+  onRefusedStaff?: (principal: Principal) => Promise<void>,
 ): Promise<Caller> {
   if (access === "anyone") return {};
   const { authorization, orgId, ...circumstances } = request;
@@ -44,9 +38,10 @@ export async function admit(
     requirePerson(principal);
     return { principal };
   }
-  const finding = control.findMembership(principal, parseOrgId(orgId), { principal, ...circumstances });
-  meanwhile?.();
-  const membership = await finding;
+  const membership = await control.findMembership(principal, parseOrgId(orgId), {
+    principal,
+    ...circumstances,
+  });
   if (membership === undefined) throw notFound("organization");
   requireAnyPermission(principal, membership, typeof access === "string" ? [access] : access);
   return { principal, membership };

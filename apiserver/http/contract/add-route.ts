@@ -39,45 +39,21 @@ export function addRoute<
   mount(router, operation, handle as Handle);
 }
 
-/**
- * Adds an operation that reads, as `addRoute` does. What `read` finds (or refuses with 404) is asked for beside the
- * membership, so that a request waits for Postgres once; the handler gets it as `call.found` when the guard has let the
- * request through.
- */
-export function addRead<
-  const P extends string,
-  const A extends Permission,
-  const R extends Operation["responses"],
-  T,
-  Q extends z.ZodType = z.ZodObject<Record<never, never>>,
->(
-  router: Router,
-  operation: Operation<P, A, Q, z.ZodUndefined, R> & { method: "get" },
-  read: (params: PathParams<P>, query: z.output<Q>) => Promise<T>,
-  handle: (
-    c: Context<HttpEnv>,
-    call: CallFor<A, PathParams<P>, z.output<Q>, undefined> & { found: T },
-  ) => Promise<ResponseOf<R>>,
-): void {
-  mount(router, operation, handle as Handle, read as Read);
-}
-
 // A call is made of what the very schemas in the type of the handler let through.
 type Handle = (c: Context<HttpEnv>, call: unknown) => Promise<Response>;
-type Read = (params: unknown, query: unknown) => Promise<unknown>;
 
-function mount(router: Router, operation: Operation, handle: Handle, read?: Read): void {
+function mount(router: Router, operation: Operation, handle: Handle): void {
   documentOperation(router.app.openAPIRegistry, operation);
   router.operations.push(operation);
   const path = operation.path.replaceAll(/\{(.+?)\}/g, ":$1");
   if (operation.access === "platform-admin") {
     router.app.on(operation.method.toUpperCase(), [path], traceStaff(router, operation));
   }
-  router.app.on(operation.method.toUpperCase(), [path], serve(router, operation, handle, read));
+  router.app.on(operation.method.toUpperCase(), [path], serve(router, operation, handle));
 }
 
 /** One request on its way through an operation: its checks in their order, then the handler. */
-function serve(router: Router, operation: Operation, handle: Handle, read: Read | undefined) {
+function serve(router: Router, operation: Operation, handle: Handle) {
   const readInput = createInputReader(operation);
   return async (c: Context<HttpEnv>): Promise<Response> => {
     c.set("route", operation.path);
@@ -85,29 +61,12 @@ function serve(router: Router, operation: Operation, handle: Handle, read: Read 
     requirePlainConditions(c);
     if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
     const input = readInput(c);
-    let found: Promise<unknown> | undefined;
-    const caller = await enter(router, operation, c, () => {
-      if (read === undefined || "fault" in input) return;
-      found = read(input.params, input.query);
-      // Of a request that the guard refuses nobody asks for it.
-      found.catch(() => undefined);
-    });
+    const caller = await enter(router, operation, c);
     c.set("caller", caller);
     if ("fault" in input) throw input.fault;
     const call = createCall(router, operation, c, caller, input);
-    const work = found === undefined ? handle(c, call) : handleFound(handle, c, call, found);
-    const answer = await withDeadline(work, REQUEST_DEADLINE_MS);
-    return answer;
+    return await withDeadline(handle(c, call), REQUEST_DEADLINE_MS);
   };
-}
-
-async function handleFound(
-  handle: Handle,
-  c: Context<HttpEnv>,
-  call: object,
-  found: Promise<unknown>,
-): Promise<Response> {
-  return handle(c, { ...call, found: await found });
 }
 
 /** A dependency that neither answers nor refuses must not hold the client for ever; the work itself goes on. */
@@ -124,13 +83,8 @@ function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
   return promise;
 }
 
-/** Who is asking, if they may; `meanwhile` is called while their membership is looked up. */
-function enter(
-  router: Router,
-  operation: Operation,
-  c: Context<HttpEnv>,
-  meanwhile: () => void,
-): Promise<Caller> {
+/** The caller of the request. Throws what the guard refuses it with. */
+function enter(router: Router, operation: Operation, c: Context<HttpEnv>): Promise<Caller> {
   const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
   const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
   return admit(
@@ -142,11 +96,7 @@ function enter(
       requestId: c.get("requestId"),
       sourceAddress: findSourceAddress(c),
     },
-    {
-      meanwhile,
-      onRefusedStaff: (principal) =>
-        recordStaff(router, operation, c, { principal, status: 403, asStaff: false }),
-    },
+    (principal) => recordStaff(router, operation, c, { principal, status: 403, asStaff: false }),
   );
 }
 
