@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { findFileCycles, findFolderCycles } from "./cycles.ts";
+import { findBrokenFileRules } from "./file-rules.ts";
+import { findBrokenRule } from "./import-rules.ts";
+import { isTestFile, listSourceFiles, readImports } from "./imports.ts";
+
+const FOLDERS = ["apiserver", "operator", "shared", "e2e"];
+
+/** Everything in the repository that breaks a rule of its architecture, one line each. */
+export function findViolations(root: string): string[] {
+  const edges = readImports(root, FOLDERS);
+  const own = edges.filter(({ from, to }) => FOLDERS.includes(to.split("/")[0] ?? "") && !isTestFile(from));
+  return [
+    ...edges.flatMap((edge) => {
+      const rule = findBrokenRule(edge);
+      return rule === undefined ? [] : [`${edge.from} imports ${edge.to}: ${rule}`];
+    }),
+    ...findFileCycles(own).map((files) => `import cycle of files: ${files.join(", ")}`),
+    ...findFolderCycles(own).map((folders) => `import cycle of folders: ${folders.join(", ")}`),
+    ...listSourceFiles(root, FOLDERS).flatMap((file) =>
+      findBrokenFileRules(file, readFileSync(join(root, file), "utf8")).map((rule) => `${file}: ${rule}`),
+    ),
+  ];
+}

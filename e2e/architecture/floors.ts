@@ -1,0 +1,60 @@
+import { basename } from "node:path";
+
+/**
+ * The slices of the API server. A slice may import the `index.ts` of one that stands before it. Those that have no
+ * folder yet are listed where they will stand.
+ */
+export const SLICES = [
+  "organizations",
+  "members",
+  "api-tokens",
+  "quotas",
+  "node-pools",
+  "clusters",
+  "network-policies",
+  "cluster-accesses",
+  "system-events",
+  "webhooks",
+  "billing",
+  "tickets",
+  "storage-quotas",
+  "registry",
+];
+
+/** The floors of the API server, from the top: a file imports from its own floor and from those below it. */
+const FLOORS: readonly (readonly string[])[] = [
+  ["main.ts", "background.ts", "openapi"],
+  ["app.ts"],
+  SLICES,
+  ["custom-resources", "write-intents", "projection"],
+  ["audit"],
+  ["deps.ts"],
+  ["http", "config.ts"],
+  ["db", "jobs"],
+];
+
+/** What the floors above the slices may import of one. */
+const ENTRY_FILES = /^(index|(.+-)?routes)\.ts$/;
+
+/** Returns the broken rule when a file of the API server may not import another, both from the repository's root. */
+export function findBrokenFloor(from: string, to: string): string | undefined {
+  const [source = "", target = ""] = [from, to].map((file) => file.split("/")[1]);
+  if (source === target) return undefined;
+  const [floor, targetFloor] = [floorOf(source), floorOf(target)];
+  if (floor === -1) return `apiserver/${source} has no floor: add it to FLOORS or SLICES`;
+  if (targetFloor === -1) return `apiserver/${target} has no floor: add it to FLOORS or SLICES`;
+  if (targetFloor < floor) return "imports go down only";
+  if (!SLICES.includes(target)) return undefined;
+  if (!SLICES.includes(source))
+    return ENTRY_FILES.test(basename(to))
+      ? undefined
+      : "what stands above the slices imports their routes and index.ts only";
+  if (SLICES.indexOf(target) > SLICES.indexOf(source)) return `the slice ${target} stands above ${source}`;
+  // A foreign key names the other slice's table.
+  if (basename(from) === "table.ts" && basename(to) === "table.ts") return undefined;
+  return basename(to) === "index.ts" ? undefined : "a slice imports another slice's index.ts only";
+}
+
+function floorOf(name: string): number {
+  return FLOORS.findIndex((floor) => floor.includes(name));
+}

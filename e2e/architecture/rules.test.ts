@@ -1,0 +1,109 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { findViolations } from "./check.ts";
+import { findFileCycles, findFolderCycles } from "./cycles.ts";
+import { findBrokenFileRules } from "./file-rules.ts";
+import { findBrokenRule } from "./import-rules.ts";
+import { type ImportEdge, readImports } from "./imports.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+
+/** Temporary: what is still to be repaired. It only falls; see report.ts. */
+const KNOWN_VIOLATIONS = 125;
+
+test("the repository keeps to its rules", () => {
+  expect(findViolations(root).length).toBeLessThanOrEqual(KNOWN_VIOLATIONS);
+});
+
+test("imports are found at all", () => {
+  expect(readImports(root, ["apiserver", "operator"]).length).toBeGreaterThan(1000);
+});
+
+describe("import rules", () => {
+  test.each([
+    ["shared/log.ts", "operator/main.ts"],
+    ["operator/main.ts", "apiserver/app.ts"],
+    ["apiserver/app.ts", "operator/engine/cluster-api.ts"],
+    ["operator/cluster/watch.ts", "drizzle-orm/postgres-js"],
+    ["operator/engine/cluster-api.ts", "@hono/node-server"],
+    ["operator/cluster/reconcile.ts", "shared/kube/client.ts"],
+    ["operator/cluster/status.ts", "node:crypto"],
+    ["shared/controller/queue.ts", "shared/crd/cluster.ts"],
+    ["apiserver/main.ts", "e2e/stack/stack.ts"],
+    ["apiserver/members/store.ts", "apiserver/testing/app.ts"],
+    ["e2e/stack/stack.ts", "apiserver/db/client.ts"],
+    ["apiserver/http/authentication/authenticator.ts", "apiserver/members/index.ts"],
+    ["apiserver/db/client.ts", "apiserver/http/errors.ts"],
+    ["apiserver/projection/upsert.ts", "apiserver/system-events/index.ts"],
+    ["apiserver/audit/store.ts", "apiserver/projection/read.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/app.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/node-pools/store.ts"],
+    ["apiserver/clusters/store.ts", "apiserver/organizations/table.ts"],
+    ["apiserver/organizations/routes.ts", "apiserver/members/index.ts"],
+    ["apiserver/organizations/table.ts", "apiserver/members/table.ts"],
+    ["apiserver/app.ts", "apiserver/members/store.ts"],
+    ["apiserver/gadgets/routes.ts", "apiserver/http/errors.ts"],
+  ])("refuse that %s imports %s", (from, to) => {
+    expect(findBrokenRule({ from, to, line: 1 })).toBeTypeOf("string");
+  });
+
+  test.each([
+    ["apiserver/clusters/routes.ts", "apiserver/node-pools/index.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/clusters/store.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/custom-resources/change-object.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/http/errors.ts"],
+    ["apiserver/members/table.ts", "apiserver/organizations/table.ts"],
+    ["apiserver/app.ts", "apiserver/clusters/routes.ts"],
+    ["apiserver/background.ts", "apiserver/clusters/index.ts"],
+    ["apiserver/clusters/routes.int.test.ts", "apiserver/app.ts"],
+    ["operator/cluster/watch.ts", "shared/kube/client.ts"],
+    ["e2e/stack/stack.ts", "apiserver/db/migrate.ts"],
+  ])("allow that %s imports %s", (from, to) => {
+    expect(findBrokenRule({ from, to, line: 1 })).toBeUndefined();
+  });
+});
+
+describe("cycles", () => {
+  const edges = (...pairs: [string, string][]): ImportEdge[] =>
+    pairs.map(([from, to]) => ({ from, to, line: 1, typeOnly: true }));
+
+  test("of files are found through others, imports of types too", () => {
+    const circle = edges(
+      ["a/x.ts", "a/y.ts"],
+      ["a/y.ts", "a/z.ts"],
+      ["a/z.ts", "a/x.ts"],
+      ["a/w.ts", "a/x.ts"],
+    );
+    expect(findFileCycles(circle)).toEqual([["a/x.ts", "a/y.ts", "a/z.ts"]]);
+    expect(findFileCycles(circle.slice(1))).toEqual([]);
+  });
+
+  test("of folders are found where no file imports itself", () => {
+    const circle = edges(["p/a/x.ts", "p/b/x.ts"], ["p/b/y.ts", "p/a/y.ts"]);
+    expect(findFileCycles(circle)).toEqual([]);
+    expect(findFolderCycles(circle)).toEqual([["p/a", "p/b"]]);
+  });
+
+  test("of folders need more than a file beside the folders", () => {
+    expect(findFolderCycles(edges(["p/main.ts", "p/a/x.ts"], ["p/a/x.ts", "p/config.ts"]))).toEqual([]);
+  });
+});
+
+describe("file rules", () => {
+  test.each([
+    ["apiserver/clusters/store.ts", 'export { x } from "./x.ts";\n', "only index.ts re-exports"],
+    ["apiserver/clusters/claims.ts", 'const t = pgTable("t", {});\n', "tables stand in table.ts"],
+    ["operator/cluster/status.ts", "\n".repeat(301), "it has 301 lines, at most 300"],
+  ])("refuse %s", (file, text, rule) => {
+    expect(findBrokenFileRules(file, text)).toEqual([rule]);
+  });
+
+  test.each([
+    ["apiserver/clusters/index.ts", 'export { x } from "./store.ts";\n'],
+    ["apiserver/clusters/catalogue-routes.ts", "addRoute(router, {});\n"],
+    ["apiserver/clusters/testing.ts", 'const t = pgTable("t", {});\n'],
+    ["e2e/openapi/client.ts", "\n".repeat(9000)],
+  ])("allow %s", (file, text) => {
+    expect(findBrokenFileRules(file, text)).toEqual([]);
+  });
+});
