@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
+import { createId } from "../shared/id.ts";
 import { makeInvalidCredentials, mintFor, tamper } from "./api-tokens/testing.ts";
 import { createClientKey } from "./cluster-accesses/client-key.ts";
 import { ROLES, type Role } from "./http/authentication/principal.ts";
 import { SCOPES, type Scope } from "./http/authorization/permissions.ts";
-import { createId } from "./http/contract/id.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import { findCluster } from "./projection/store.ts";
 import { startTestApp, type TestAnswer, type TestApp } from "./testing/app.ts";

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { Fault } from "../shared/controller/conditions.ts";
 import type { MetadataChange } from "../shared/controller/plan.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
@@ -90,13 +89,4 @@ export function findMissingMetadata(
 
 export function hasFinalizer(metadata: ObjectMeta): boolean {
   return metadata.finalizers?.includes(FINALIZER) ?? false;
-}
-
-/** A UUIDv7 (RFC 9562): the time in ms, then chance. */
-export function newId(now: Date): string {
-  const bytes = randomBytes(16);
-  bytes.writeUIntBE(now.getTime(), 0, 6);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

@@ -1,7 +1,7 @@
+import { createId } from "../../shared/id.ts";
 import type { Deps } from "../deps.ts";
 import type { Role } from "../http/authentication/principal.ts";
 import { SCOPES, type Scope } from "../http/authorization/permissions.ts";
-import { createId } from "../http/contract/id.ts";
 import type { TestApp } from "../testing/app.ts";
 import type { Person, TestIssuer } from "../testing/issuer.ts";
 import { createApiToken } from "./store.ts";

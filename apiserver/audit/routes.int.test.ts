@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createId } from "../../shared/id.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { createId } from "../http/contract/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
 import { recordAudit, recordStaffRequest } from "./store.ts";

@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
+import { createId } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { insertRows } from "../db/insert-rows.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { createId } from "../http/contract/id.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import type { StaffRequest } from "../http/env.ts";
 import { redact } from "./redact.ts";

@@ -8,12 +8,12 @@ import {
   LABEL_ORG_ID,
   LABEL_USER_ID,
 } from "../../shared/crd/names.ts";
+import { createId } from "../../shared/id.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/contract/id.ts";
 import { findCluster, type ProjectedCluster, projectObservations } from "../projection/store.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {

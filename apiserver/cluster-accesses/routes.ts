@@ -1,10 +1,10 @@
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
+import { createId } from "../../shared/id.ts";
 import { requireCluster } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
-import { createId } from "../http/contract/id.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { findEmails } from "../members/store.ts";

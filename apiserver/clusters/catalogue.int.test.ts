@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createId } from "../http/contract/id.ts";
+import { createId } from "../../shared/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;

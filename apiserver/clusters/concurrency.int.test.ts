@@ -2,8 +2,8 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/contract/id.ts";
 import { startTestApp, type TestAnswer, type TestApp } from "../testing/app.ts";
 import { writeIntents } from "../write-intents/table.ts";
 

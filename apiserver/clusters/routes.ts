@@ -1,9 +1,9 @@
+import { createId } from "../../shared/id.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
-import { createId } from "../http/contract/id.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { validationFailed } from "../http/errors.ts";

@@ -1,9 +1,9 @@
 import { and, asc, eq, gt, inArray, isNull, sql } from "drizzle-orm";
+import { createId, NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Membership, Origin, Role, UserPrincipal } from "../http/authentication/principal.ts";
 import { rightsOf } from "../http/authorization/permissions.ts";
-import { createId, NIL_ID } from "../http/contract/id.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import {
   organizations,

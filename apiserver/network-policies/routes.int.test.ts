@@ -1,8 +1,8 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
+import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/contract/id.ts";
 import { findCluster } from "../projection/store.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 

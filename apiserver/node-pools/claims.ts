@@ -1,8 +1,8 @@
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NO_AMOUNTS, poolAmounts, QUOTA_NAMES } from "../../shared/crd/quota.ts";
+import { createId } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import { createId } from "../http/contract/id.ts";
 import { ApiError } from "../http/errors.ts";
 import { isNameInFlight, type ProjectedCluster, releaseName, reserveName } from "../projection/store.ts";
 import { type QuotaClaim, releaseQuota, reserveQuota } from "../quotas/store.ts";

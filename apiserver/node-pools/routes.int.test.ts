@@ -1,8 +1,8 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/contract/id.ts";
 import { findNodePool } from "../projection/store.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { patchOnce } from "./kube-write.ts";

@@ -2,12 +2,12 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
+import { createId } from "../../shared/id.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import { clusterIntents } from "../clusters/table.ts";
-import { createId } from "../http/contract/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   makeOrganization,

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createId } from "../../shared/id.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
-import { createId } from "../http/contract/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { namespaceJobs, organizationNamespace } from "./store.ts";
 import { organizations } from "./table.ts";

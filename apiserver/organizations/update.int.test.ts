@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/contract/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL } from "drizzle-orm";
+import { NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
-import { NIL_ID } from "../http/contract/id.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import type { ClusterStatusName } from "./status.ts";

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { createId } from "../http/contract/id.ts";
+import { createId } from "../../shared/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { projectionJobs } from "./jobs.ts";
 import { startProjector } from "./projector.ts";

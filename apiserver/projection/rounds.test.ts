@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createId } from "../http/contract/id.ts";
+import { createId } from "../../shared/id.ts";
 import type { ProjectedCluster } from "./project.ts";
 import { type Observation, toRounds } from "./rounds.ts";
 import { projected, projectedPool } from "./testing.ts";

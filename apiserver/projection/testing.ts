@@ -1,7 +1,7 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { createId } from "../http/contract/id.ts";
+import { createId } from "../../shared/id.ts";
 import {
   type ProjectedCluster,
   type ProjectedNodePool,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
-import { createId } from "../http/contract/id.ts";
+import { createId } from "../../shared/id.ts";
 import { findCluster, findNodePool, projectObservations } from "../projection/store.ts";
 import { startTestApp, type TestApp, type TestRequest } from "../testing/app.ts";
 import { readUse } from "./store.ts";

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { ANNOTATION_QUOTAS, LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { parseLimits, poolAmounts, type QuotaAmounts } from "../../shared/crd/quota.ts";
+import { createId } from "../../shared/id.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
-import { createId } from "../http/contract/id.ts";
 import { namespaceJobs } from "../organizations/store.ts";
 import { findCluster, projectObservations, toProjectedNodePool } from "../projection/store.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";

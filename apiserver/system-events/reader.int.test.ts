@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { createId } from "../../shared/id.ts";
 import type { Sql } from "../db/client.ts";
-import { createId } from "../http/contract/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { createReader, type Piece } from "./reader.ts";
 import { appendEvents } from "./store.ts";

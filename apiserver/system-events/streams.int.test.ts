@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createId } from "../../shared/id.ts";
 import { startBackground } from "../background.ts";
-import { createId } from "../http/contract/id.ts";
 import { listen } from "../http/server/server.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import type { Person } from "../testing/issuer.ts";

@@ -1,10 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from "jose";
+import { createId } from "../../shared/id.ts";
 import type { IssuerConfig } from "../config.ts";
 import type { Deps } from "../deps.ts";
 import type { Role } from "../http/authentication/principal.ts";
-import { createId } from "../http/contract/id.ts";
 import { members, users } from "../members/table.ts";
 import type { TestApp } from "./app.ts";
 

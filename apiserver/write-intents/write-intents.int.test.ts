@@ -1,13 +1,13 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
+import { createId } from "../../shared/id.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import { deleteCluster } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { createId } from "../http/contract/id.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/store.ts";
 import {
   findCluster,

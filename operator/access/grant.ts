@@ -7,10 +7,11 @@ import {
   clusterAccessKind,
 } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
+import { createId } from "../../shared/id.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Caches } from "../caches.ts";
-import { findMissingMetadata, findOlderTwin, findOrganization, newId } from "../identity.ts";
+import { findMissingMetadata, findOlderTwin, findOrganization } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import { type AccessDecision, type ObservedAccess, reconcileAccess } from "./reconcile.ts";
 import { RequestError, signRequest } from "./sign.ts";
@@ -96,7 +97,7 @@ async function grant(
   const id = access.metadata.labels?.[LABEL_ID];
   const missing =
     organization.kind === "known"
-      ? findMissingMetadata(access.metadata, organization.id, newId(deps.now()))
+      ? findMissingMetadata(access.metadata, organization.id, createId())
       : undefined;
   if (missing !== undefined || id === undefined || cluster === undefined) {
     await finish(context, observed, { metadata: missing });

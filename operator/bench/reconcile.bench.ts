@@ -22,8 +22,8 @@ async function main([templateFile, tenantJson]: string[]): Promise<void> {
   const keys = settled.map(({ cluster }) => cluster);
   const poolKeys = settled.flatMap(({ pools }) => pools);
   const now = new Date();
-  const lookAtCluster = (key: string) => observeCluster(caches, settings, PROBE_OK, key, now);
-  const lookAtPool = (key: string) => observePool(caches, settings, key, now, false);
+  const lookAtCluster = (key: string) => observeCluster(caches, settings, PROBE_OK, key);
+  const lookAtPool = (key: string) => observePool(caches, settings, key, false);
   const clusters = keys.flatMap((key) => lookAtCluster(key) ?? []);
   const pools = poolKeys.flatMap((key) => lookAtPool(key) ?? []);
   const result = {

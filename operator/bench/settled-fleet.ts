@@ -110,11 +110,11 @@ function settle(
     const now = new Date();
     let idle = true;
     for (const poolKey of pools) {
-      const observed = observePool(caches, settings, poolKey, now, false);
+      const observed = observePool(caches, settings, poolKey, false);
       if (observed === undefined) throw new Error(`there is no pool ${poolKey}`);
       idle = follow(reconcilePool(observed, now), observed.pool, undefined, put) && idle;
     }
-    const observed = observeCluster(caches, settings, PROBE_OK, key, now);
+    const observed = observeCluster(caches, settings, PROBE_OK, key);
     if (observed === undefined) throw new Error(`there is no cluster ${key}`);
     const engine = observed.engine?.object;
     idle = follow(reconcileCluster(observed, now), observed.cluster, engine, put) && idle;

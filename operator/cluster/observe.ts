@@ -2,13 +2,14 @@ import type { Fault } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { createId } from "../../shared/id.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Caches } from "../caches.ts";
 import { type ClassCapabilities, readClusterClass } from "../engine/cluster-class.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
-import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
+import { findOlderTwin, findOrganization, type Organization } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL, INDEX_LOCK_OWNER } from "../indexes.ts";
 import { findNamesake } from "../namesake.ts";
 import type { PoolDefaults } from "../node-pool/children.ts";
@@ -90,7 +91,6 @@ export function observeCluster(
   settings: ClusterSettings,
   probe: ProbeResult | undefined,
   key: string,
-  now: Date,
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);
   if (cluster === undefined) return undefined;
@@ -107,7 +107,7 @@ export function observeCluster(
     organization: findOrganization(caches.namespaces, cluster.metadata.namespace),
     olderTwin: findOlderTwin(caches.clusters, cluster.metadata),
     heldBack: state === undefined ? (findNamesake(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
-    candidateId: newId(now),
+    candidateId: createId(),
     pools: pools
       .map((pool) => observePool(caches, key, pool, isHeldBack(pool)))
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),

@@ -31,7 +31,7 @@ export async function runCluster(
   planContext: Omit<PlanContext<never>, "kind">,
 ): Promise<ReconcileResult> {
   const now = deps.now();
-  const observed = observeCluster(deps.caches, deps.settings, lookAtEndpoint(deps, key), key, now);
+  const observed = observeCluster(deps.caches, deps.settings, lookAtEndpoint(deps, key), key);
   if (observed === undefined) return undefined;
   const context = { ...planContext, kind: clusterKind };
   let facts = observed;

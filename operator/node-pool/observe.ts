@@ -2,11 +2,12 @@ import { type Fault, findCondition } from "../../shared/controller/conditions.ts
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { createId } from "../../shared/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
-import { findOlderTwin, findOrganization, newId, type Organization } from "../identity.ts";
+import { findOlderTwin, findOrganization, type Organization } from "../identity.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
 import { findNamesake } from "../namesake.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
@@ -70,7 +71,6 @@ export function observePool(
   caches: Caches,
   settings: PoolSettings,
   key: string,
-  now: Date,
   firstLook: boolean,
 ): ObservedPool | undefined {
   const pool = caches.nodePools.get(key);
@@ -95,7 +95,7 @@ export function observePool(
     heldBack: isKnown
       ? findPoolOverQuota(caches, pool)
       : (findNamesake(caches.nodePools, pool) ?? findPoolOverQuota(caches, pool)),
-    candidateId: newId(now),
+    candidateId: createId(),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
     engine: deployment && readPool(deployment),
     machines,

@@ -22,7 +22,7 @@ export async function runPool(
   planContext: Omit<PlanContext<never>, "kind">,
 ): Promise<ReconcileResult> {
   const now = deps.now();
-  const observed = observePool(deps.caches, deps.settings, key, now, !deps.seen.has(key));
+  const observed = observePool(deps.caches, deps.settings, key, !deps.seen.has(key));
   if (observed === undefined) {
     deps.seen.delete(key);
     return undefined;

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { createId } from "../../../shared/id.ts";
 import type { Queryable } from "../../db/client.ts";
-import { createId } from "../contract/id.ts";
 import type { HttpEnv, IdempotencyClaim, IdempotencyStore, StoredResponse } from "../env.ts";
 import { ApiError } from "../errors.ts";
 

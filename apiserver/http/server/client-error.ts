@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { createId } from "../contract/id.ts";
+import { createId } from "../../../shared/id.ts";
 
 /** What is wrong with bytes that never became a request, by the code of Node's parser. */
 const FAULTS: Readonly<Record<string, string>> = {
