@@ -35,7 +35,7 @@ export function createLogger(options: { name: string; level: string; destination
       },
       serializers: { err: (error) => redact(pino.stdSerializers.err(error), SECRET_DEPTH - 1) },
     },
-    options.destination ?? gatherLines(pino.destination({ dest: 1, sync: true })),
+    options.destination,
   );
 }
 
@@ -58,23 +58,4 @@ function redactValue(name: string, value: unknown, depth: number): unknown {
   // Errors are looked through once they are written out.
   if (depth === 0 || typeof value !== "object" || value === null || value instanceof Error) return value;
   return redact(value, depth - 1);
-}
-
-/** Lines wait for at most this long: writing each by itself costs more than making it. */
-const GATHER_MS = 5;
-
-/** Writes lines together, the last ones when the process exits. */
-function gatherLines(destination: DestinationStream): DestinationStream {
-  let lines = "";
-  const flush = () => {
-    if (lines !== "") destination.write(lines);
-    lines = "";
-  };
-  process.on("exit", flush);
-  return {
-    write(line) {
-      if (lines === "") setTimeout(flush, GATHER_MS);
-      lines += line;
-    },
-  };
 }

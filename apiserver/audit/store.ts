@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import { createId } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
-import { insertRows } from "../db/insert-rows.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { idSchema } from "../http/contract/validate.ts";
@@ -46,7 +45,7 @@ export async function recordOutsideAudits(tx: Queryable, audits: readonly Outsid
   const rows = audits.map(({ manager, entry }) =>
     toRow({ actor: { kind: "kubernetes", manager }, requestId: null, sourceAddress: null }, entry),
   );
-  await tx.execute(insertRows(auditLog, rows));
+  await tx.insert(auditLog).values(rows);
 }
 
 interface Author {

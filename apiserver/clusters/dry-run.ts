@@ -1,7 +1,7 @@
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
-import { rehearse } from "../db/rehearse.ts";
+import { runThenRollBack } from "../db/dry-run.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import {
@@ -39,7 +39,7 @@ export interface RehearsedCluster {
 export async function rehearseCreate(deps: Deps, wish: NewCluster): Promise<RehearsedCluster> {
   await ensureNamespace(deps, wish.orgId);
   const name = wish.spec.displayName ?? wish.objectName;
-  const quota = await rehearse(deps.db, async (tx) => {
+  const quota = await runThenRollBack(deps.db, async (tx) => {
     await lockOrganization(tx, wish.orgId);
     const effects = await reserveQuota(tx, scopeOf(deps, wish.orgId), wish.clusterId, claimsOfCreate(wish));
     if (await reserveName(tx, wish.orgId, name, wish.clusterId)) return effects;
@@ -68,7 +68,7 @@ export async function rehearseChange(
     if (Object.keys(patch).length === 0) return current;
     const name = patch.displayName;
     if (name !== undefined)
-      await rehearse(deps.db, async (tx) => {
+      await runThenRollBack(deps.db, async (tx) => {
         if (!(await reserveName(tx, cluster.orgId, name, cluster.id)))
           throw await nameTaken(tx, cluster.orgId, name);
       });

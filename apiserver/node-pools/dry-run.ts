@@ -1,5 +1,5 @@
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { rehearse } from "../db/rehearse.ts";
+import { runThenRollBack } from "../db/dry-run.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { type ProjectedCluster, type ProjectedNodePool, reserveName } from "../projection/store.ts";
@@ -92,7 +92,7 @@ async function claim(
   wanted: { name: string; poolId: string } | undefined,
 ) {
   const scope = { orgId, defaults: deps.config.quotas };
-  return rehearse(deps.db, async (tx) => {
+  return runThenRollBack(deps.db, async (tx) => {
     const effects = isGrowth(quota)
       ? await reserveQuota(tx, scope, quota.objectId, [quota])
       : await assessQuota(tx, scope, [quota]);

@@ -1,6 +1,4 @@
-import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import { insertRows } from "../db/insert-rows.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { transitions } from "./table.ts";
 import type { LedgerEntry } from "./transitions.ts";
@@ -23,5 +21,5 @@ export async function recordTransitions(tx: Queryable, told: readonly Told[]): P
     })),
   );
   if (rows.length === 0) return;
-  await tx.execute(sql`${insertRows(transitions, rows)} on conflict do nothing`);
+  await tx.insert(transitions).values(rows).onConflictDoNothing();
 }

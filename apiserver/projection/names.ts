@@ -1,6 +1,5 @@
-import { and, eq, gt, inArray, isNotNull, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, isNotNull, isNull, lt, ne, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import { insertRows, rowSet } from "../db/insert-rows.ts";
 import { nameReservations } from "./table.ts";
 
 /** How long a name stays taken for a request whose object nobody has seen. */
@@ -50,19 +49,30 @@ export async function confirmNames(tx: Queryable, claims: readonly NameClaim[]):
   const rows = claims
     .map(({ scope, name, objectId }) => ({ scope, nameKey: name.toLowerCase(), objectId, leasedUntil: null }))
     .sort((left, right) => (toKey(left) < toKey(right) ? -1 : 1));
-  // First what is let go of: another one of these objects may want it.
-  const isOwn = inArray(
-    nameReservations.objectId,
-    rows.map(({ objectId }) => objectId),
+  // Names given up are released first: another one of these objects may claim them.
+  const isFormerName = rows.map(({ objectId, scope, nameKey }) =>
+    and(
+      eq(nameReservations.objectId, objectId),
+      or(ne(nameReservations.scope, scope), ne(nameReservations.nameKey, nameKey)),
+    ),
   );
-  await tx.execute(sql`delete from ${nameReservations} where ${isOwn}
-    and (object_id, scope, name_key) not in (
-      select object_id, scope, name_key from ${rowSet(nameReservations, rows)})
-    and (leased_until is null or leased_until < now())`);
-  await tx.execute(sql`${insertRows(nameReservations, rows)}
-    on conflict (scope, name_key) do update set object_id = excluded.object_id, leased_until = null
-    where ${nameReservations.leasedUntil} < now()
-      or (${nameReservations.objectId} = excluded.object_id and ${nameReservations.leasedUntil} is not null)`);
+  await tx
+    .delete(nameReservations)
+    .where(
+      and(
+        or(...isFormerName),
+        or(isNull(nameReservations.leasedUntil), lt(nameReservations.leasedUntil, sql`now()`)),
+      ),
+    );
+  await tx
+    .insert(nameReservations)
+    .values(rows)
+    .onConflictDoUpdate({
+      target: [nameReservations.scope, nameReservations.nameKey],
+      set: { objectId: sql`excluded.object_id`, leasedUntil: null },
+      setWhere: sql`${nameReservations.leasedUntil} < now()
+        or (${nameReservations.objectId} = excluded.object_id and ${nameReservations.leasedUntil} is not null)`,
+    });
 }
 
 function toKey({ scope, nameKey }: { scope: string; nameKey: string }): string {

@@ -1,6 +1,5 @@
-import { inArray, sql } from "drizzle-orm";
+import { and, eq, isNull, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import { insertRows, rowSet } from "../db/insert-rows.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
 import type { Round } from "./rounds.ts";
 import { clusterRecords, nodePoolRecords } from "./table.ts";
@@ -18,16 +17,22 @@ export async function keepRecords(
 ): Promise<Map<string, "made" | "kept">> {
   if (objects.length === 0) return new Map();
   const records = TABLES[kind];
-  const setCluster = kind === "cluster" ? sql`` : sql`, cluster_id = excluded.cluster_id`;
-  // A row version that no transaction has locked or replaced was inserted by this statement.
-  const rows = await tx.execute<{ id: string; is_new: boolean }>(sql`${insertRows(
-    records,
-    objects.map(toRecord),
-  )} on conflict (id) do update set name = excluded.name, deleted_at = null${setCluster}
-    where (${records.orgId}, ${records.namespace}, ${records.objectName})
-      = (excluded.org_id, excluded.namespace, excluded.object_name)
-    returning id, xmax = 0 as is_new`);
-  return new Map(rows.map((row) => [row.id, row.is_new ? "made" : "kept"]));
+  const rows = await tx
+    .insert(records)
+    .values(objects.map(toRecord))
+    .onConflictDoUpdate({
+      target: records.id,
+      set: {
+        name: sql`excluded.name`,
+        deletedAt: null,
+        ...(kind === "node_pool" ? { clusterId: sql`excluded.cluster_id` } : {}),
+      },
+      setWhere: sql`(${records.orgId}, ${records.namespace}, ${records.objectName})
+        = (excluded.org_id, excluded.namespace, excluded.object_name)`,
+    })
+    // A row version that no transaction has locked or replaced was inserted by this statement.
+    .returning({ id: records.id, isNew: sql<boolean>`xmax = 0` });
+  return new Map(rows.map(({ id, isNew }) => [id, isNew ? "made" : "kept"]));
 }
 
 /** Notes in the durable records that objects are gone; returns the ids of those that were not known to be. */
@@ -38,14 +43,19 @@ export async function closeRecords(
 ): Promise<Set<string>> {
   if (objects.length === 0) return new Set();
   const records = TABLES[kind];
-  const isOne = inArray(
-    records.id,
-    objects.map(({ id }) => id),
+  const isOneOfThese = objects.map(({ id, orgId, namespace, name }) =>
+    and(
+      eq(records.id, id),
+      eq(records.orgId, orgId),
+      eq(records.namespace, namespace),
+      eq(records.objectName, name),
+    ),
   );
-  const rows = await tx.execute<{ id: string }>(sql`update ${records} set deleted_at = now()
-    where ${isOne} and deleted_at is null and (id, org_id, namespace, object_name) in (
-      select id, org_id, namespace, object_name from ${rowSet(records, objects.map(toRecord))})
-    returning id`);
+  const rows = await tx
+    .update(records)
+    .set({ deletedAt: sql`now()` })
+    .where(and(isNull(records.deletedAt), or(...isOneOfThese)))
+    .returning({ id: records.id });
   return new Set(rows.map(({ id }) => id));
 }
 

@@ -1,6 +1,6 @@
-import { and, inArray, isNull, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import { insertRows, rowSet, setExcluded } from "../db/insert-rows.ts";
+import { setExcluded } from "../db/set-excluded.ts";
 import type { StoredVersion } from "./guard.ts";
 import type { OutsideWriter } from "./outside-changes.ts";
 import type { ProjectedObject } from "./project.ts";
@@ -56,7 +56,10 @@ export async function writeRows(
   if (objects.length === 0) return;
   const table = TABLES[kind];
   const rows = objects.map((object) => ({ ...object, deletedAt }) as typeof table.$inferInsert);
-  await tx.execute(sql`${insertRows(table, rows)} on conflict (uid) do update set ${setExcluded(table)}`);
+  await tx
+    .insert(table)
+    .values(rows)
+    .onConflictDoUpdate({ target: table.uid, set: setExcluded(table) });
 }
 
 /**
@@ -70,16 +73,14 @@ export async function retireOthers(
 ): Promise<Map<string, string>> {
   if (objects.length === 0) return new Map();
   const table = TABLES[kind];
-  const places = objects.map(({ uid, id, namespace, name }) => ({ uid, id, namespace, name }));
-  // Each place is looked up in the two indexes, of which each knows one row at most: a join would read the table.
-  const others = sql`select other.uid from ${rowSet(table, places)} as seen cross join lateral (
-      (select uid from ${table} where deleted_at is null and id = seen.id limit 1)
-      union all
-      (select uid from ${table} where deleted_at is null and namespace = seen.namespace and name = seen.name limit 1)
-    ) as other where other.uid <> seen.uid`;
-  const rows = await tx.execute<{ id: string; status: string }>(
-    sql`update ${table} set deleted_at = now() where uid = any(array(${others})) returning id, status`,
+  const isReplaced = objects.map(({ uid, id, namespace, name }) =>
+    and(ne(table.uid, uid), or(eq(table.id, id), and(eq(table.namespace, namespace), eq(table.name, name)))),
   );
+  const rows = await tx
+    .update(table)
+    .set({ deletedAt: sql`now()` })
+    .where(and(isNull(table.deletedAt), or(...isReplaced)))
+    .returning({ id: table.id, status: table.status });
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 

@@ -1,6 +1,5 @@
 import { and, asc, eq, gt, inArray, max, min, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import { insertRows, rowSet } from "../db/insert-rows.ts";
 import { type StatusPayload, type SystemEventPayload, systemEvents } from "./table.ts";
 
 export type { StatusPayload, SystemEventPayload } from "./table.ts";
@@ -39,10 +38,12 @@ export type EventRow = typeof systemEvents.$inferSelect;
 export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina system-events', 0))`);
-  const written = await tx.execute<{ cluster_id: string }>(
-    sql`${insertRows(systemEvents, events)} on conflict do nothing returning cluster_id`,
-  );
-  await announce(tx, [...new Set(written.map((row) => row.cluster_id))]);
+  const written = await tx
+    .insert(systemEvents)
+    .values([...events])
+    .onConflictDoNothing()
+    .returning({ clusterId: systemEvents.clusterId });
+  await announce(tx, [...new Set(written.map(({ clusterId }) => clusterId))]);
 }
 
 /**
@@ -97,11 +98,14 @@ export async function findLastStatuses(
   const last = sql`select payload ->> 'status' as status from ${systemEvents}
     where cluster_id = place.cluster_id and kind = 'status' and node_pool_id is not distinct from place.node_pool_id
     order by id desc limit 1`;
-  const rows = await db.execute<{ status: string | null }>(
-    sql`select last.status from ${rowSet(systemEvents, places)} with ordinality as place
-      left join lateral (${last}) as last on true order by place.ordinality`,
+  const rows = places.map(
+    ({ clusterId, nodePoolId }, n) => sql`(${n}::int, ${clusterId}::uuid, ${nodePoolId}::uuid)`,
   );
-  return rows.map(({ status }) => status ?? undefined);
+  const found = await db.execute<{ status: string | null }>(
+    sql`select last.status from (values ${sql.join(rows, sql`, `)}) as place (n, cluster_id, node_pool_id)
+      left join lateral (${last}) as last on true order by place.n`,
+  );
+  return found.map(({ status }) => status ?? undefined);
 }
 
 /** Removes what is older than the retention; returns how many rows. */
