@@ -1,6 +1,6 @@
 import { cpSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { build, type Plugin } from "esbuild";
 
 const ROOT = import.meta.dirname;
 const DIST = join(ROOT, "dist");
@@ -17,6 +17,20 @@ const REQUIRE_BANNER =
   'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
 
 /**
+ * Leaves out what a program does not use of the Kubernetes client, mostly its 1,000 generated modules: the package does
+ * not say that they have no side effects. 0.6 MB and some 5 MB of memory a program.
+ */
+const dropUnusedClientModules: Plugin = {
+  name: "drop-unused-client-modules",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\..*\.js$/ }, ({ path, resolveDir }) =>
+      resolveDir.includes("@kubernetes/client-node/dist")
+        ? { path: join(resolveDir, path), sideEffects: false }
+        : undefined,
+    ),
+};
+
+/**
  * Writes one bundle per program to dist/, with source maps, and the migrations beside them. A bundle starts in a third
  * of the time and memory of the same code read file by file. Throws with esbuild's own report.
  */
@@ -29,6 +43,7 @@ export async function buildBundles(): Promise<void> {
     target: "node24",
     format: "esm",
     sourcemap: true,
+    plugins: [dropUnusedClientModules],
     banner: { js: REQUIRE_BANNER },
     legalComments: "none",
     // 136 MB of resident memory become 128 MB. Names stay and lines are short, for readable stacks.

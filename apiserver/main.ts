@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../shared/config.ts";
 import { createClient } from "../shared/kube/client.ts";
-import { createTransport, loadConnection } from "../shared/kube/transport.ts";
+import { loadConnection } from "../shared/kube/connection.ts";
+import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
 import { releaseStartMemory } from "../shared/start-memory.ts";

@@ -2,10 +2,9 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeClient } from "../../shared/kube/client.ts";
-
+import { loadConnection } from "../../shared/kube/connection.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { loadConnection } from "../../shared/kube/transport.ts";
 import { engineClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the engine's objects are written field by field, as its CRDs take them

@@ -3,7 +3,8 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
-import { createTransport, loadConnection, type Transport } from "../../shared/kube/transport.ts";
+import { loadConnection } from "../../shared/kube/connection.ts";
+import { createTransport, type Transport } from "../../shared/kube/transport.ts";
 import { kubectl, readStack, waitFor } from "../stack/testing.ts";
 import { createTenant } from "../testing/tenant.ts";
 

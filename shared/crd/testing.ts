@@ -3,10 +3,11 @@ import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { expect } from "vitest";
 import { createClient, type KubeClient } from "../kube/client.ts";
+import { loadConnection } from "../kube/connection.ts";
 import { namespaceKind } from "../kube/core-kinds.ts";
 import { KubeError } from "../kube/errors.ts";
 import type { Kind, KubeObject } from "../kube/kind.ts";
-import { createTransport, loadConnection } from "../kube/transport.ts";
+import { createTransport } from "../kube/transport.ts";
 import type { ResourceDefinition } from "./definition.ts";
 import { API_VERSION } from "./names.ts";
 

@@ -1,15 +1,18 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
-import { loadConnection, parseKubeconfig } from "./connection.ts";
+import { loadConnection } from "./connection.ts";
 
 let directory: string;
 beforeEach(async () => {
   directory = await mkdtemp(path.join(tmpdir(), "kubeconfig-"));
 });
-afterEach(() => rm(directory, { recursive: true }));
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true });
+});
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const kubeconfig = (user: object, cluster: object = {}) =>
@@ -25,48 +28,77 @@ const kubeconfig = (user: object, cluster: object = {}) =>
     users: [{ name: "u", user }],
   });
 
-test("certificates are taken from the kubeconfig itself", () => {
+/** The connection of a kubeconfig file with this text. */
+async function load(text: string) {
+  const file = path.join(directory, "config");
+  await writeFile(file, text);
+  return loadConnection(file);
+}
+
+test("server, TLS settings and proxy are taken from the current context", async () => {
   const user = { "client-certificate-data": base64("CERT"), "client-key-data": base64("KEY") };
-  expect(parseKubeconfig(kubeconfig(user, { "certificate-authority-data": base64("CA") }))).toMatchObject({
+  const cluster = {
+    "certificate-authority-data": base64("CA"),
+    "tls-server-name": "api.example",
+    "insecure-skip-tls-verify": true,
+    "proxy-url": "http://proxy:3128",
+  };
+  expect(await load(kubeconfig(user, cluster))).toEqual({
     server: "https://host:6443",
     ca: "CA",
     cert: "CERT",
     key: "KEY",
+    tlsServerName: "api.example",
+    insecureSkipTlsVerify: true,
+    proxyUrl: "http://proxy:3128",
   });
 });
 
-test("file names are taken from the kubeconfig's own directory", async () => {
+test("file names are relative to the kubeconfig's own directory", async () => {
   await writeFile(path.join(directory, "ca.crt"), "CA");
-  await writeFile(path.join(directory, "config"), kubeconfig({}, { "certificate-authority": "ca.crt" }));
-  expect(loadConnection(path.join(directory, "config")).ca).toBe("CA");
+  expect((await load(kubeconfig({}, { "certificate-authority": "ca.crt" }))).ca).toBe("CA");
 });
 
-test("a token file is read again when a fresh token is wanted", async () => {
-  const file = path.join(directory, "token");
-  await writeFile(file, "one\n");
-  const { token } = parseKubeconfig(kubeconfig({ tokenFile: file }));
-  expect(await token?.()).toBe("one");
-  await writeFile(file, "two\n");
-  expect(await token?.()).toBe("one");
-  expect(await token?.(true)).toBe("two");
+test("a token file is read again for fresh credentials", async () => {
+  await writeFile(path.join(directory, "token"), "one\n");
+  const { readHeaders } = await load(kubeconfig({ tokenFile: "token", token: "unused" }));
+  expect(await readHeaders?.()).toEqual({ Authorization: "Bearer one" });
+  await writeFile(path.join(directory, "token"), "two\n");
+  expect(await readHeaders?.()).toEqual({ Authorization: "Bearer one" });
+  expect(await readHeaders?.(true)).toEqual({ Authorization: "Bearer two" });
 });
 
-test("a credential plugin is asked once, and again for a fresh token", async () => {
+const plugin = (script: string) =>
+  kubeconfig({
+    exec: {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "sh",
+      args: ["-c", script],
+      env: [{ name: "PREFIX", value: "t" }],
+    },
+  });
+
+test("a credential plugin runs once, and again for fresh credentials", async () => {
   const counter = path.join(directory, "count");
   const script = `echo x >> ${counter}; echo "{\\"status\\":{\\"token\\":\\"$PREFIX$(wc -l < ${counter} | tr -d ' ')\\"}}"`;
-  const { token } = parseKubeconfig(
-    kubeconfig({
-      exec: {
-        apiVersion: "client.authentication.k8s.io/v1",
-        command: "sh",
-        args: ["-c", script],
-        env: [{ name: "PREFIX", value: "t" }],
-      },
-    }),
-  );
-  expect(await token?.()).toBe("t1");
-  expect(await token?.()).toBe("t1");
-  expect(await token?.(true)).toBe("t2");
+  const { readHeaders } = await load(plugin(script));
+  const first = { Authorization: "Bearer t1" };
+  expect(await Promise.all([readHeaders?.(), readHeaders?.()])).toEqual([first, first]);
+  expect(await readHeaders?.()).toEqual(first);
+  expect(await readHeaders?.(true)).toEqual({ Authorization: "Bearer t2" });
+});
+
+test("a credential plugin receives its protocol version", async () => {
+  const script = `echo '{"status":{"token":"t"}}'; echo "$KUBERNETES_EXEC_INFO" > ${path.join(directory, "info")}`;
+  const { readHeaders } = await load(plugin(script));
+  await readHeaders?.();
+  const info = JSON.parse(await readFile(path.join(directory, "info"), "utf8"));
+  expect(info).toMatchObject({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential" });
+});
+
+test("a credential plugin that returns no token is an error", async () => {
+  const { readHeaders } = await load(plugin(`echo '{"status":{}}'`));
+  await expect(readHeaders?.()).rejects.toThrow('user "u" returned no token');
 });
 
 test.each([
@@ -76,17 +108,29 @@ test.each([
     says: 'no context "gone"',
   },
   { what: "no server", text: kubeconfig({}, { server: "" }), says: "server" },
+  { what: "a server that is not a URL", text: kubeconfig({}, { server: "host" }), says: '"host"' },
   {
-    what: "an auth provider",
-    text: kubeconfig({ "auth-provider": { name: "x" } }),
-    says: "auth-provider is not supported",
+    what: "no such user",
+    text: kubeconfig({}).replace("user: u", "user: gone"),
+    says: 'no user "gone"',
   },
-  { what: "a proxy", text: kubeconfig({}, { "proxy-url": "http://p" }), says: "proxy-url is not supported" },
-  { what: "no YAML object", text: "nonsense", says: "expected object" },
-])("a kubeconfig with $what is refused by name", ({ text, says }) => {
-  expect(() => parseKubeconfig(text)).toThrow(says);
+  { what: "no YAML object", text: "nonsense", says: "no context" },
+])("a kubeconfig with $what is rejected by name", async ({ text, says }) => {
+  await expect(load(text)).rejects.toThrow(says);
 });
 
-test("a kubeconfig that is not there is named", () => {
+test("a missing kubeconfig is named", () => {
   expect(() => loadConnection(path.join(directory, "none"))).toThrow(path.join(directory, "none"));
+});
+
+test("without a kubeconfig and outside a Pod the error names both", () => {
+  vi.stubEnv("KUBERNETES_SERVICE_HOST", undefined);
+  expect(() => loadConnection(undefined)).toThrow("no kubeconfig is given and the ServiceAccount");
+});
+
+test("in a Pod the address comes from its environment", () => {
+  vi.stubEnv("KUBERNETES_SERVICE_HOST", "10.96.0.1");
+  vi.stubEnv("KUBERNETES_SERVICE_PORT", "443");
+  // No ServiceAccount is mounted here: the error shows that the address was accepted.
+  expect(() => loadConnection("")).toThrow("/var/run/secrets/kubernetes.io/serviceaccount");
 });

@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
+import type { RequestOptions } from "node:https";
 import path from "node:path";
+import { bufferFromFileOrString, KubeConfig, type User } from "@kubernetes/client-node";
 import { parse as parseYaml } from "yaml";
-import { z } from "zod";
-import { createExecToken } from "./exec-token.ts";
-import { createTokenFile } from "./token-file.ts";
+import { sleep } from "./sleep.ts";
 
-/** Where an API server is and how to be somebody there. PEM texts, not paths. */
+const CREDENTIALS_TIMEOUT_MS = 30_000;
+
+/** Where an API server is and how to authenticate to it. PEM texts, not paths. */
 export interface KubeConnection {
   /** "https://host:port", optionally with a path prefix. */
   server: string;
@@ -15,104 +17,134 @@ export interface KubeConnection {
   /** The name to verify the serving certificate against, when it is not the host of `server`. */
   tlsServerName?: string | undefined;
   insecureSkipTlsVerify?: boolean | undefined;
-  /** The bearer token, cached; `refresh` asks for a new one (after a 401). */
-  token?: ((refresh?: boolean) => Promise<string>) | undefined;
+  /** The HTTP proxy in front of the API server. */
+  proxyUrl?: string | undefined;
+  /** The headers that authenticate a request, cached; `refresh` asks for new credentials (after a 401). */
+  readHeaders?: ((refresh?: boolean) => Promise<Record<string, string>>) | undefined;
 }
 
-const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
-
 /**
- * A kubeconfig file (its current context), or with no path the ServiceAccount of the Pod. Throws an Error that names
+ * The current context of a kubeconfig file, or with no path the ServiceAccount of the Pod. Throws an Error that names
  * the file and what is wrong with it.
  */
 export function loadConnection(kubeconfigPath: string | undefined): KubeConnection {
-  if (kubeconfigPath !== undefined && kubeconfigPath !== "") {
-    try {
-      return parseKubeconfig(readFileSync(kubeconfigPath, "utf8"), path.dirname(kubeconfigPath));
-    } catch (error) {
-      throw new Error(`kubeconfig ${kubeconfigPath}: ${(error as Error).message}`, { cause: error });
-    }
-  }
-  const token = createTokenFile(`${SERVICE_ACCOUNT}/token`);
+  const load = kubeconfigPath ? () => loadKubeconfig(kubeconfigPath) : loadServiceAccount;
   try {
-    return {
-      server: "https://kubernetes.default.svc",
-      ca: readFileSync(`${SERVICE_ACCOUNT}/ca.crt`, "utf8"),
-      token,
-    };
+    return toConnection(load);
   } catch (error) {
-    throw new Error("no kubeconfig is given and this is no Pod with a ServiceAccount", { cause: error });
+    const { message } = error as Error;
+    const source = kubeconfigPath
+      ? `kubeconfig ${kubeconfigPath}`
+      : "no kubeconfig is given and the ServiceAccount of a Pod cannot be used";
+    throw new Error(`${source}: ${message}`, { cause: error });
   }
 }
 
-const clusterSchema = z.object({
-  server: z.url(),
-  "certificate-authority": z.string().optional(),
-  "certificate-authority-data": z.string().optional(),
-  "tls-server-name": z.string().optional(),
-  "insecure-skip-tls-verify": z.boolean().optional(),
-  "proxy-url": z.undefined("proxy-url is not supported").optional(),
-});
-
-const userSchema = z.object({
-  "client-certificate": z.string().optional(),
-  "client-certificate-data": z.string().optional(),
-  "client-key": z.string().optional(),
-  "client-key-data": z.string().optional(),
-  token: z.string().optional(),
-  tokenFile: z.string().optional(),
-  exec: z
-    .object({
-      apiVersion: z.string(),
-      command: z.string(),
-      args: z.array(z.string()).nullish(),
-      env: z.array(z.object({ name: z.string(), value: z.string() })).nullish(),
-    })
-    .optional(),
-  "auth-provider": z.undefined("auth-provider is not supported, use exec").optional(),
-});
-
-const kubeconfigSchema = z.object({
-  "current-context": z.string().min(1),
-  clusters: z.array(z.object({ name: z.string(), cluster: clusterSchema })),
-  contexts: z.array(
-    z.object({ name: z.string(), context: z.object({ cluster: z.string(), user: z.string() }) }),
-  ),
-  users: z.array(z.object({ name: z.string(), user: userSchema.nullish() })),
-});
-
-/** The current context of a kubeconfig text. Relative file names are taken from `directory`. */
-export function parseKubeconfig(text: string, directory = "."): KubeConnection {
-  const parsed = kubeconfigSchema.safeParse(parseYaml(text));
-  if (!parsed.success) throw new Error(z.prettifyError(parsed.error));
-  const config = parsed.data;
-  const { context } = find(config.contexts, config["current-context"], "context");
-  const { cluster } = find(config.clusters, context.cluster, "cluster");
-  const user = find(config.users, context.user, "user").user ?? {};
-  const pem = (data: string | undefined, file: string | undefined) => {
-    if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
-    return file === undefined ? undefined : readFileSync(path.resolve(directory, file), "utf8");
-  };
+/**
+ * client-node reads the configuration and obtains credentials; the transport, the watch and the reflector are our own.
+ * Its informer stops at any error but 410, resolves its start when the first list failed, has no paging, and turns an
+ * exception of a handler into an unhandled rejection; its calls have no deadline, no rate limit and no retry.
+ */
+function toConnection(load: () => KubeConfig): KubeConnection {
+  const config = load();
+  const context = config.getContextObject(config.getCurrentContext());
+  if (context === null) throw new Error(`there is no context "${config.getCurrentContext()}"`);
+  const cluster = config.getCluster(context.cluster);
+  if (cluster === null) throw new Error(`there is no cluster "${context.cluster}"`);
+  const user = config.getUser(context.user);
+  if (user === null) throw new Error(`there is no user "${context.user}"`);
+  if (!URL.canParse(cluster.server)) throw new Error(`the server "${cluster.server}" is not a URL`);
   return {
     server: cluster.server.replace(/\/+$/, ""),
-    ca: pem(cluster["certificate-authority-data"], cluster["certificate-authority"]),
-    tlsServerName: cluster["tls-server-name"],
-    insecureSkipTlsVerify: cluster["insecure-skip-tls-verify"],
-    cert: pem(user["client-certificate-data"], user["client-certificate"]),
-    key: pem(user["client-key-data"], user["client-key"]),
-    token: toToken(user, directory),
+    ca: readPem(cluster.caFile, cluster.caData),
+    cert: readPem(user.certFile, user.certData),
+    key: readPem(user.keyFile, user.keyData),
+    tlsServerName: cluster.tlsServerName,
+    insecureSkipTlsVerify: cluster.skipTLSVerify,
+    proxyUrl: cluster.proxyUrl,
+    readHeaders: hasHeaders(user) ? createHeaderReader(config, load) : undefined,
   };
 }
 
-function toToken(user: z.infer<typeof userSchema>, directory: string): KubeConnection["token"] {
-  const { token, tokenFile, exec } = user;
-  if (tokenFile !== undefined) return createTokenFile(path.resolve(directory, tokenFile));
-  if (token !== undefined) return () => Promise.resolve(token);
-  return exec === undefined ? undefined : createExecToken(exec);
+function loadServiceAccount(): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromCluster();
+  return config;
 }
 
-function find<T extends { name: string }>(entries: T[], name: string, what: string): T {
-  const entry = entries.find((candidate) => candidate.name === name);
-  if (entry === undefined) throw new Error(`there is no ${what} "${name}"`);
-  return entry;
+interface KubeconfigFile {
+  users?: { user?: { token?: string; tokenFile?: string; exec?: ExecConfig; [field: string]: unknown } }[];
+}
+
+interface ExecConfig {
+  apiVersion: string;
+  env?: { name: string; value: string }[] | null;
+}
+
+/** Adds what client-node leaves out: `tokenFile`, and the variable that credential plugins of client-go are given. */
+function loadKubeconfig(file: string): KubeConfig {
+  const directory = path.dirname(file);
+  const content: KubeconfigFile = parseYaml(readFileSync(file, "utf8"));
+  for (const { user } of content.users ?? []) {
+    if (user?.tokenFile !== undefined) {
+      const tokenFile = path.resolve(directory, user.tokenFile);
+      user["auth-provider"] = { name: "tokenFile", config: { tokenFile } };
+      delete user.token;
+    }
+    if (user?.exec) {
+      const { apiVersion } = user.exec;
+      const info = { apiVersion, kind: "ExecCredential", spec: { interactive: false } };
+      user.exec.env = [
+        ...(user.exec.env ?? []),
+        { name: "KUBERNETES_EXEC_INFO", value: JSON.stringify(info) },
+      ];
+    }
+  }
+  const config = new KubeConfig();
+  config.loadFromString(JSON.stringify(content));
+  config.makePathsAbsolute(directory);
+  return config;
+}
+
+function hasHeaders(user: User): boolean {
+  return Boolean(user.token || user.exec || user.authProvider || user.impersonateUser);
+}
+
+/** Concurrent callers share one read. A refresh loads the configuration again, which drops every cached credential. */
+function createHeaderReader(
+  initial: KubeConfig,
+  load: () => KubeConfig,
+): (refresh?: boolean) => Promise<Record<string, string>> {
+  let config = initial;
+  let reading: Promise<Record<string, string>> | undefined;
+  return (refresh = false) => {
+    if (refresh) {
+      config = load();
+      reading = undefined;
+    }
+    reading ??= readHeaders(config).finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+}
+
+async function readHeaders(config: KubeConfig): Promise<Record<string, string>> {
+  const options: RequestOptions = {};
+  const finished = new AbortController();
+  const applying = config.applyToHTTPSOptions(options).finally(() => finished.abort());
+  const hasTimedOut = sleep(CREDENTIALS_TIMEOUT_MS, finished.signal);
+  if (await Promise.race([applying.then(() => false), hasTimedOut]))
+    throw new Error(`no credentials within ${CREDENTIALS_TIMEOUT_MS} ms`);
+  await applying;
+  const headers = Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value).trim()]);
+  const user = config.getCurrentUser();
+  if ((user?.exec || user?.authProvider) && !headers.some(([name]) => name === "Authorization")) {
+    throw new Error(`the credential plugin of user "${user.name}" returned no token`);
+  }
+  return Object.fromEntries(headers);
+}
+
+function readPem(file: string | undefined, base64: string | undefined): string | undefined {
+  return bufferFromFileOrString(file, base64)?.toString();
 }

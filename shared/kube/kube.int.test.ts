@@ -3,12 +3,13 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/stack/testing.ts";
 import { createLogger } from "../log.ts";
 import { createClient, type KubeClient } from "./client.ts";
+import { loadConnection } from "./connection.ts";
 import { type ConfigMap, configMapKind, namespaceKind } from "./core-kinds.ts";
 import { metadataOnly } from "./kind.ts";
 import { createReflector } from "./reflector.ts";
 import { createStore } from "./store.ts";
 import { type Cable, layCable } from "./testing-cable.ts";
-import { createTransport, loadConnection, type Transport } from "./transport.ts";
+import { createTransport, type Transport } from "./transport.ts";
 
 const namespace = `kube-test-${randomUUID()}`;
 const log = createLogger({ name: "test", level: "silent" });

@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import { KubeError } from "./errors.ts";
 import {
@@ -119,16 +121,35 @@ test("a redirect is never followed", async () => {
   expect(server.received).toHaveLength(1);
 });
 
-test("a 401 is repeated once with a fresh token", async () => {
+test("a 401 is repeated once with fresh credentials", async () => {
   const server = await startProtocolServer(status(401, "Unauthorized"), json(200, {}));
-  const token = vi.fn<(refresh?: boolean) => Promise<string>>(async (refresh) => (refresh ? "new" : "old"));
-  const transport = createTransport({ connection: { server: server.url, token } });
+  const readHeaders = async (refresh?: boolean) => ({ Authorization: `Bearer ${refresh ? "new" : "old"}` });
+  const transport = createTransport({ connection: { server: server.url, readHeaders } });
   open.push(
     () => transport.close(),
     () => server.close(),
   );
   expect((await transport.request(get)).status).toBe(200);
   expect(server.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer old", "Bearer new"]);
+});
+
+test("a proxy is asked for a tunnel to the server", async () => {
+  const asked = Promise.withResolvers<string | undefined>();
+  const proxy = createServer().on("connect", (request, socket) => {
+    asked.resolve(request.url);
+    socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { port } = proxy.address() as AddressInfo;
+  const transport = createTransport({
+    connection: { server: "https://api.invalid:6443", proxyUrl: `http://127.0.0.1:${port}` },
+  });
+  open.push(
+    () => transport.close(),
+    () => new Promise((resolve) => proxy.close(() => resolve())),
+  );
+  await expect(transport.request({ ...get, timeoutMs: 500 })).rejects.toBeInstanceOf(KubeError);
+  expect(await asked.promise).toBe("api.invalid:6443");
 });
 
 test("requests wait for the rate limit", async () => {

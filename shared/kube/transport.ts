@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from "undici";
+import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { type Call, codeOf, startCall } from "./call.ts";
 import type { KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
@@ -6,9 +6,6 @@ import { readLines } from "./lines.ts";
 import { retryDelayMs } from "./retry.ts";
 import { sleep } from "./sleep.ts";
 import { createTokenBucket } from "./token-bucket.ts";
-
-export type { KubeConnection } from "./connection.ts";
-export { loadConnection } from "./connection.ts";
 
 export const APPLY_PATCH = "application/apply-patch+yaml";
 
@@ -83,30 +80,30 @@ export function createTransport(options: TransportOptions): Transport {
   const server = new URL(connection.server);
   const basePath = server.pathname.replace(/\/+$/, "");
   const bucket = createTokenBucket({ perSecond: options.qps ?? 100, burst: options.burst ?? 200 });
-  const agent = createAgent(connection);
+  const dispatcher = createDispatcher(connection);
 
   async function send(request: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     if (!(await bucket.take(signal))) throw signal.reason;
     const first = await sendOnce(request, signal, false);
-    if (first.statusCode !== 401 || connection.token === undefined) return first;
+    if (first.statusCode !== 401 || connection.readHeaders === undefined) return first;
     await first.body.dump();
     return sendOnce(request, signal, true);
   }
 
-  async function sendOnce(request: TransportRequest, signal: AbortSignal, freshToken: boolean) {
-    const authorization = connection.token && `Bearer ${await connection.token(freshToken)}`;
+  async function sendOnce(request: TransportRequest, signal: AbortSignal, refresh: boolean) {
+    const authentication = await connection.readHeaders?.(refresh);
     if (request.mayStillSend?.() === false) throw notAllowed(request);
     const startedAt = performance.now();
     let status = 0;
     try {
-      const response = await agent.request({
+      const response = await dispatcher.request({
         origin: server.origin,
         method: request.method,
         path: basePath + request.path + toQueryString(request.query),
         headers: {
           accept: request.accept ?? "application/json",
           "user-agent": options.userAgent ?? "marina",
-          ...(authorization && { authorization }),
+          ...authentication,
           ...(request.body !== undefined && { "content-type": request.contentType ?? "application/json" }),
         },
         body: request.body === undefined ? null : JSON.stringify(request.body),
@@ -156,12 +153,12 @@ export function createTransport(options: TransportOptions): Transport {
       }
     },
 
-    close: () => agent.destroy(),
+    close: () => dispatcher.destroy(),
   };
 }
 
-function createAgent(connection: KubeConnection): Agent {
-  return new Agent({
+function createDispatcher(connection: KubeConnection): Dispatcher {
+  const pool = {
     allowH2: false,
     connections: 128,
     pipelining: 1,
@@ -169,15 +166,18 @@ function createAgent(connection: KubeConnection): Agent {
     keepAliveTimeout: 30_000,
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: {
-      timeout: 10_000,
-      rejectUnauthorized: connection.insecureSkipTlsVerify !== true,
-      ...(connection.ca !== undefined && { ca: connection.ca }),
-      ...(connection.cert !== undefined && { cert: connection.cert }),
-      ...(connection.key !== undefined && { key: connection.key }),
-      ...(connection.tlsServerName !== undefined && { servername: connection.tlsServerName }),
-    },
-  });
+  };
+  const connect = {
+    timeout: 10_000,
+    rejectUnauthorized: connection.insecureSkipTlsVerify !== true,
+    ...(connection.ca !== undefined && { ca: connection.ca }),
+    ...(connection.cert !== undefined && { cert: connection.cert }),
+    ...(connection.key !== undefined && { key: connection.key }),
+    ...(connection.tlsServerName !== undefined && { servername: connection.tlsServerName }),
+  };
+  const { proxyUrl } = connection;
+  if (proxyUrl === undefined) return new Agent({ ...pool, connect });
+  return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect });
 }
 
 type Outcome = { idempotent: boolean; status: number; code?: string; retryAfterMs?: number | undefined } & (

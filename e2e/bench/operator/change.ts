@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
+import { loadConnection } from "../../../shared/kube/connection.ts";
 import { defineKind, type KubeObject } from "../../../shared/kube/kind.ts";
-import { createTransport, loadConnection } from "../../../shared/kube/transport.ts";
+import { createTransport } from "../../../shared/kube/transport.ts";
 import { secondsSince } from "./common.ts";
 import { followClusters } from "./follow.ts";
 
