@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** The committed document. */
-export const DOCUMENT_FILE = join(import.meta.dirname, "..", "..", "apiserver", "openapi.json");
+export const DOCUMENT_FILE = join(import.meta.dirname, "..", "..", "apiserver", "openapi", "openapi.json");
 
 /** What this folder reads of the document; more is in it. */
 export interface Operation {
@@ -12,7 +12,7 @@ export interface Operation {
 
 export interface Answer {
   headers?: Record<string, { $ref: string }>;
-  content?: Record<string, { schema: object }>;
+  content?: Record<string, { schema: object; examples?: Record<string, unknown> }>;
 }
 
 export interface Document {

@@ -224,7 +224,7 @@ interface Document {
 
 /** Every operation of the committed document, with the organization of this test and ids of nothing. */
 const document: Document = JSON.parse(
-  readFileSync(join(import.meta.dirname, "..", "..", "apiserver", "openapi.json"), "utf8"),
+  readFileSync(join(import.meta.dirname, "..", "..", "apiserver", "openapi", "openapi.json"), "utf8"),
 );
 const METHODS = ["get", "post", "put", "delete"];
 const operations = Object.entries(document.paths).flatMap(([pattern, item]) =>

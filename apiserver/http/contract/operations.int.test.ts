@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { renderOpenApi } from "../../openapi.ts";
+import { renderOpenApi } from "../../openapi/generate.ts";
 import { holdKey, startTestApp, type TestAnswer, type TestApp, type TestRequest } from "../../testing/app.ts";
 import {
   type BodySchema,

@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLogger } from "../shared/log.ts";
-import { createRegistry } from "../shared/metrics.ts";
-import { createApp } from "./app.ts";
-import type { Deps } from "./deps.ts";
-import { buildDocument } from "./http/openapi/document.ts";
-import { DEFAULT_REQUEST_LIMITS } from "./http/server/limits.ts";
-import { createReadiness } from "./http/server/readiness.ts";
+import { createLogger } from "../../shared/log.ts";
+import { createRegistry } from "../../shared/metrics.ts";
+import { createApp } from "../app.ts";
+import type { Deps } from "../deps.ts";
+import { buildDocument } from "../http/openapi/document.ts";
+import { DEFAULT_REQUEST_LIMITS } from "../http/server/limits.ts";
+import { createReadiness } from "../http/server/readiness.ts";
 
 const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 
@@ -37,7 +37,7 @@ if (import.meta.main) {
   if (!process.argv.includes("--check")) {
     writeFileSync(COMMITTED_COPY, text);
   } else if (readFileSync(COMMITTED_COPY, "utf8") !== text) {
-    process.stderr.write("apiserver/openapi.json is stale: run npm run generate.\n");
+    process.stderr.write("apiserver/openapi/openapi.json is stale: run npm run generate.\n");
     process.exitCode = 1;
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { renderOpenApi } from "./openapi.ts";
+import { renderOpenApi } from "./generate.ts";
 
 // The tables of the specification for clusters, node pools and network policies, row by row, against the document that
 // clients are generated from; that requests and answers keep to the document is tested elsewhere.

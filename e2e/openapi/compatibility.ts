@@ -1,0 +1,60 @@
+import { spawnSync } from "node:child_process";
+import { copyFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ensureGateTool } from "../gates/tools.ts";
+import { type Answer, DOCUMENT_FILE, type Document } from "./document.ts";
+
+/** The interface as clients have it: replaced only when a release is made. */
+const RELEASED_FILE = join(DOCUMENT_FILE, "..", "openapi.released.json");
+/** Where this API promises more, or less, than oasdiff assumes: enums of responses may grow, error statuses may not go. */
+const SEVERITY_LEVELS = join(import.meta.dirname, "severity-levels.txt");
+
+/**
+ * Compares two files with OpenAPI documents. Returns one line per change that breaks a client of the older one, by the
+ * rules of oasdiff (`oasdiff checks changelog`) and of `findRemovedErrorCodes`.
+ */
+export async function findOpenApiBreaks(beforeFile: string, afterFile: string): Promise<string[]> {
+  const args = ["breaking", beforeFile, afterFile, "--severity-levels", SEVERITY_LEVELS, "--format", "json"];
+  const { status, stdout, stderr } = spawnSync(await ensureGateTool("oasdiff"), args, {
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  if (status !== 0) throw new Error(`oasdiff failed: ${stderr}`);
+  const changes: { id: string; operation: string; path: string; text: string }[] = JSON.parse(stdout);
+  return [
+    ...changes.map(({ id, operation, path, text }) => `${operation} ${path}: ${text} [${id}]`),
+    ...findRemovedErrorCodes(readDocument(beforeFile), readDocument(afterFile)),
+  ];
+}
+
+/** The examples of an error response are named by the codes that it can carry, which oasdiff does not compare. */
+function findRemovedErrorCodes(before: Document, after: Document): string[] {
+  return Object.entries(before.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { responses }]) =>
+      Object.entries(responses).flatMap(([status, response]) => {
+        const current = after.paths[path]?.[method]?.responses[status];
+        const removed = codesOf(response).filter((code) => current && !codesOf(current).includes(code));
+        const where = `${method.toUpperCase()} ${path}`;
+        return removed.map((code) => `${where}: removed the code ${code} of ${status} [error-code-removed]`);
+      }),
+    ),
+  );
+}
+
+function codesOf({ content }: Answer): string[] {
+  return Object.keys(content?.["application/json"]?.examples ?? {});
+}
+
+function readDocument(file: string): Document {
+  return JSON.parse(readFileSync(file, "utf8"));
+}
+
+if (import.meta.main) {
+  const breaks = await findOpenApiBreaks(RELEASED_FILE, DOCUMENT_FILE);
+  if (breaks.length > 0 && !process.argv.includes("--break")) {
+    process.stderr.write(`The API breaks clients of the released one:\n  ${breaks.join("\n  ")}\n`);
+    process.exitCode = 1;
+  } else if (process.argv.includes("--renew")) {
+    copyFileSync(DOCUMENT_FILE, RELEASED_FILE);
+  }
+}

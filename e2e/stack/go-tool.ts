@@ -1,0 +1,25 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { buildProgram, cacheRoot, readGoVersion } from "./tools.ts";
+
+export interface GoTool {
+  name: string;
+  /** As `go build` takes it. */
+  goPackage: string;
+  /** The folder of its go.mod, apart from the stack's: a change there rebuilds nothing of the stack. */
+  moduleDir: string;
+  /** Files of the folder beside go.mod and go.sum that it is built from. */
+  sources?: readonly string[];
+}
+
+/** The path of a program, built when it is not in the user's cache folder yet. */
+export async function ensureGoTool({ name, goPackage, moduleDir, sources = [] }: GoTool): Promise<string> {
+  const hash = createHash("sha256").update(await readGoVersion());
+  for (const file of ["go.mod", "go.sum", ...sources]) hash.update(readFileSync(join(moduleDir, file)));
+  const dir = join(cacheRoot(), `${name}-${hash.digest("hex").slice(0, 16)}`);
+  mkdirSync(dir, { recursive: true });
+  const file = join(dir, name);
+  if (!existsSync(file)) await buildProgram(file, goPackage, moduleDir, "-s -w");
+  return file;
+}
