@@ -1,11 +1,13 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { methodNotAllowed } from "hono/method-not-allowed";
+import { findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
-import { findTokenMembership } from "./api-tokens/store.ts";
+import { recordStaffRequest } from "./audit/index.ts";
 import { addAuditRoutes } from "./audit/routes.ts";
-import { recordStaffRequest } from "./audit/store.ts";
 import { addClusterAccessRoutes } from "./cluster-accesses/routes.ts";
+import { revokeAccessesOf } from "./cluster-accesses/store.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
+import { hasPendingCreates } from "./clusters/store.ts";
 import type { Deps } from "./deps.ts";
 import { type Authenticator, invalidTicket } from "./http/authentication/authenticator.ts";
 import type { Operation } from "./http/contract/operation.ts";
@@ -18,13 +20,14 @@ import { addHealthRoutes } from "./http/server/health.ts";
 import { observe } from "./http/server/observe.ts";
 import type { Readiness } from "./http/server/readiness.ts";
 import { createSourceFinder } from "./http/server/source-address.ts";
-import { addMeRoute } from "./members/me.ts";
+import { addCallerRoutes } from "./members/caller-routes.ts";
+import { findOrAcceptMembership, insertOwner } from "./members/index.ts";
 import { addMemberRoutes } from "./members/routes.ts";
-import { findOrAcceptMembership } from "./members/store.ts";
 import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addAdminOrganizationRoutes } from "./organizations/admin-routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
+import { addQuotaRoutes } from "./quotas/routes.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
 import { redeemTicket } from "./system-events/tickets.ts";
 
@@ -69,11 +72,22 @@ export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
   const { readiness, isAlive = () => true } = parts;
   addHealthRoutes(router, { readiness, isAlive, registry: deps.metrics });
   addDocumentRoutes(router);
-  addMeRoute(router, deps);
-  addOrganizationRoutes(router, deps);
+  // A slice calls those above it only by the hooks that are listed here.
+  addOrganizationRoutes(router, deps, {
+    onCreate: insertOwner,
+    hasPendingCreates,
+    onDelete: revokeApiTokens,
+  });
   addAdminOrganizationRoutes(router, deps);
-  addMemberRoutes(router, deps);
-  addApiTokenRoutes(router, deps);
+  addCallerRoutes(router, deps);
+  addMemberRoutes(router, deps, {
+    onRemove: revokeApiTokens,
+    afterClusterAccessLost: (orgId, userId) => revokeAccessesOf(deps, { orgId, userId }),
+  });
+  addApiTokenRoutes(router, deps, {
+    afterRevoke: (orgId, tokenId) => revokeAccessesOf(deps, { orgId, tokenId }),
+  });
+  addQuotaRoutes(router, deps);
   addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);
   addClusterAccessRoutes(router, deps);

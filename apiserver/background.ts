@@ -1,10 +1,10 @@
-import { auditJobs } from "./audit/store.ts";
+import { auditJobs } from "./audit/jobs.ts";
 import { clusterAccessJobs } from "./cluster-accesses/jobs.ts";
 import { clusterJobs } from "./clusters/jobs.ts";
 import type { Deps } from "./deps.ts";
 import { purgeIdempotencyKeys } from "./http/idempotency/store.ts";
 import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
-import { namespaceJobs } from "./organizations/store.ts";
+import { organizationJobs } from "./organizations/jobs.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
 import { startHarvester, systemEventJobs } from "./system-events/harvester.ts";
@@ -20,7 +20,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
   if (deps.config.roles.includes("projector")) {
     const jobs = [
       ...auditJobs(deps),
-      ...namespaceJobs(deps),
+      ...organizationJobs(deps),
       ...clusterJobs(deps),
       ...clusterAccessJobs(deps),
       ...writeIntentJobs(deps),

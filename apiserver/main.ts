@@ -6,7 +6,7 @@ import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
 import { releaseStartMemory } from "../shared/start-memory.ts";
-import { createApiTokenVerifier } from "./api-tokens/store.ts";
+import { createApiTokenVerifier } from "./api-tokens/index.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { type Config, readConfig } from "./config.ts";
@@ -18,7 +18,7 @@ import { createAuthenticator } from "./http/authentication/authenticator.ts";
 import { watchEventLoop } from "./http/server/liveness.ts";
 import { createReadiness } from "./http/server/readiness.ts";
 import { listen } from "./http/server/server.ts";
-import { bindUser } from "./members/store.ts";
+import { bindUser } from "./members/index.ts";
 
 /** How long requests under way may take to end; Kubernetes kills a Pod after 30 s. */
 const DRAIN_DEADLINE_MS = 20_000;
@@ -52,7 +52,7 @@ async function run(config: Config): Promise<void> {
   };
   const authenticator = createAuthenticator({
     issuers: config.issuers,
-    bindUser: (user) => bindUser(deps, user),
+    bindUser: (user) => bindUser(deps.db, user),
     apiTokens: createApiTokenVerifier(deps),
   });
   const readiness = createReadiness();

@@ -296,7 +296,7 @@ describe("the security table (section 5)", () => {
 
   test("a credential that is none is 401 everywhere, before anything else", async () => {
     const owner = personWith("owner");
-    const bad = await makeInvalidCredentials(api, issuer, { orgId: own, owner, stranger });
+    const bad = await makeInvalidCredentials(api, issuer, { orgId: own, owner, outsider: stranger });
     const wrong = await findWrongCells(({ operation, row }) =>
       Object.entries(bad).flatMap(([cell, token]) =>
         [own, "not-a-uuid"].map((orgId) => ({

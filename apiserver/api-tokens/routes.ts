@@ -1,46 +1,31 @@
 import type { Deps } from "../deps.ts";
-import type { Role } from "../http/authentication/principal.ts";
-import {
-  hasPermission,
-  PERMISSIONS,
-  permissionsOf,
-  type Scope,
-  scopeOf,
-} from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { OrganizationCall } from "../http/contract/call.ts";
-import { isNotModified } from "../http/contract/etag.ts";
+import { isNotModified, requireMatch } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
-import { ApiError, notFound } from "../http/errors.ts";
-import {
-  apiTokenPageSchema,
-  apiTokenSchema,
-  createApiTokenSchema,
-  mintedApiTokenSchema,
-  presentApiToken,
-} from "./schema.ts";
-import {
-  createApiToken,
-  findApiToken,
-  listApiTokens,
-  revokeApiToken,
-  rotateApiToken,
-  type TokenView,
-} from "./store.ts";
-import { tagOf } from "./tag.ts";
+import { ApiError } from "../http/errors.ts";
+import { createApiToken, type MintedApiToken, revokeApiToken, rotateApiToken } from "./changes.ts";
+import { requireGrantable } from "./grantable.ts";
+import { apiTokenTag, presentApiToken } from "./present.ts";
+import { apiTokenPage, apiTokenRecord, createApiTokenBody, createdApiTokenRecord } from "./schema.ts";
+import { listApiTokens, lockApiToken, requireApiToken, type TokenFilter } from "./store.ts";
 
 const tag = "API tokens";
 const COLLECTION = "/api/v1/organizations/{orgID}/api-tokens";
 const RECORD = `${COLLECTION}/{tokenID}`;
 
-type Call = Pick<OrganizationCall<unknown, unknown, unknown>, "orgId" | "origin" | "membership">;
+/** What slices above this one do when a token is revoked. */
+export interface ApiTokenHooks {
+  /** Runs after the commit. Does not throw. */
+  afterRevoke(orgId: string, tokenId: string): Promise<void>;
+}
 
-/** Operations on API tokens: for people only, since no scope opens them. */
-export function addApiTokenRoutes(router: Router, deps: Deps): void {
+/** Operations on API tokens: for users only, since no scope grants them. */
+export function addApiTokenRoutes(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
   addCreate(router, deps);
   addReads(router, deps);
-  addRevoke(router, deps);
+  addRevoke(router, deps, hooks);
   addRotate(router, deps);
 }
 
@@ -54,43 +39,25 @@ function addCreate(router: Router, deps: Deps): void {
       tag,
       summary: "Create an API token",
       description:
-        "The token may do what its scopes open, its role holds, and its creator's role holds when it is used.",
+        "The token has the permissions that its scopes, its role and the current role of its creator all grant.",
       access: "api_tokens:create",
-      body: createApiTokenSchema,
+      body: createApiTokenBody,
       responses: {
         201: {
-          description: "Created; the secret is in this answer alone.",
-          body: mintedApiTokenSchema,
+          description: "Created; the secret is only in this response.",
+          body: createdApiTokenRecord,
           headers: ["Location", "ETag"],
         },
       },
     },
-    async (c, { orgId, origin, membership, readBody, runOnce }) => {
-      const body = await readBody();
-      requireWithin(membership.role, body.role, body.scopes);
-      return runOnce({ secret: true }, ({ id, settle }) =>
-        createApiToken(
-          deps,
-          origin,
-          {
-            id,
-            orgId,
-            name: body.name,
-            role: body.role,
-            scopes: body.scopes,
-            createdBy: origin.principal.userId,
-            lifetimeDays: body.expires_in_days,
-          },
-          (tx, { row, text }) =>
-            settle(
-              tx,
-              c.json({ ...presentApiToken(row), token: text }, 201, {
-                Location: locationOf(row),
-                ETag: tagOf(row),
-                "Cache-Control": "no-store",
-              }),
-            ),
-        ),
+    async (c, { orgId, origin, membership, readBody, transact }) => {
+      const { name, role, scopes, expires_in_days: lifetimeDays } = await readBody();
+      requireGrantable(membership.role, role, scopes);
+      return transact(
+        (tx, { id }) =>
+          createApiToken(tx, origin, orgId, { id, name, role, scopes, createdAt: deps.now(), lifetimeDays }),
+        (created) => c.json(presentCreated(created), 201, headersOf(created)),
+        { secret: true },
       );
     },
   );
@@ -108,10 +75,10 @@ function addReads(router: Router, deps: Deps): void {
       description: "Owners and admins see all tokens of the organization, others their own.",
       access: "api_tokens:read",
       query: pageQuery,
-      responses: { 200: { description: "A page, in the order of creation.", body: apiTokenPageSchema } },
+      responses: { 200: { description: "A page, ordered by creation.", body: apiTokenPage } },
     },
     async (c, call) => {
-      const rows = await listApiTokens(deps, viewOf(call), call.query);
+      const rows = await listApiTokens(deps.db, call.orgId, visibleTo(call), call.query);
       return c.json(toPage(rows, call.query.limit, presentApiToken), 200);
     },
   );
@@ -126,21 +93,20 @@ function addReads(router: Router, deps: Deps): void {
       summary: "Get an API token",
       access: "api_tokens:read",
       responses: {
-        200: { description: "The token, without its secret.", body: apiTokenSchema, headers: ["ETag"] },
+        200: { description: "The token, without its secret.", body: apiTokenRecord, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
     async (c, call) => {
-      const row = await findApiToken(deps, viewOf(call), call.params.tokenID);
-      if (row === undefined) throw notFound("API token");
-      const etag = tagOf(row);
+      const row = await requireApiToken(deps.db, call.orgId, visibleTo(call), call.params.tokenID);
+      const etag = apiTokenTag(row);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentApiToken(row), 200, { ETag: etag });
     },
   );
 }
 
-function addRevoke(router: Router, deps: Deps): void {
+function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
   addRoute(
     router,
     {
@@ -150,14 +116,17 @@ function addRevoke(router: Router, deps: Deps): void {
       tag,
       summary: "Revoke an API token",
       access: "api_tokens:revoke",
-      responses: { 204: { description: "Revoked: it is refused from now on." } },
+      responses: { 204: { description: "Revoked." } },
       errors: ["precondition_failed"],
     },
     async (c, call) => {
-      await revokeApiToken(deps, call.origin, viewOf(call), {
-        id: call.params.tokenID,
-        ifMatch: c.req.header("if-match"),
+      const { orgId, origin, params } = call;
+      await deps.db.transaction(async (tx) => {
+        const row = await lockApiToken(tx, orgId, visibleTo(call), params.tokenID);
+        requireMatch(c.req.header("if-match"), apiTokenTag(row));
+        await revokeApiToken(tx, origin, row, deps.now());
       });
+      await hooks.afterRevoke(orgId, params.tokenID);
       return c.body(null, 204);
     },
   );
@@ -171,59 +140,52 @@ function addRotate(router: Router, deps: Deps): void {
       path: `${RECORD}/rotate`,
       operationId: "rotateApiToken",
       tag,
-      summary: "Give an API token another secret",
+      summary: "Rotate the secret of an API token",
       description:
-        "The old secret ends at once, and the lifetime begins anew. Only who made a token can rotate it: its new secret acts in that person's name.",
+        "The old secret stops working immediately, and the lifetime restarts. Only the creator of a token can rotate it, since the new secret acts in the creator's name.",
       access: "api_tokens:create",
       responses: {
         200: {
-          description: "The token; the secret is in this answer alone.",
-          body: mintedApiTokenSchema,
+          description: "The token; the secret is only in this response.",
+          body: createdApiTokenRecord,
           headers: ["Location", "ETag"],
         },
       },
     },
-    async (c, { orgId, origin, membership, params, runOnce }) => {
-      const view = viewOf({ orgId, origin, membership });
-      const known = await findApiToken(deps, view, params.tokenID);
-      if (known === undefined) throw notFound("API token");
-      if (known.createdBy !== origin.principal.userId) {
-        throw new ApiError("forbidden", "Only who made a token can rotate it; revoke it instead.");
-      }
-      return runOnce({ secret: true }, ({ settle }) =>
-        rotateApiToken(deps, origin, view, params.tokenID, (tx, { row, text }) =>
-          settle(
-            tx,
-            c.json({ ...presentApiToken(row), token: text }, 200, {
-              Location: locationOf(row),
-              ETag: tagOf(row),
-              "Cache-Control": "no-store",
-            }),
-          ),
-        ),
+    async (c, call) => {
+      const { orgId, origin, params } = call;
+      const known = await requireApiToken(deps.db, orgId, visibleTo(call), params.tokenID);
+      if (known.createdBy !== origin.principal.userId)
+        throw new ApiError("forbidden", "Only the creator of a token can rotate it; revoke it instead.");
+      return call.transact(
+        async (tx) => {
+          const row = await lockApiToken(tx, orgId, visibleTo(call), params.tokenID);
+          return rotateApiToken(tx, origin, row, deps.now());
+        },
+        (rotated) => c.json(presentCreated(rotated), 200, headersOf(rotated)),
+        { secret: true },
       );
     },
   );
 }
 
-function viewOf({ orgId, origin, membership }: Call): TokenView {
-  if (membership.rights.has("api_tokens:manage")) return { orgId };
-  return { orgId, createdBy: origin.principal.userId };
+/** Owners and admins see all tokens of the organization, others their own. */
+function visibleTo({
+  membership,
+  origin,
+}: Pick<OrganizationCall<unknown, unknown, unknown>, "membership" | "origin">): TokenFilter {
+  if (membership.rights.has("api_tokens:manage")) return {};
+  return { createdBy: origin.principal.userId };
 }
 
-/** Refuses a token that would promise what its creator may not do, or a scope that its role makes worthless. */
-function requireWithin(ownRole: Role, role: Role, scopes: readonly Scope[]): void {
-  const excess = permissionsOf(role).find((permission) => !hasPermission(ownRole, permission));
-  if (excess !== undefined) {
-    throw new ApiError("forbidden", `The role ${ownRole} cannot make a token with the role ${role}.`);
-  }
-  const isIdle = (scope: Scope) =>
-    !PERMISSIONS.some((permission) => scopeOf(permission) === scope && hasPermission(role, permission));
-  const idle = scopes.find(isIdle);
-  if (idle === undefined) return;
-  throw new ApiError("forbidden", `The scope ${idle} opens nothing that the role ${role} may do.`);
+function presentCreated({ row, text }: MintedApiToken) {
+  return { ...presentApiToken(row), token: text };
 }
 
-function locationOf(row: { orgId: string; id: string }): string {
-  return `/api/v1/organizations/${row.orgId}/api-tokens/${row.id}`;
+function headersOf({ row }: MintedApiToken) {
+  return {
+    Location: `/api/v1/organizations/${row.orgId}/api-tokens/${row.id}`,
+    ETag: apiTokenTag(row),
+    "Cache-Control": "no-store",
+  };
 }

@@ -1,8 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-/** What every token begins with, so that people and secret scanners know one when they see one. */
-export const TOKEN_MARK = "mar_";
+/** The prefix by which people and secret scanners recognize a token. */
+export const TOKEN_PREFIX = "mar_";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ID_LENGTH = 22;
@@ -12,15 +12,15 @@ const SECRET_BYTES = 32;
 const TOKEN_PATTERN = /^mar_([0-9A-Za-z]{22})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 
 export interface MintedToken {
-  /** The whole token; to be shown once and never kept. */
+  /** The whole token; returned once and never stored. */
   text: string;
-  /** What is kept of it. */
+  /** What is stored instead. */
   hash: string;
 }
 
 /**
- * Makes the secret form of a token: `mar_`, its id (22 characters), 256 random bits (43) and a CRC-32 of all before
- * (6), in base 62, so that it is one word for a double click and for a scanner: `mar_[0-9A-Za-z]{71}`.
+ * Generates a token: `mar_`, its id (22 characters), 256 random bits (43) and a CRC-32 of everything before it (6), in
+ * base 62, so that a double click or a scanner takes it as one word: `mar_[0-9A-Za-z]{71}`.
  */
 export function mintToken(id: string): MintedToken {
   const body =
@@ -29,12 +29,12 @@ export function mintToken(id: string): MintedToken {
   return { text, hash: hashToken(text) };
 }
 
-/** The part of a token that may be shown at any time: it names the token and opens nothing. */
+/** The part of a token that identifies it and is no secret. */
 export function toTokenPrefix(id: string): string {
-  return TOKEN_MARK + encode(BigInt(`0x${id.replaceAll("-", "")}`), ID_LENGTH);
+  return TOKEN_PREFIX + encode(BigInt(`0x${id.replaceAll("-", "")}`), ID_LENGTH);
 }
 
-/** The id in a token; undefined for a typo, which the checksum gives away without a look into the database. */
+/** The id in a token; undefined for a typo, which the checksum reveals without a database query. */
 export function parseTokenId(text: string): string | undefined {
   const id = TOKEN_PATTERN.exec(text)?.[1];
   if (id === undefined) return undefined;
@@ -42,12 +42,12 @@ export function parseTokenId(text: string): string | undefined {
   return checksum(body) === text.slice(-CHECKSUM_LENGTH) ? toUuid(decode(id)) : undefined;
 }
 
-/** SHA-256 in hexadecimal: enough for a secret of 256 random bits, and nothing to guess from. */
+/** SHA-256 in hexadecimal; a secret of 256 random bits needs no salt or slow hash. */
 export function hashToken(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Compares a presented token with a kept hash, in constant time. */
+/** Compares a presented token with a stored hash, in constant time. */
 export function matchesHash(text: string, hash: string): boolean {
   const expected = Buffer.from(hash, "hex");
   const presented = createHash("sha256").update(text).digest();

@@ -4,9 +4,9 @@ import type { Role } from "../http/authentication/principal.ts";
 import { SCOPES, type Scope } from "../http/authorization/permissions.ts";
 import type { TestApp } from "../testing/app.ts";
 import type { Person, TestIssuer } from "../testing/issuer.ts";
-import { createApiToken } from "./store.ts";
+import { createApiToken } from "./changes.ts";
 
-/** Makes a token in somebody's name, past the rules of REST. */
+/** Creates a token in a user's name without the rules of the REST API. */
 export async function mintFor(
   deps: Deps,
   { userId }: Pick<Person, "userId">,
@@ -22,19 +22,17 @@ export async function mintFor(
     roles: [],
     expiresAtMs: 0,
   } as const;
-  return createApiToken(
-    deps,
-    { principal, requestId: "test", sourceAddress: undefined },
-    { id: createId(), orgId, name: "test", createdBy: userId, lifetimeDays: 1, ...token },
-    async (_, { row, text }) => ({ id: row.id, text }),
-  );
+  const origin = { principal, requestId: "test", sourceAddress: undefined };
+  const values = { id: createId(), name: "test", createdAt: deps.now(), lifetimeDays: 1, ...token };
+  const { row, text } = await deps.db.transaction((tx) => createApiToken(tx, origin, orgId, values));
+  return { id: row.id, text };
 }
 
-/** Everything that looks like a credential of the owner of an organization and is none, by what is wrong with it. */
+/** Invalid credentials that look like those of an organization's owner, by what is wrong with them. */
 export async function makeInvalidCredentials(
   api: TestApp,
   issuer: TestIssuer,
-  { orgId, owner, stranger }: { orgId: string; owner: Person; stranger: Person },
+  { orgId, owner, outsider }: { orgId: string; owner: Person; outsider: Person },
 ): Promise<Record<string, string | null>> {
   const nowSeconds = Math.floor(Date.now() / 1000);
   const all: { role: Role; scopes: Scope[] } = { role: "owner", scopes: [...SCOPES] };
@@ -45,7 +43,7 @@ export async function makeInvalidCredentials(
   await api.request("POST", `${path}/${rotated.id}/rotate`, { token: owner.token });
   const ended = await mintFor(api.deps, owner, orgId, all);
   await api.deps.sql`update api_tokens set expires_at = now() where id = ${ended.id}`;
-  const orphan = await mintFor(api.deps, stranger, orgId, all);
+  const orphan = await mintFor(api.deps, outsider, orgId, all);
   return {
     none: null,
     expired: await issuer.sign(owner, { claims: { exp: nowSeconds - 60 } }),
@@ -55,7 +53,7 @@ export async function makeInvalidCredentials(
     "subject is no UUID": await issuer.sign(owner, { claims: { sub: "alice" } }),
     "wrong type": await issuer.sign(owner, { header: { typ: "logout+jwt" } }),
     "alg none": issuer.signNot(owner),
-    tampered: tamper(owner.token, stranger.userId),
+    tampered: tamper(owner.token, outsider.userId),
     "token revoked": revoked.text,
     "token rotated": rotated.text,
     "token expired": ended.text,
@@ -64,7 +62,7 @@ export async function makeInvalidCredentials(
   };
 }
 
-/** Another subject under the old signature. */
+/** The token with another subject under the old signature. */
 export function tamper(token: string, sub: string): string {
   const [header = "", payload = "", signature = ""] = token.split(".");
   const claims = JSON.parse(Buffer.from(payload, "base64url").toString());

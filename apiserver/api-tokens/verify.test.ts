@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Deps } from "../deps.ts";
 import { mintToken } from "./secret.ts";
-import { createApiTokenVerifier } from "./store.ts";
+import { createApiTokenVerifier } from "./verify.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 /** A database that says so when it is asked anything. */

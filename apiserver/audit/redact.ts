@@ -7,8 +7,8 @@ const SECRET_VALUES =
 const HIDDEN = "[redacted]";
 
 /**
- * The fields of an audit row without anything that opens a door: what is called a secret or looks like one is hidden.
- * Slices pass allow-listed fields only; this is the second lock, for the day that one of them errs.
+ * The fields of an audit row with every value hidden that is named or looks like a secret. Slices pass allow-listed
+ * fields only; this is the second line of defence.
  */
 export function redact(fields: AuditFields | null): AuditFields | null {
   return fields === null ? null : redactObject(fields);

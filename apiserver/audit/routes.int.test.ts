@@ -4,7 +4,7 @@ import { createId } from "../../shared/id.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
-import { recordAudit, recordStaffRequest } from "./store.ts";
+import { recordAudit, recordStaffRequest } from "./record.ts";
 import { auditLog } from "./table.ts";
 
 let issuer: TestIssuer;

@@ -2,14 +2,15 @@ import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
-import { listAudit } from "./list.ts";
-import { adminAuditQuery, auditPageSchema, auditQuery, presentAuditEntry } from "./schema.ts";
+import { presentAuditEntry } from "./present.ts";
+import { adminAuditQuery, auditPage, auditQuery } from "./schema.ts";
+import { listAuditEntries } from "./store.ts";
 
 const tag = "Audit";
 const DESCRIPTION =
-  "Oldest first, in the order in which the entries became visible: whoever goes on from the last id seen misses none.";
+  "Oldest first, in the order in which the entries became visible: a client that continues after the last id it saw misses none.";
 
-/** The audit log: to the tenant its own, to the platform's staff all of it. */
+/** The audit log: of one organization for its members, of all organizations for the platform's staff. */
 export function addAuditRoutes(router: Router, deps: Deps): void {
   addRoute(
     router,
@@ -18,14 +19,14 @@ export function addAuditRoutes(router: Router, deps: Deps): void {
       path: "/api/v1/organizations/{orgID}/audit-log",
       operationId: "listAuditLog",
       tag,
-      summary: "List what was done in an organization",
+      summary: "List the audit log of an organization",
       description: DESCRIPTION,
       access: "audit:read",
       query: auditQuery,
-      responses: { 200: { description: "A page of entries.", body: auditPageSchema } },
+      responses: { 200: { description: "A page of entries.", body: auditPage } },
     },
     async (c, { orgId, query }) => {
-      const rows = await listAudit(deps, { ...query, orgId });
+      const rows = await listAuditEntries(deps.db, { ...query, orgId });
       return c.json(
         toPage(rows, query.limit, (row) => presentAuditEntry(row, "tenant")),
         200,
@@ -40,14 +41,14 @@ export function addAuditRoutes(router: Router, deps: Deps): void {
       path: "/api/v1/admin/audit-log",
       operationId: "listAdminAuditLog",
       tag,
-      summary: "List what was done anywhere",
-      description: `${DESCRIPTION} Reading it leaves an entry too.`,
+      summary: "List the audit log of all organizations",
+      description: `${DESCRIPTION} Reading it is recorded too.`,
       access: "platform-admin",
       query: adminAuditQuery,
-      responses: { 200: { description: "A page of entries.", body: auditPageSchema } },
+      responses: { 200: { description: "A page of entries.", body: auditPage } },
     },
     async (c, { query: { org_id: orgId, ...query } }) => {
-      const rows = await listAudit(deps, { ...query, orgId });
+      const rows = await listAuditEntries(deps.db, { ...query, orgId });
       return c.json(
         toPage(rows, query.limit, (row) => presentAuditEntry(row, "staff")),
         200,

@@ -1,131 +1,92 @@
-import { sql } from "drizzle-orm";
-import { createId } from "../../shared/id.ts";
-import type { Queryable } from "../db/client.ts";
-import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
-import { idSchema } from "../http/contract/validate.ts";
-import type { StaffRequest } from "../http/env.ts";
-import { redact } from "./redact.ts";
-import { type AuditActor, type AuditFields, auditLog } from "./table.ts";
+import { and, asc, eq, gt, gte, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import type { Database, Queryable } from "../db/client.ts";
+import { type AuditRow, auditLog } from "./table.ts";
 
-export { auditJobs } from "./list.ts";
+const LOCK_NAME = "marina:audit-positions";
+const POSITION_BATCH = 1000;
 
-const MAX_PATH_LENGTH = 512;
+export type NewAuditRow = typeof auditLog.$inferInsert;
 
-export interface AuditEntry {
-  /** `<resource>.<verb>`, as in `organization.create`. */
-  action: string;
-  orgId: string | null;
-  target: { kind: string; id: string };
-  before?: AuditFields;
-  after?: AuditFields;
-  result: "done" | "failed";
+/** Adds entries. */
+export async function insertAuditEntries(tx: Queryable, rows: NewAuditRow[]): Promise<void> {
+  if (rows.length > 0) await tx.insert(auditLog).values(rows);
+}
+
+export interface AuditFilter {
+  /** The organization whose log it is; absent, all of them. */
+  orgId?: string | undefined;
+  /** Id of the entry after which to continue. */
+  cursor?: string | undefined;
+  limit: number;
+  /** User id, token id, field manager or name. */
+  actor?: string | undefined;
+  action?: string | undefined;
+  /** The target's id. */
+  target?: string | undefined;
+  from?: Date | undefined;
+  to?: Date | undefined;
 }
 
 /**
- * Writes one audit row in the transaction of the change that it tells of, so that neither exists without the other.
- * Returns its id.
+ * Entries in the order in which they became visible, one more than `limit`. A reader that continues after the last
+ * entry it saw misses none: an entry that is committed late gets a late position, whatever its time.
  */
-export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEntry): Promise<string> {
-  const { requestId, sourceAddress = null } = origin;
-  const row = toRow({ actor: toActor(origin), requestId, sourceAddress }, entry);
-  await tx.insert(auditLog).values(row);
-  return row.id;
-}
-
-/** A change that came past REST, and the field manager that wrote it to the Kubernetes API. */
-export interface OutsideAudit {
-  manager: string;
-  entry: AuditEntry;
-}
-
-/** The same for changes that came past REST: the actor of each is its field manager. */
-export async function recordOutsideAudits(tx: Queryable, audits: readonly OutsideAudit[]): Promise<void> {
-  if (audits.length === 0) return;
-  const rows = audits.map(({ manager, entry }) =>
-    toRow({ actor: { kind: "kubernetes", manager }, requestId: null, sourceAddress: null }, entry),
-  );
-  await tx.insert(auditLog).values(rows);
-}
-
-interface Author {
-  actor: AuditActor;
-  requestId: string | null;
-  sourceAddress: string | null;
+export async function listAuditEntries(db: Database, filter: AuditFilter): Promise<AuditRow[]> {
+  await assignPositions(db);
+  return db
+    .select()
+    .from(auditLog)
+    .where(
+      and(
+        gt(auditLog.position, filter.cursor === undefined ? sql`0` : positionOf(filter.cursor)),
+        filter.orgId === undefined ? undefined : eq(auditLog.orgId, filter.orgId),
+        filter.actor === undefined ? undefined : isActor(filter.actor, filter.orgId === undefined),
+        filter.action === undefined ? undefined : eq(auditLog.action, filter.action),
+        filter.target === undefined ? undefined : eq(auditLog.targetId, filter.target),
+        filter.from === undefined ? undefined : gte(auditLog.at, filter.from),
+        filter.to === undefined ? undefined : lt(auditLog.at, filter.to),
+      ),
+    )
+    .orderBy(asc(auditLog.position))
+    .limit(filter.limit + 1);
 }
 
 /**
- * The part of a prepared statement that writes the audit row of what its subquery `changed` returned: a change and its
- * row in one statement, which is a transaction as well. Its values are `toAuditValues`.
+ * Gives committed entries their position, ordered by id. This is the only place that takes the lock, and it holds no
+ * other one: writers never wait for each other or for a reader.
  */
-export const AUDIT_OF_CHANGED = sql`insert into ${auditLog}
-  (id, actor, request_id, source_address, action, org_id, target_kind, target_id, before, after, result)
-  select ${sql.placeholder("auditId")}::uuid, ${sql.placeholder("actor")}::text::jsonb,
-    ${sql.placeholder("requestId")}::text, ${sql.placeholder("sourceAddress")}::text,
-    ${sql.placeholder("action")}::text, ${sql.placeholder("auditOrgId")}::uuid,
-    ${sql.placeholder("targetKind")}::text, ${sql.placeholder("targetId")}::text,
-    ${sql.placeholder("auditBefore")}::text::jsonb, ${sql.placeholder("auditAfter")}::text::jsonb,
-    ${sql.placeholder("result")}::text
-  from changed`;
-
-/** The values of AUDIT_OF_CHANGED. */
-export function toAuditValues(origin: Origin, entry: AuditEntry) {
-  const toJson = (fields: AuditFields | undefined) =>
-    fields === undefined ? null : JSON.stringify(redact(fields));
-  return {
-    auditId: createId(),
-    actor: JSON.stringify(toActor(origin)),
-    requestId: origin.requestId,
-    sourceAddress: origin.sourceAddress ?? null,
-    action: entry.action,
-    auditOrgId: entry.orgId,
-    targetKind: entry.target.kind,
-    targetId: entry.target.id,
-    auditBefore: toJson(entry.before),
-    auditAfter: toJson(entry.after),
-    result: entry.result,
-  };
+export async function assignPositions(db: Database): Promise<void> {
+  for (;;) {
+    const [pending] = await db
+      .select({ id: auditLog.id })
+      .from(auditLog)
+      .where(isNull(auditLog.position))
+      .limit(1);
+    if (pending === undefined) return;
+    await db.transaction(async (tx) => {
+      await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${LOCK_NAME}, 0))`);
+      await tx.execute(sql`
+        update ${auditLog} set position = assigned.position
+        from (
+          select id, (select coalesce(max(position), 0) from ${auditLog}) + row_number() over (order by id) as position
+          from (select id from ${auditLog} where position is null order by id limit ${POSITION_BATCH}) as pending
+        ) as assigned
+        where ${auditLog.id} = assigned.id`);
+    });
+  }
 }
 
-function toRow(author: Author, entry: AuditEntry) {
-  return {
-    id: createId(),
-    ...author,
-    action: entry.action,
-    orgId: entry.orgId,
-    targetKind: entry.target.kind,
-    targetId: entry.target.id,
-    before: redact(entry.before ?? null),
-    after: redact(entry.after ?? null),
-    result: entry.result,
-  };
+/** Any UUID is a position: that of the entry with this id, else of the last one before it. */
+function positionOf(id: string): SQL {
+  return sql`coalesce(
+    (select position from ${auditLog} where id = ${id}),
+    (select max(position) from ${auditLog} where id < ${id}),
+    0)`;
 }
 
-/**
- * Keeps a trace of a request of the platform's staff that changed nothing. Somebody who was turned away at the door is
- * no staff: that row belongs to no organization, so that nobody can write into another's log.
- */
-export async function recordStaffRequest(
-  deps: Pick<Deps, "db">,
-  origin: Origin,
-  request: StaffRequest,
-): Promise<void> {
-  const orgId = idSchema.safeParse(request.orgId);
-  await recordAudit(deps.db, origin, {
-    action: `admin.${request.operation.operationId}`,
-    orgId: origin.asStaff === true && orgId.success ? orgId.data : null,
-    target: { kind: "path", id: request.path.slice(0, MAX_PATH_LENGTH) },
-    after: { status: request.status },
-    result: request.status < 400 ? "done" : "failed",
-  });
-}
-
-function toActor({ principal, asStaff }: Origin): AuditActor {
-  if (principal.kind === "token")
-    return { kind: "token", tokenId: principal.tokenId, userId: principal.userId };
-  return {
-    kind: asStaff === true ? "staff" : "user",
-    userId: principal.userId,
-    email: principal.email ?? null,
-  };
+/** Staff can only be searched across organizations: tenants see no id of them. */
+function isActor(actor: string, canBeStaff: boolean): SQL | undefined {
+  const field = (name: string) => sql`${auditLog.actor} ->> ${name} = ${actor}`;
+  const isNamed = or(field("userId"), field("tokenId"), field("manager"), field("name"));
+  return canBeStaff ? isNamed : and(isNamed, sql`${auditLog.actor} ->> 'kind' <> 'staff'`);
 }

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { bigint, index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
 
-/** Who did it, as it was known then. */
+/** Who made a change, as known at that time. */
 export type AuditActor =
   | { kind: "user"; userId: string; email: string | null }
   | { kind: "staff"; userId: string; email: string | null }
@@ -12,7 +12,7 @@ export type AuditActor =
 /** The allow-listed fields of a record, by their name on the wire. Never a secret. */
 export type AuditFields = Readonly<Record<string, unknown>>;
 
-/** Append-only: a trigger refuses every change of a row but the one that gives it its position. */
+/** Append-only: a trigger refuses every change of a row but the assignment of its position. */
 export const auditLog = pgTable(
   "audit_log",
   {
@@ -28,7 +28,7 @@ export const auditLog = pgTable(
     requestId: text("request_id"),
     sourceAddress: text("source_address"),
     result: text().notNull(),
-    /** The place in the log: given after the row was committed, so that nothing ever appears before it. */
+    /** The position in the log, assigned after the commit, so that no row ever appears before one already read. */
     position: bigint({ mode: "number" }).unique("audit_log_position"),
   },
   (table) => [

@@ -11,7 +11,7 @@ import {
   LABEL_USER_ID,
   MANAGER_APISERVER,
 } from "../../shared/crd/names.ts";
-import { recordAudit } from "../audit/store.ts";
+import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";

@@ -1,11 +1,11 @@
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_USER_ID } from "../../shared/crd/names.ts";
-import { findRevokedTokens } from "../api-tokens/store.ts";
+import { findRevokedTokens } from "../api-tokens/index.ts";
 import type { Deps } from "../deps.ts";
 import { hasPermission } from "../http/authorization/permissions.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
-import { findRoles } from "../members/store.ts";
-import { findKnownOrganizations } from "../organizations/store.ts";
+import { listRoles } from "../members/index.ts";
+import { findKnownOrganizations } from "../organizations/index.ts";
 import { type Holder, holderOf } from "./holder.ts";
 
 const EVERY_MS = 30_000;
@@ -46,7 +46,7 @@ async function findRightful(deps: Deps, holders: readonly Holder[]): Promise<(ho
       deps.db,
       holders.map(({ orgId }) => orgId),
     ),
-    findRoles(
+    listRoles(
       deps.db,
       holders.map(({ userId }) => userId),
     ),

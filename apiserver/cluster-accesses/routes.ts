@@ -7,7 +7,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
-import { findEmails } from "../members/store.ts";
+import { findEmails } from "../members/index.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
 import { holderOf } from "./holder.ts";
 import { issueKubeconfig } from "./issue.ts";

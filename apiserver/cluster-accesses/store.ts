@@ -1,11 +1,11 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
-import type { AuditEntry } from "../audit/store.ts";
+import type { AuditEntry } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import { organizationNamespace } from "../organizations/store.ts";
+import { organizationNamespace } from "../organizations/index.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
 import { writeWithIntent } from "../write-intents/store.ts";
 import { idOf } from "./present-access.ts";

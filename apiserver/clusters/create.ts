@@ -1,7 +1,7 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { recordAudit } from "../audit/store.ts";
+import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
@@ -13,7 +13,7 @@ import {
   toNodePoolObject,
   toRefusal,
 } from "../node-pools/store.ts";
-import { ensureNamespace, lockOrganization } from "../organizations/store.ts";
+import { ensureNamespace, lockOrganization } from "../organizations/index.ts";
 import {
   findCluster,
   hasClusterRecord,

@@ -17,7 +17,7 @@ import {
   toNodePoolObject,
   toRefusal,
 } from "../node-pools/store.ts";
-import { ensureNamespace, lockOrganization } from "../organizations/store.ts";
+import { ensureNamespace, lockOrganization } from "../organizations/index.ts";
 import { listAllNodePools, type ProjectedCluster, reserveName } from "../projection/store.ts";
 import { assessQuota, type Effects, reserveQuota } from "../quotas/store.ts";
 import { claimsOfCreate } from "./claims.ts";

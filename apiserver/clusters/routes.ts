@@ -7,7 +7,7 @@ import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
 import { validationFailed } from "../http/errors.ts";
-import { organizationNamespace } from "../organizations/store.ts";
+import { organizationNamespace } from "../organizations/index.ts";
 import { createObjectName, listClusters } from "../projection/store.ts";
 import { dryRunQuery } from "../quotas/store.ts";
 import { addAdminClusterRoutes } from "./admin-routes.ts";

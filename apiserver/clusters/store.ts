@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { recordAudit } from "../audit/store.ts";
+import { recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";

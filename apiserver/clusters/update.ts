@@ -1,5 +1,5 @@
 import { type Cluster, type ClusterSpec, clusterKind } from "../../shared/crd/cluster.ts";
-import type { AuditEntry } from "../audit/store.ts";
+import type { AuditEntry } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { objectTag, requireMatch } from "../http/contract/etag.ts";

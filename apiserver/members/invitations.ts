@@ -1,18 +1,13 @@
-import { and, eq, gt, isNull, sql } from "drizzle-orm";
-import { recordAudit } from "../audit/store.ts";
+import { recordAudit } from "../audit/index.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
-import { organizations } from "../organizations/store.ts";
-import { presentAudit } from "./schema.ts";
-import { members } from "./table.ts";
-
-/** How long an invitation waits for its person. */
-export const INVITATION_DAYS = 14;
+import type { Membership, Origin, UserPrincipal } from "../http/authentication/principal.ts";
+import { auditMember } from "./present.ts";
+import { bindInvitation, findMembership, findPendingInvitations } from "./store.ts";
 
 /**
- * Binds the invitations that wait for this person's address to this person: all of them, or that of one organization.
- * Only a verified address counts, and only from an issuer whose word on addresses is trusted.
+ * Accepts the pending invitations of the caller's e-mail address: all of them, or that to one organization. Only a
+ * verified address counts, and only from an issuer that is trusted with addresses.
  */
 export async function acceptInvitations(
   deps: Pick<Deps, "db">,
@@ -22,55 +17,48 @@ export async function acceptInvitations(
   const { principal } = origin;
   if (principal.kind !== "user" || !principal.emailTrusted || principal.email === undefined) return;
   const { userId, email } = principal;
-  const waiting = await deps.db
-    .select({ id: members.id })
-    .from(members)
-    .innerJoin(organizations, and(eq(organizations.id, members.orgId), isNull(organizations.deletedAt)))
-    .where(
-      and(
-        isOpenFor(email),
-        orgId === undefined ? undefined : eq(members.orgId, orgId),
-        sql`not exists (select 1 from ${members} as other
-          where other.org_id = ${members.orgId} and other.user_id = ${userId})`,
-      ),
-    );
-  for (const { id } of waiting) {
+  for (const id of await findPendingInvitations(deps.db, orgId, { userId, email })) {
     try {
-      await accept(deps, origin, { id, userId, email });
+      await acceptInvitation(deps, origin, id, { userId, email });
     } catch (error) {
-      // A request beside this one made the same person a member by another address.
+      // A concurrent request made the same user a member by another address.
       if (uniqueViolationOf(error) !== "members_org_user") throw error;
     }
   }
 }
 
-async function accept(
+/**
+ * A user's membership of an organization that is not deleted. Without one, a pending invitation is accepted first when
+ * the origin of the request is known.
+ */
+export async function findOrAcceptMembership(
+  deps: Pick<Deps, "db">,
+  { userId }: UserPrincipal,
+  orgId: string,
+  origin: Origin | undefined,
+): Promise<Membership | undefined> {
+  const membership = await findMembership(deps.db, orgId, userId);
+  if (membership !== undefined || origin === undefined) return membership;
+  await acceptInvitations(deps, origin, orgId);
+  // Read again in any case: a concurrent request may have accepted it.
+  return findMembership(deps.db, orgId, userId);
+}
+
+async function acceptInvitation(
   deps: Pick<Deps, "db">,
   origin: Origin,
-  invitation: { id: string; userId: string; email: string },
+  memberId: string,
+  user: { userId: string; email: string },
 ): Promise<void> {
-  const { id, userId, email } = invitation;
   await deps.db.transaction(async (tx) => {
-    const [row] = await tx
-      .update(members)
-      .set({ userId, acceptedAt: sql`now()`, expiresAt: null, version: sql`${members.version} + 1` })
-      .where(and(eq(members.id, id), isOpenFor(email)))
-      .returning();
-    if (row === undefined) return;
+    const member = await bindInvitation(tx, memberId, user);
+    if (member === undefined) return;
     await recordAudit(tx, origin, {
       action: "member.accept",
-      orgId: row.orgId,
-      target: { kind: "member", id },
-      after: presentAudit(row),
+      orgId: member.orgId,
+      target: { kind: "member", id: member.id },
+      after: auditMember(member),
       result: "done",
     });
   });
-}
-
-function isOpenFor(email: string) {
-  return and(
-    sql`lower(${members.email}) = lower(${email})`,
-    isNull(members.userId),
-    gt(members.expiresAt, sql`now()`),
-  );
 }

@@ -1,36 +1,38 @@
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
+import { hasPermission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import type { OrganizationCall } from "../http/contract/call.ts";
-import { isNotModified, versionTag } from "../http/contract/etag.ts";
+import { isNotModified, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
-import { notFound } from "../http/errors.ts";
-import { changeRole, inviteMember, removeMember, renewInvitation } from "./changes.ts";
-import {
-  inviteMemberSchema,
-  memberPageSchema,
-  memberSchema,
-  presentMember,
-  updateMemberSchema,
-} from "./schema.ts";
-import { findMember, listMembers } from "./store.ts";
-import type { MemberRow } from "./table.ts";
+import { changeRole, inviteMember, lockMember, removeMember, resendInvitation } from "./changes.ts";
+import { presentMember } from "./present.ts";
+import { inviteMemberBody, memberPage, memberRecord, updateMemberBody } from "./schema.ts";
+import { listMembers, requireMember } from "./store.ts";
 
 const tag = "Members";
 const COLLECTION = "/api/v1/organizations/{orgID}/members";
 const RECORD = `${COLLECTION}/{memberID}`;
 
+/** What slices above this one do when a user loses rights in an organization. */
+export interface MemberHooks {
+  /** Runs in the transaction that removes the member. */
+  onRemove(tx: Queryable, orgId: string, userId: string): Promise<void>;
+  /** Runs after the commit when the user can no longer access clusters. Does not throw. */
+  afterClusterAccessLost(orgId: string, userId: string): Promise<void>;
+}
+
 /** Operations on the members of an organization, invited ones too. */
-export function addMemberRoutes(router: Router, deps: Deps): void {
-  addInvite(router, deps);
+export function addMemberRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
+  addInvite(router);
   addReads(router, deps);
-  addUpdate(router, deps);
-  addRemove(router, deps);
+  addUpdate(router, deps, hooks);
+  addRemove(router, deps, hooks);
   addResend(router, deps);
 }
 
-function addInvite(router: Router, deps: Deps): void {
+function addInvite(router: Router): void {
   addRoute(
     router,
     {
@@ -40,22 +42,22 @@ function addInvite(router: Router, deps: Deps): void {
       tag,
       summary: "Invite a member",
       description:
-        "The invitation is accepted by the first request of a person who signs in with this address, verified. It ends after 14 days. Only an owner invites an owner.",
+        "The invitation is accepted by the first request of a user who signs in with this address, verified by the issuer. It expires after 14 days. Only an owner can invite an owner.",
       access: "members:invite",
-      body: inviteMemberSchema,
-      responses: { 201: { description: "Invited.", body: memberSchema, headers: ["Location", "ETag"] } },
+      body: inviteMemberBody,
+      responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },
       errors: ["already_exists"],
     },
-    async (c, { orgId, origin, readBody, requirePermission, runOnce }) => {
+    async (c, { orgId, origin, readBody, requirePermission, transact }) => {
       const { email, role } = await readBody();
       if (role === "owner") requirePermission("members:grant_owner");
-      return runOnce({}, ({ id, settle }) =>
-        inviteMember(deps, origin, { id, orgId, email, role }, (tx, row) =>
-          settle(
-            tx,
-            c.json(presentMember(row), 201, { Location: locationOf(row), ETag: versionTag(row.version) }),
-          ),
-        ),
+      return transact(
+        (tx, { id }) => inviteMember(tx, origin, orgId, { id, email, role }),
+        (member) =>
+          c.json(presentMember(member), 201, {
+            Location: `/api/v1/organizations/${orgId}/members/${member.id}`,
+            ETag: versionTag(member.version),
+          }),
       );
     },
   );
@@ -72,10 +74,10 @@ function addReads(router: Router, deps: Deps): void {
       summary: "List the members of an organization",
       access: "members:read",
       query: pageQuery,
-      responses: { 200: { description: "A page, in the order of creation.", body: memberPageSchema } },
+      responses: { 200: { description: "A page, ordered by creation.", body: memberPage } },
     },
     async (c, { orgId, query }) => {
-      const rows = await listMembers(deps, orgId, query);
+      const rows = await listMembers(deps.db, orgId, query);
       return c.json(toPage(rows, query.limit, presentMember), 200);
     },
   );
@@ -90,21 +92,20 @@ function addReads(router: Router, deps: Deps): void {
       summary: "Get a member",
       access: "members:read",
       responses: {
-        200: { description: "The member.", body: memberSchema, headers: ["ETag"] },
+        200: { description: "The member.", body: memberRecord, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
     async (c, { orgId, params }) => {
-      const row = await findMember(deps.db, orgId, params.memberID);
-      if (row === undefined) throw notFound("member");
-      const etag = versionTag(row.version);
+      const member = await requireMember(deps.db, orgId, params.memberID);
+      const etag = versionTag(member.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentMember(row), 200, { ETag: etag });
+      return c.json(presentMember(member), 200, { ETag: etag });
     },
   );
 }
 
-function addUpdate(router: Router, deps: Deps): void {
+function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -113,29 +114,33 @@ function addUpdate(router: Router, deps: Deps): void {
       operationId: "updateMember",
       tag,
       summary: "Change a member's role",
-      description: "Only an owner makes an owner or changes one; the last owner stays one.",
+      description: "Only an owner can grant owner or change an owner; the last owner keeps the role.",
       access: "members:update",
-      body: updateMemberSchema,
-      responses: { 200: { description: "The member.", body: memberSchema, headers: ["ETag"] } },
+      body: updateMemberBody,
+      responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["last_owner", "precondition_failed", "conflict"],
     },
     async (c, { orgId, origin, params, readBody, requirePermission }) => {
-      const known = await findMember(deps.db, orgId, params.memberID);
-      if (known === undefined) throw notFound("member");
+      const current = presentMember(await requireMember(deps.db, orgId, params.memberID));
       const body = await readBody();
-      const { id, org_id, email } = presentMember(known);
-      requireUnchanged({ id, org_id, email }, body);
-      const { role } = body;
-      const target = { orgId, memberId: params.memberID, ifMatch: c.req.header("if-match"), role };
-      const row = await changeRole(deps, origin, target, (member) => {
-        if (role === "owner" || member.role === "owner") requirePermission("members:grant_owner");
+      requireUnchanged({ id: current.id, org_id: current.org_id, email: current.email }, body);
+      const { before, after } = await deps.db.transaction(async (tx) => {
+        const before = await lockMember(tx, orgId, params.memberID);
+        requireMatch(c.req.header("if-match"), versionTag(before.version));
+        const { role = before.role } = body;
+        if (role === before.role) return { before, after: before };
+        if (role === "owner" || before.role === "owner") requirePermission("members:grant_owner");
+        return { before, after: await changeRole(tx, origin, before, role) };
       });
-      return c.json(presentMember(row), 200, { ETag: versionTag(row.version) });
+      const mayAccess = hasPermission(after.role, "clusters:access");
+      if (after.role !== before.role && !mayAccess && after.userId !== null)
+        await hooks.afterClusterAccessLost(orgId, after.userId);
+      return c.json(presentMember(after), 200, { ETag: versionTag(after.version) });
     },
   );
 }
 
-function addRemove(router: Router, deps: Deps): void {
+function addRemove(router: Router, deps: Deps, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -143,20 +148,26 @@ function addRemove(router: Router, deps: Deps): void {
       path: RECORD,
       operationId: "removeMember",
       tag,
-      summary: "Remove a member, take an invitation back, or leave",
+      summary: "Remove a member, withdraw an invitation, or leave",
       description:
-        "Everybody may leave, but the last owner. Only an owner removes an owner. The member's API tokens and kubeconfigs end at once.",
+        "Every member but the last owner can leave. Only an owner can remove an owner. The member's API tokens and kubeconfigs are revoked immediately.",
       access: ["members:remove", "members:leave"],
       responses: { 204: { description: "Removed." } },
       errors: ["last_owner", "precondition_failed", "conflict"],
     },
-    async (c, call) => {
-      const target = {
-        orgId: call.orgId,
-        memberId: call.params.memberID,
-        ifMatch: c.req.header("if-match"),
-      };
-      await removeMember(deps, call.origin, target, (member) => requireRemovable(call, member));
+    async (c, { orgId, origin, membership, params, requirePermission }) => {
+      const removed = await deps.db.transaction(async (tx) => {
+        const member = await lockMember(tx, orgId, params.memberID);
+        requireMatch(c.req.header("if-match"), versionTag(member.version));
+        if (member.id !== membership.memberId) {
+          requirePermission("members:remove");
+          if (member.role === "owner") requirePermission("members:grant_owner");
+        }
+        await removeMember(tx, origin, member);
+        if (member.userId !== null) await hooks.onRemove(tx, orgId, member.userId);
+        return member;
+      });
+      if (removed.userId !== null) await hooks.afterClusterAccessLost(orgId, removed.userId);
       return c.body(null, 204);
     },
   );
@@ -170,37 +181,20 @@ function addResend(router: Router, deps: Deps): void {
       path: `${RECORD}/resend`,
       operationId: "resendInvitation",
       tag,
-      summary: "Let an invitation run for another 14 days",
+      summary: "Extend an invitation by another 14 days",
       access: "members:invite",
-      responses: { 200: { description: "The member.", body: memberSchema, headers: ["ETag"] } },
+      responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
     },
-    async (c, { orgId, origin, params, requirePermission, runOnce }) => {
-      if ((await findMember(deps.db, orgId, params.memberID)) === undefined) throw notFound("member");
-      const target = { orgId, memberId: params.memberID, ifMatch: undefined };
-      return runOnce({}, ({ settle }) =>
-        renewInvitation(
-          deps,
-          origin,
-          target,
-          (member) => {
-            if (member.role === "owner") requirePermission("members:grant_owner");
-          },
-          (tx, row) => settle(tx, c.json(presentMember(row), 200, { ETag: versionTag(row.version) })),
-        ),
+    async (c, { orgId, origin, params, requirePermission, transact }) => {
+      await requireMember(deps.db, orgId, params.memberID);
+      return transact(
+        async (tx) => {
+          const member = await lockMember(tx, orgId, params.memberID);
+          if (member.role === "owner") requirePermission("members:grant_owner");
+          return resendInvitation(tx, origin, member);
+        },
+        (member) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),
       );
     },
   );
-}
-
-function requireRemovable(
-  { membership, requirePermission }: OrganizationCall<unknown, unknown, unknown>,
-  member: MemberRow,
-): void {
-  if (member.id === membership.memberId) return;
-  requirePermission("members:remove");
-  if (member.role === "owner") requirePermission("members:grant_owner");
-}
-
-function locationOf(row: MemberRow): string {
-  return `/api/v1/organizations/${row.orgId}/members/${row.id}`;
 }

@@ -1,31 +1,27 @@
 import { z } from "@hono/zod-openapi";
-import { type Membership, type Principal, ROLES } from "../http/authentication/principal.ts";
-import { PERMISSIONS, permissionsOf, SCOPES } from "../http/authorization/permissions.ts";
+import { ROLES } from "../http/authentication/principal.ts";
+import { PERMISSIONS, SCOPES } from "../http/authorization/permissions.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { observedField } from "../http/contract/immutable-fields.ts";
+import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import type { MembershipOf } from "./store.ts";
-import type { MemberRow } from "./table.ts";
 
 const MAX_EMAIL_LENGTH = 254;
-
-const FIXED = "Fixed: only the present value is accepted.";
 
 const roleField = (description: string) => z.enum(ROLES).openapi({ description });
 const permissionsField = (description: string) =>
   z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length).openapi({ description });
 
-export const memberSchema = z
+export const memberRecord = z
   .object({
     id: idField("The membership."),
     org_id: idField("The organization."),
     user_id: idField("The user; null until the invitation is accepted.").nullable(),
-    email: textField(MAX_EMAIL_LENGTH, "The address that was invited."),
-    role: roleField("The role held in the organization."),
-    invited_by: idField("The user who invited.").nullable(),
+    email: textField(MAX_EMAIL_LENGTH, "The invited e-mail address."),
+    role: roleField("The role in the organization."),
+    invited_by: idField("The user who sent the invitation.").nullable(),
     accepted_at: timestampField("When the invitation was accepted.").nullable(),
-    expires_at: timestampField("When an open invitation ends.").nullable(),
+    expires_at: timestampField("When the pending invitation expires.").nullable(),
     created_at: timestampField("When the member was invited."),
   })
   .openapi("Member", {
@@ -42,21 +38,21 @@ export const memberSchema = z
     },
   });
 
-export const memberPageSchema = pageSchema(memberSchema, "MemberPage");
+export const memberPage = pageSchema(memberRecord, "MemberPage");
 
-export const inviteMemberSchema = z
+export const inviteMemberBody = z
   .strictObject({
-    email: z.email().max(MAX_EMAIL_LENGTH).openapi({ description: "The address to invite." }),
-    role: roleField("The role to give. Only owners make owners."),
+    email: z.email().max(MAX_EMAIL_LENGTH).openapi({ description: "The e-mail address to invite." }),
+    role: roleField("The role to grant. Only an owner can grant owner."),
   })
   .openapi("InviteMember", { example: { email: "bob@example.com", role: "owner" } });
 
-export const updateMemberSchema = z
+export const updateMemberBody = z
   .strictObject({
-    role: roleField("The new role. Only owners make owners.").optional(),
-    id: idSchema.optional().openapi({ description: FIXED }),
-    org_id: idSchema.optional().openapi({ description: FIXED }),
-    email: z.string().max(MAX_EMAIL_LENGTH).optional().openapi({ description: FIXED }),
+    role: roleField("The new role. Only an owner can grant owner.").optional(),
+    id: immutableField(idSchema),
+    org_id: immutableField(idSchema),
+    email: immutableField(z.string().max(MAX_EMAIL_LENGTH)),
     user_id: observedField,
     invited_by: observedField,
     accepted_at: observedField,
@@ -65,66 +61,47 @@ export const updateMemberSchema = z
   })
   .openapi("UpdateMember", { example: { role: "admin" } });
 
-/** The wire form of a member. */
-export function presentMember(row: MemberRow): z.output<typeof memberSchema> {
-  return {
-    id: row.id,
-    org_id: row.orgId,
-    user_id: row.userId,
-    email: row.email,
-    role: row.role,
-    invited_by: row.invitedBy,
-    accepted_at: row.acceptedAt?.toISOString() ?? null,
-    expires_at: row.expiresAt?.toISOString() ?? null,
-    created_at: row.createdAt.toISOString(),
-  };
-}
-
-/** The fields of a member that the audit log holds. */
-export function presentAudit(row: MemberRow) {
-  const { email, role, user_id, expires_at } = presentMember(row);
-  return { email, role, user_id, expires_at };
-}
-
-export const meSchema = z
+export const meRecord = z
   .object({
     principal: z
       .object({
-        kind: z.enum(["user", "token"]).openapi({ description: "What presented the credential." }),
+        kind: z
+          .enum(["user", "token"])
+          .openapi({ description: "Whether a user or an API token sent the request." }),
         id: idField("Of the user (`sub`), or of the API token."),
-        email: textField(MAX_EMAIL_LENGTH, "The address in the token.").nullable(),
-        email_verified: z.boolean().openapi({ description: "Whether the token says it is verified." }),
+        email: textField(MAX_EMAIL_LENGTH, "The e-mail address in the token.").nullable(),
+        email_verified: z.boolean().openapi({ description: "Whether the issuer has verified it." }),
         realm_roles: z
           .array(z.string().max(256))
           .max(1000)
-          .openapi({ description: "Roles that the issuer grants on the platform." }),
+          .openapi({ description: "Platform roles granted by the issuer." }),
       })
       .openapi({ description: "The caller." }),
     organizations: z
       .array(
         z.object({
           id: idField("The organization."),
-          name: textField(100, "Name shown to people."),
-          slug: textField(40, "Unique name for addresses and commands."),
-          role: roleField("The role held there."),
-          permissions: permissionsField("What the caller may do there."),
+          name: textField(100, "Display name."),
+          slug: textField(40, "Unique name for URLs and commands."),
+          role: roleField("The caller's role in it."),
+          permissions: permissionsField("The caller's permissions in it."),
         }),
       )
       .max(10_000)
-      .openapi({ description: "The caller's organizations, in the order of their ids." }),
+      .openapi({ description: "The caller's organizations, ordered by id." }),
     roles: z
       .array(
         z.object({
           role: roleField("The role."),
-          permissions: permissionsField("What it may do."),
+          permissions: permissionsField("The permissions of the role."),
         }),
       )
       .max(ROLES.length)
-      .openapi({ description: "What each role may do." }),
+      .openapi({ description: "The permissions of each role." }),
     scopes: z
       .array(z.enum(SCOPES))
       .max(SCOPES.length)
-      .openapi({ description: "The scopes that an API token can be given." }),
+      .openapi({ description: "The scopes that an API token can have." }),
   })
   .openapi("Me", {
     example: {
@@ -148,28 +125,3 @@ export const meSchema = z
       scopes: ["organization:read", "clusters:read"],
     },
   });
-
-/** The wire form of the caller and the caller's rights. */
-export function presentMe(
-  principal: Principal,
-  memberships: readonly (MembershipOf & Pick<Membership, "rights">)[],
-): z.output<typeof meSchema> {
-  return {
-    principal: {
-      kind: principal.kind,
-      id: principal.kind === "user" ? principal.userId : principal.tokenId,
-      email: principal.email ?? null,
-      email_verified: principal.emailVerified,
-      realm_roles: [...principal.roles],
-    },
-    organizations: memberships.map(({ orgId, name, slug, role, rights }) => ({
-      id: orgId,
-      name,
-      slug,
-      role,
-      permissions: PERMISSIONS.filter((permission) => rights.has(permission)),
-    })),
-    roles: ROLES.map((role) => ({ role, permissions: permissionsOf(role) })),
-    scopes: [...SCOPES],
-  };
-}

@@ -1,77 +1,172 @@
-import { and, asc, eq, gt, inArray, isNull, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
 import { createId, NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Deps } from "../deps.ts";
-import type { Membership, Origin, Role, UserPrincipal } from "../http/authentication/principal.ts";
+import { uniqueViolationOf } from "../db/errors.ts";
+import type { Membership, Role } from "../http/authentication/principal.ts";
 import { rightsOf } from "../http/authorization/permissions.ts";
 import type { PageRequest } from "../http/contract/page.ts";
-import {
-  organizations,
-  type PresentedOrganization,
-  presentedColumns,
-  recordColumns,
-} from "../organizations/store.ts";
-import { acceptInvitations } from "./invitations.ts";
-import { type MemberRow, members, users } from "./table.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import { type OrganizationRow, organizations } from "../organizations/index.ts";
+import { type MemberRow, members } from "./table.ts";
 
-export { acceptInvitations } from "./invitations.ts";
-export { type MemberRow, members } from "./table.ts";
+/** How long an invitation can be accepted. */
+const INVITATION_EXPIRY = sql`now() + interval '14 days'`;
+const NEXT_VERSION = sql`${members.version} + 1`;
 
 /** A user's membership of an organization that is not deleted. */
 export async function findMembership(
-  deps: Pick<Deps, "db">,
-  userId: string,
+  db: Queryable,
   orgId: string,
+  userId: string,
 ): Promise<Membership | undefined> {
-  const [row] = await deps.db
-    .select({ memberId: members.id, role: members.role, organization: recordColumns })
+  const [row] = await db
+    .select({ memberId: members.id, orgId: members.orgId, role: members.role })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .where(and(eq(members.orgId, orgId), eq(members.userId, userId), isNull(organizations.deletedAt)));
-  if (row === undefined) return undefined;
-  const { memberId, role, organization } = row;
-  return { memberId, orgId, organization, role, rights: rightsOf(role) };
+  return row && { ...row, rights: rightsOf(row.role) };
 }
 
-/** The same; on a miss, an invitation that waits for this person is accepted first. */
-export async function findOrAcceptMembership(
-  deps: Pick<Deps, "db">,
-  { userId }: UserPrincipal,
-  orgId: string,
-  origin: Origin | undefined,
-): Promise<Membership | undefined> {
-  const membership = await findMembership(deps, userId, orgId);
-  if (membership !== undefined || origin === undefined) return membership;
-  await acceptInvitations(deps, origin, orgId);
-  // Asked again in any case: a request beside this one may have been the one that accepted.
-  return findMembership(deps, userId, orgId);
-}
-
-/** The members of an organization, invited ones too, in the order of their id; one row more than `limit`. */
-export async function listMembers(deps: Deps, orgId: string, page: PageRequest): Promise<MemberRow[]> {
-  return deps.db
-    .select()
-    .from(members)
-    .where(and(eq(members.orgId, orgId), page.cursor === undefined ? undefined : gt(members.id, page.cursor)))
-    .orderBy(asc(members.id))
-    .limit(page.limit + 1);
-}
-
-/** One member of an organization. */
-export async function findMember(
+/** The members of an organization, invited ones too, ordered by id; one row more than `limit`. */
+export async function listMembers(
   db: Queryable,
   orgId: string,
-  memberId: string,
-): Promise<MemberRow | undefined> {
-  const [row] = await db
+  { cursor = NIL_ID, limit }: PageRequest,
+): Promise<MemberRow[]> {
+  return db
     .select()
     .from(members)
-    .where(and(eq(members.orgId, orgId), eq(members.id, memberId)));
+    .where(and(eq(members.orgId, orgId), gt(members.id, cursor)))
+    .orderBy(asc(members.id))
+    .limit(limit + 1);
+}
+
+/** One member of an organization. Throws 404. */
+export async function requireMember(db: Queryable, orgId: string, memberId: string): Promise<MemberRow> {
+  const [row] = await db.select().from(members).where(isMember(orgId, memberId));
+  if (row === undefined) throw notFound("member");
   return row;
 }
 
-/** The roles that these users hold now, in all organizations that are not deleted. */
-export async function findRoles(
+/** Whether another member than this one has accepted and is an owner. */
+export async function hasOtherOwner(tx: Queryable, orgId: string, memberId: string): Promise<boolean> {
+  const rows = await tx
+    .select({ id: members.id })
+    .from(members)
+    .where(
+      and(
+        eq(members.orgId, orgId),
+        eq(members.role, "owner"),
+        isNotNull(members.userId),
+        ne(members.id, memberId),
+      ),
+    )
+    .limit(1);
+  return rows.length > 0;
+}
+
+/** Adds an invitation. Throws 409 already_exists for an address that is a member or invited already. */
+export async function insertInvitation(
+  tx: Queryable,
+  orgId: string,
+  invitation: { id: string; email: string; role: Role; invitedBy: string },
+): Promise<MemberRow> {
+  const [row] = await tx
+    .insert(members)
+    .values({ orgId, ...invitation, expiresAt: INVITATION_EXPIRY })
+    .returning()
+    .catch((error: unknown) => {
+      if (uniqueViolationOf(error) !== "members_org_email") throw error;
+      throw new ApiError("already_exists", `${invitation.email} is a member or invited already.`, {
+        details: [{ field: "email", code: "duplicate", message: "is a member or invited already" }],
+        cause: error,
+      });
+    });
+  if (row === undefined) throw new Error("an insert returned no row");
+  return row;
+}
+
+/** Adds the first owner of a new organization. */
+export async function insertOwner(
+  tx: Queryable,
+  orgId: string,
+  owner: { userId: string; email: string },
+): Promise<void> {
+  await tx.insert(members).values({ id: createId(), orgId, role: "owner", acceptedAt: sql`now()`, ...owner });
+}
+
+/** Restarts the time in which an invitation can be accepted. Throws 404. */
+export async function renewInvitation(tx: Queryable, orgId: string, memberId: string): Promise<MemberRow> {
+  const [row] = await tx
+    .update(members)
+    .set({ expiresAt: INVITATION_EXPIRY, version: NEXT_VERSION })
+    .where(isMember(orgId, memberId))
+    .returning();
+  if (row === undefined) throw notFound("member");
+  return row;
+}
+
+/** Throws 404. */
+export async function updateRole(
+  tx: Queryable,
+  orgId: string,
+  memberId: string,
+  role: Role,
+): Promise<MemberRow> {
+  const [row] = await tx
+    .update(members)
+    .set({ role, version: NEXT_VERSION })
+    .where(isMember(orgId, memberId))
+    .returning();
+  if (row === undefined) throw notFound("member");
+  return row;
+}
+
+/** Removes a member or an invitation. */
+export async function deleteMember(tx: Queryable, orgId: string, memberId: string): Promise<void> {
+  await tx.delete(members).where(isMember(orgId, memberId));
+}
+
+/**
+ * Ids of the pending invitations of an e-mail address: to one organization, or to all; none to an organization of which
+ * the user is a member already.
+ */
+export async function findPendingInvitations(
+  db: Queryable,
+  orgId: string | undefined,
+  { userId, email }: { userId: string; email: string },
+): Promise<string[]> {
+  const rows = await db
+    .select({ id: members.id })
+    .from(members)
+    .innerJoin(organizations, and(eq(organizations.id, members.orgId), isNull(organizations.deletedAt)))
+    .where(
+      and(
+        isPending(email),
+        orgId === undefined ? undefined : eq(members.orgId, orgId),
+        sql`not exists (select 1 from ${members} as other
+          where other.org_id = ${members.orgId} and other.user_id = ${userId})`,
+      ),
+    );
+  return rows.map(({ id }) => id);
+}
+
+/** Makes the user a member by an invitation; undefined when it is no longer pending. */
+export async function bindInvitation(
+  tx: Queryable,
+  memberId: string,
+  { userId, email }: { userId: string; email: string },
+): Promise<MemberRow | undefined> {
+  const [row] = await tx
+    .update(members)
+    .set({ userId, acceptedAt: sql`now()`, expiresAt: null, version: NEXT_VERSION })
+    .where(and(eq(members.id, memberId), isPending(email)))
+    .returning();
+  return row;
+}
+
+/** The roles that these users have now, in all organizations that are not deleted. */
+export async function listRoles(
   db: Queryable,
   userIds: readonly string[],
 ): Promise<{ orgId: string; userId: string | null; role: Role }[]> {
@@ -82,7 +177,7 @@ export async function findRoles(
     .where(and(inArray(members.userId, [...new Set(userIds)]), isNull(organizations.deletedAt)));
 }
 
-/** The addresses of those of these users who are members of the organization, by user id. */
+/** The e-mail addresses of those of these users who are members of the organization, by user id. */
 export async function findEmails(
   db: Queryable,
   orgId: string,
@@ -96,31 +191,27 @@ export async function findEmails(
   return new Map(rows.map(({ userId, email }) => [userId ?? "", email]));
 }
 
-export interface MembershipOf {
-  orgId: string;
-  name: string;
-  slug: string;
-  role: Role;
-}
-
-/** All organizations of a user with the role held there, in the order of the organizations' ids. */
-export async function listMembershipsOf(deps: Deps, userId: string): Promise<MembershipOf[]> {
-  return deps.db
-    .select({ orgId: members.orgId, name: organizations.name, slug: organizations.slug, role: members.role })
+/** All organizations of a user with the user's role, ordered by the organization's id. */
+export async function listRolesOf(
+  db: Queryable,
+  userId: string,
+): Promise<{ organization: OrganizationRow; role: Role }[]> {
+  return db
+    .select({ organization: organizations, role: members.role })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .where(and(eq(members.userId, userId), isNull(organizations.deletedAt)))
-    .orderBy(organizations.id);
+    .orderBy(asc(organizations.id));
 }
 
-/** The organizations that the user is a member of, in the order of their id; one row more than `limit`. */
+/** A page of the organizations of a user, ordered by id; one row more than `limit`. */
 export async function listOrganizationsOf(
-  deps: Deps,
+  db: Queryable,
   userId: string,
   { cursor = NIL_ID, limit }: PageRequest,
-): Promise<PresentedOrganization[]> {
-  return deps.db
-    .select(presentedColumns)
+): Promise<OrganizationRow[]> {
+  const rows = await db
+    .select({ organization: organizations })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .where(
@@ -134,23 +225,17 @@ export async function listOrganizationsOf(
     )
     .orderBy(asc(members.orgId))
     .limit(limit + 1);
+  return rows.map(({ organization }) => organization);
 }
 
-/** Makes the first owner of a new organization. */
-export async function insertOwner(
-  tx: Queryable,
-  owner: { orgId: string; userId: string; email: string },
-): Promise<void> {
-  await tx.insert(members).values({ id: createId(), role: "owner", acceptedAt: sql`now()`, ...owner });
+function isMember(orgId: string, memberId: string) {
+  return and(eq(members.orgId, orgId), eq(members.id, memberId));
 }
 
-/**
- * Remembers a user at the first sight and returns the issuer that the id belongs to: the one that presented it first.
- */
-export async function bindUser(deps: Pick<Deps, "db">, user: UserPrincipal): Promise<string> {
-  const { userId: id, issuer, email = null, emailVerified } = user;
-  await deps.db.insert(users).values({ id, issuer, email, emailVerified }).onConflictDoNothing();
-  const [row] = await deps.db.select({ issuer: users.issuer }).from(users).where(eq(users.id, id));
-  if (row === undefined) throw new Error("a user vanished between insert and read");
-  return row.issuer;
+function isPending(email: string) {
+  return and(
+    sql`lower(${members.email}) = lower(${email})`,
+    isNull(members.userId),
+    gt(members.expiresAt, sql`now()`),
+  );
 }

@@ -1,6 +1,6 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
-import type { AuditEntry } from "../audit/store.ts";
+import type { AuditEntry } from "../audit/index.ts";
 import { projectLive, readLive, requireNotDeleting } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";

@@ -1,5 +1,5 @@
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import type { AuditEntry } from "../audit/store.ts";
+import type { AuditEntry } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { notFound } from "../http/errors.ts";
 import {

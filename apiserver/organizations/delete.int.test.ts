@@ -16,7 +16,8 @@ import {
   type TestOrganization,
 } from "../testing/issuer.ts";
 import { deleteOrganization } from "./delete.ts";
-import { lockOrganization, organizationNamespace } from "./store.ts";
+import { organizationNamespace } from "./namespace.ts";
+import { lockOrganization } from "./store.ts";
 import { organizations } from "./table.ts";
 
 let issuer: TestIssuer;
@@ -162,7 +163,8 @@ describe("DELETE organization", () => {
       requestId: "offline",
       sourceAddress: undefined,
     } as const;
-    const attempt = deleteOrganization(deps, origin, { orgId: org.id, ifMatch: undefined });
+    const hooks = { hasPendingCreates: async () => false, onDelete: async () => undefined };
+    const attempt = deleteOrganization(deps, origin, hooks, { orgId: org.id, ifMatch: undefined });
     await expect(attempt).rejects.toThrow(KubeError);
     await transport.close();
     const [row] = await api.deps.db.select().from(organizations).where(eq(organizations.id, org.id));

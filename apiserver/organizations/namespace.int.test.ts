@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { namespaceJobs, organizationNamespace } from "./store.ts";
+import { organizationJobs } from "./jobs.ts";
+import { organizationNamespace } from "./namespace.ts";
 import { organizations } from "./table.ts";
 
 let api: TestApp;
@@ -17,7 +18,7 @@ test("a Namespace that a dying process did not make is made by the job, once", a
   await api.deps.db.insert(organizations).values({ id, name: "Late", slug: `late-${id.slice(-8)}` });
   const name = organizationNamespace(id);
   expect(await api.deps.kube.get(namespaceKind, undefined, name)).toBeUndefined();
-  const [missing] = namespaceJobs(api.deps);
+  const [missing] = organizationJobs(api.deps);
   const { signal } = new AbortController();
   await missing?.run(signal);
   const made = await api.deps.kube.get(namespaceKind, undefined, name);

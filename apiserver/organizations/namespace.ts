@@ -1,26 +1,29 @@
-import { and, eq, isNull } from "drizzle-orm";
 import { ANNOTATION_QUOTAS, LABEL_ORG_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import { formatLimits } from "../../shared/crd/quota.ts";
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
-import type { PeriodicJob } from "../jobs/periodic.ts";
-import { readQuotas, toQuotas } from "./read-quotas.ts";
-import { organizationQuotas, organizations } from "./table.ts";
+import { markNamespaceReady, readQuotas } from "./store.ts";
 
-const BATCH = 100;
-const MISSING_EVERY_MS = 15_000;
-const ALL_EVERY_MS = 10 * 60_000;
+/** How long a request waits for the Namespace of its organization before it leaves it to the job. */
+const REQUEST_TIMEOUT_MS = 2000;
+
+type NamespaceDeps = Pick<Deps, "kube" | "db" | "config">;
 
 /** The Namespace that holds an organization's objects. */
 export function organizationNamespace(orgId: string): string {
   return `org-${orgId}`;
 }
 
+/** The limits that are published on a Namespace, for the operator. */
+export function limitsOn({ metadata }: Namespace): string | undefined {
+  return metadata.annotations?.[ANNOTATION_QUOTAS];
+}
+
 /**
- * Makes sure that the organization's Namespace is there and carries its limits, and returns its name: call it before
- * the first write into it. Throws 409 conflict while an earlier Namespace of that name is still being deleted, or a
+ * Makes sure that the organization's Namespace exists and carries the organization's limits, and returns its name: call
+ * it before the first write into it. Throws 409 conflict while an earlier Namespace of that name is being deleted, or a
  * KubeError.
  */
 export async function ensureNamespace(
@@ -28,98 +31,41 @@ export async function ensureNamespace(
   orgId: string,
   options: { timeoutMs?: number } = {},
 ): Promise<string> {
+  const { kube, db, config } = deps;
   const name = organizationNamespace(orgId);
-  const limits = await readPublished(deps, orgId);
-  const namespace = await deps.kube.get(namespaceKind, undefined, name, options);
-  if (namespace?.metadata.deletionTimestamp !== undefined) {
+  const { effective } = await readQuotas(db, orgId, config.quotas);
+  const limits = formatLimits(effective);
+  const annotations = { [ANNOTATION_QUOTAS]: limits };
+  const writeOptions = { fieldManager: MANAGER_APISERVER, ...options };
+
+  const namespace = await kube.get(namespaceKind, undefined, name, options);
+  if (namespace?.metadata.deletionTimestamp !== undefined)
     throw new ApiError("conflict", "The organization's namespace is being deleted; try again.", {
       retryAfterSeconds: 5,
     });
+  if (namespace === undefined) {
+    const metadata = { name, labels: { [LABEL_ORG_ID]: orgId }, annotations };
+    await kube.create(namespaceKind, { metadata }, writeOptions).catch(ignoreAlreadyExists);
+  } else if (limitsOn(namespace) !== limits) {
+    await kube.mergePatch(namespaceKind, undefined, name, { metadata: { annotations } }, writeOptions);
   }
-  if (namespace === undefined) await createNamespace(deps, orgId, limits, options);
-  else if (limitsOn(namespace) !== limits) await publishLimits(deps, name, limits, options);
-  await markReady(deps, orgId);
+  await markNamespaceReady(db, orgId);
   return name;
 }
 
-type NamespaceDeps = Pick<Deps, "kube" | "db" | "config">;
-
-/** What the Namespace shall say of the organization's limits. */
-async function readPublished({ db, config }: NamespaceDeps, orgId: string): Promise<string> {
-  const { effective } = await readQuotas(db, config.quotas, orgId);
-  return formatLimits(effective);
-}
-
-function limitsOn({ metadata }: Namespace): string | undefined {
-  return metadata.annotations?.[ANNOTATION_QUOTAS];
-}
-
-async function publishLimits(
-  { kube }: NamespaceDeps,
-  name: string,
-  limits: string,
-  options: { timeoutMs?: number },
-): Promise<void> {
-  const patch = { metadata: { annotations: { [ANNOTATION_QUOTAS]: limits } } };
-  await kube.mergePatch(namespaceKind, undefined, name, patch, {
-    fieldManager: MANAGER_APISERVER,
-    ...options,
-  });
-}
-
-/** The jobs that make missing Namespaces: soon for new organizations, and now and then for all of them. */
-export function namespaceJobs(deps: Deps): PeriodicJob[] {
-  return [
-    { name: "missing-namespaces", everyMs: MISSING_EVERY_MS, run: () => ensureMissing(deps) },
-    { name: "all-namespaces", everyMs: ALL_EVERY_MS, run: () => ensureAll(deps) },
-  ];
-}
-
-async function createNamespace(
-  deps: Pick<Deps, "kube">,
+/** The same as far as it can be done quickly; otherwise the periodic job does it. Does not throw. */
+export async function tryEnsureNamespace(
+  deps: NamespaceDeps & Pick<Deps, "log">,
   orgId: string,
-  limits: string,
-  options: { timeoutMs?: number },
 ): Promise<void> {
-  const metadata = {
-    name: organizationNamespace(orgId),
-    labels: { [LABEL_ORG_ID]: orgId },
-    annotations: { [ANNOTATION_QUOTAS]: limits },
-  };
   try {
-    await deps.kube.create(namespaceKind, { metadata }, { fieldManager: MANAGER_APISERVER, ...options });
+    await ensureNamespace(deps, orgId, { timeoutMs: REQUEST_TIMEOUT_MS });
   } catch (error) {
-    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    deps.log.warn({ orgId, message }, "namespace is not up to date yet; the job retries");
   }
 }
 
-/** Writes only when the row does not say so yet: an organization at rest writes nothing. */
-async function markReady(deps: Pick<Deps, "db">, orgId: string): Promise<void> {
-  await deps.db
-    .update(organizations)
-    .set({ namespaceReadyAt: new Date() })
-    .where(and(eq(organizations.id, orgId), isNull(organizations.namespaceReadyAt)));
-}
-
-async function ensureMissing(deps: Deps): Promise<void> {
-  const rows = await deps.db
-    .select({ id: organizations.id })
-    .from(organizations)
-    .where(and(isNull(organizations.namespaceReadyAt), isNull(organizations.deletedAt)))
-    .limit(BATCH);
-  for (const row of rows) await ensureNamespace(deps, row.id);
-}
-
-async function ensureAll(deps: Deps): Promise<void> {
-  const present = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID });
-  const limitsByName = new Map(present.map((namespace) => [namespace.metadata.name, limitsOn(namespace)]));
-  const rows = await deps.db
-    .select({ id: organizations.id, quotas: organizationQuotas })
-    .from(organizations)
-    .leftJoin(organizationQuotas, eq(organizationQuotas.orgId, organizations.id))
-    .where(isNull(organizations.deletedAt));
-  for (const { id, quotas } of rows) {
-    const limits = formatLimits(toQuotas(id, quotas, deps.config.quotas).effective);
-    if (limitsByName.get(organizationNamespace(id)) !== limits) await ensureNamespace(deps, id);
-  }
+function ignoreAlreadyExists(error: unknown): void {
+  if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
 }

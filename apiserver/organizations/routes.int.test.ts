@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { organizationNamespace } from "./store.ts";
+import { organizationNamespace } from "./namespace.ts";
 
 let api: TestApp;
 beforeAll(async () => {

@@ -1,236 +1,170 @@
-import { findTokenMembership } from "../api-tokens/store.ts";
+import type { z } from "@hono/zod-openapi";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { OrganizationRecord, Origin, Principal } from "../http/authentication/principal.ts";
+import type { Principal } from "../http/authentication/principal.ts";
 import type { Permission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, versionTag } from "../http/contract/etag.ts";
+import { isNotModified, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
-import { type PageRequest, pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/env.ts";
-import { ApiError, invalidField } from "../http/errors.ts";
-import { acceptInvitations, insertOwner, listOrganizationsOf } from "../members/store.ts";
-import { deleteOrganization } from "./delete.ts";
-import { ensureNamespace } from "./namespace.ts";
-import {
-  type CreateOrganization,
-  createOrganizationSchema,
-  organizationPageSchema,
-  organizationSchema,
-  type PresentedOrganization,
-  presentOrganization,
-  type UpdateOrganization,
-  updateOrganizationSchema,
-} from "./schema.ts";
-import { toDistinctSlug, toSlug } from "./slug.ts";
-import {
-  createOrganization,
-  type NewOrganization,
-  type OrganizationChange,
-  updateOrganization,
-} from "./store.ts";
+import { invalidField } from "../http/errors.ts";
+import { createOrganization, findChangedSettings, updateOrganization } from "./changes.ts";
+import { type DeletionHooks, deleteOrganization } from "./delete.ts";
+import { tryEnsureNamespace } from "./namespace.ts";
+import { presentOrganization } from "./present.ts";
+import { createOrganizationBody, organizationRecord, updateOrganizationBody } from "./schema.ts";
+import { lockOrganization, type OrganizationChange, requireOrganization } from "./store.ts";
 
 const tag = "Organizations";
-const NAMESPACE_TIMEOUT_MS = 2000;
+const COLLECTION = "/api/v1/organizations";
+const RECORD = `${COLLECTION}/{orgID}`;
 
-/** Operations on organizations. */
-export function addOrganizationRoutes(router: Router, deps: Deps): void {
-  addRoute(
-    router,
-    {
-      method: "get",
-      path: "/api/v1/organizations",
-      operationId: "listOrganizations",
-      tag,
-      summary: "List the organizations of the caller",
-      access: "signed-in",
-      query: pageQuery,
-      responses: { 200: { description: "A page, in the order of creation.", body: organizationPageSchema } },
-    },
-    async (c, { origin, query }) => {
-      await acceptInvitations(deps, origin);
-      const rows = await listOrganizations(deps, origin, query);
-      return c.json(toPage(rows, query.limit, presentOrganization), 200);
-    },
-  );
+/** What slices above this one do when an organization is created or deleted. */
+export interface OrganizationHooks extends DeletionHooks {
+  /** Runs in the transaction that creates the organization, and makes its creator the owner. */
+  onCreate(tx: Queryable, orgId: string, creator: { userId: string; email: string }): Promise<void>;
+}
 
+/** Operations on organizations. The list of the caller's organizations belongs to the members. */
+export function addOrganizationRoutes(router: Router, deps: Deps, hooks: OrganizationHooks): void {
+  addCreate(router, deps, hooks);
+  addRead(router, deps);
+  addUpdate(router, deps);
+  addDelete(router, deps, hooks);
+}
+
+function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
   addRoute(
     router,
     {
       method: "post",
-      path: "/api/v1/organizations",
+      path: COLLECTION,
       operationId: "createOrganization",
       tag,
       summary: "Create an organization",
       description: "The caller becomes its owner; the caller's token must carry a verified e-mail address.",
       access: "user",
-      body: createOrganizationSchema,
+      body: createOrganizationBody,
       responses: {
-        201: { description: "Created.", body: organizationSchema, headers: ["Location", "ETag"] },
+        201: { description: "Created.", body: organizationRecord, headers: ["Location", "ETag"] },
       },
       errors: ["already_exists"],
     },
-    async (c, { origin, readBody, runOnce }) => {
+    async (c, { origin, readBody, transact }) => {
       const body = await readBody();
       const { userId } = origin.principal;
       const email = requireVerifiedEmail(origin.principal);
-      return runOnce({}, async ({ id, settle }) => {
-        const create = (slug: string) =>
-          createOrganization(deps, origin, { ...toNewOrganization(id, body), slug }, async (tx, row) => {
-            await insertOwner(tx, { orgId: row.id, userId, email });
-            return settle(
-              tx,
-              c.json(presentOrganization(row), 201, {
-                Location: `/api/v1/organizations/${row.id}`,
-                ETag: versionTag(row.version),
-              }),
-            );
+      return transact(
+        async (tx, { id }) => {
+          const organization = await createOrganization(tx, origin, {
+            id,
+            name: body.name,
+            slug: body.slug,
+            billingEmail: body.billing_email ?? null,
+            vatId: body.vat_id ?? null,
           });
-        const answer = await withFreeSlug(id, body, create);
-        await prepareNamespace(deps, id);
-        return answer;
-      });
+          await hooks.onCreate(tx, id, { userId, email });
+          return organization;
+        },
+        (organization) =>
+          c.json(presentOrganization(organization), 201, {
+            Location: `${COLLECTION}/${organization.id}`,
+            ETag: versionTag(organization.version),
+          }),
+        { afterCommit: ({ id }) => tryEnsureNamespace(deps, id) },
+      );
     },
   );
+}
 
+function addRead(router: Router, deps: Deps): void {
   addRoute(
     router,
     {
       method: "get",
-      path: "/api/v1/organizations/{orgID}",
+      path: RECORD,
       operationId: "getOrganization",
       tag,
       summary: "Get an organization",
       access: "organization:read",
       responses: {
-        200: { description: "The organization.", body: organizationSchema, headers: ["ETag"] },
+        200: { description: "The organization.", body: organizationRecord, headers: ["ETag"] },
         304: { description: "Unchanged since the version in If-None-Match." },
       },
     },
-    async (c, { membership: { organization } }) => {
+    async (c, { orgId }) => {
+      const organization = await requireOrganization(deps.db, orgId);
       const etag = versionTag(organization.version);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentOrganization(organization), 200, { ETag: etag });
     },
   );
-
-  addUpdate(router, deps);
-  addDelete(router, deps);
 }
+
+/** The permission that a change of each setting needs. */
+const PERMISSION_OF = {
+  name: "organization:update",
+  slug: "organization:update",
+  billingEmail: "organization:update_billing",
+  vatId: "organization:update_billing",
+} as const satisfies Record<keyof OrganizationChange, Permission>;
 
 function addUpdate(router: Router, deps: Deps): void {
   addRoute(
     router,
     {
       method: "put",
-      path: "/api/v1/organizations/{orgID}",
+      path: RECORD,
       operationId: "updateOrganization",
       tag,
       summary: "Update an organization",
       description:
-        "Partial: omitted fields stay as they are; null clears billing_email and vat_id. name and slug need organization:update, billing_email and vat_id organization:update_billing. plan cannot be changed.",
+        "Partial: omitted fields are unchanged; null clears billing_email and vat_id. name and slug need organization:update, billing_email and vat_id organization:update_billing. plan cannot be changed.",
       access: ["organization:update", "organization:update_billing"],
-      body: updateOrganizationSchema,
-      responses: { 200: { description: "The organization.", body: organizationSchema, headers: ["ETag"] } },
+      body: updateOrganizationBody,
+      responses: { 200: { description: "The organization.", body: organizationRecord, headers: ["ETag"] } },
       errors: ["already_exists", "conflict", "precondition_failed"],
     },
-    async (c, { membership, origin, readBody, requirePermission }) => {
+    async (c, { orgId, origin, readBody, requirePermission }) => {
       const body = await readBody();
-      const target = {
-        read: membership.organization,
-        ifMatch: c.req.header("if-match"),
-        change: toChange(body),
-      };
-      const row = await updateOrganization(deps, origin, target, (current) => {
-        requireUnchanged({ id: current.id, plan: current.plan }, body);
-        for (const permission of findNeededPermissions(target.change, current)) requirePermission(permission);
+      const change = toChange(body);
+      const organization = await deps.db.transaction(async (tx) => {
+        const before = await lockOrganization(tx, orgId);
+        requireMatch(c.req.header("if-match"), versionTag(before.version));
+        requireUnchanged({ id: before.id, plan: before.plan }, body);
+        const changed = findChangedSettings(before, change);
+        for (const setting of changed) requirePermission(PERMISSION_OF[setting]);
+        return changed.length === 0 ? before : updateOrganization(tx, origin, before, change);
       });
-      return c.json(presentOrganization(row), 200, { ETag: versionTag(row.version) });
+      return c.json(presentOrganization(organization), 200, { ETag: versionTag(organization.version) });
     },
   );
 }
 
-function addDelete(router: Router, deps: Deps): void {
+function addDelete(router: Router, deps: Deps, hooks: DeletionHooks): void {
   addRoute(
     router,
     {
       method: "delete",
-      path: "/api/v1/organizations/{orgID}",
+      path: RECORD,
       operationId: "deleteOrganization",
       tag,
       summary: "Delete an organization",
-      description: "Refused while it has clusters. Its members, invitations and API tokens end at once.",
+      description:
+        "Refused while it has clusters. Its memberships, invitations and API tokens stop working immediately.",
       access: "organization:delete",
       responses: { 204: { description: "Deleted." } },
       errors: ["organization_not_empty", "conflict", "precondition_failed"],
     },
     async (c, { orgId, origin }) => {
-      await deleteOrganization(deps, origin, { orgId, ifMatch: c.req.header("if-match") });
+      await deleteOrganization(deps, origin, hooks, { orgId, ifMatch: c.req.header("if-match") });
       return c.body(null, 204);
     },
   );
 }
 
-/** A person sees where that person is a member; a token its own organization, if it may read it. */
-async function listOrganizations(
-  deps: Deps,
-  { principal }: Origin,
-  page: PageRequest,
-): Promise<PresentedOrganization[]> {
-  if (principal.kind === "user") return listOrganizationsOf(deps, principal.userId, page);
-  const membership = await findTokenMembership(deps, principal, principal.orgId);
-  if (membership?.rights.has("organization:read") !== true) return [];
-  const { organization } = membership;
-  return page.cursor !== undefined && organization.id <= page.cursor ? [] : [organization];
-}
-
-function toChange(body: UpdateOrganization): OrganizationChange {
+function toChange(body: z.output<typeof updateOrganizationBody>): OrganizationChange {
   return { name: body.name, slug: body.slug, billingEmail: body.billing_email, vatId: body.vat_id };
-}
-
-/** The permissions for the fields that really change; sending back what was read needs none of them. */
-function findNeededPermissions(change: OrganizationChange, current: OrganizationRecord): Permission[] {
-  const differs = (field: keyof OrganizationChange) =>
-    change[field] !== undefined && change[field] !== current[field];
-  return [
-    ...(differs("name") || differs("slug") ? (["organization:update"] as const) : []),
-    ...(differs("billingEmail") || differs("vatId") ? (["organization:update_billing"] as const) : []),
-  ];
-}
-
-/** A slug that the caller chose is taken as it is; one made from the name gives way to the one that is there. */
-async function withFreeSlug<T>(
-  id: string,
-  body: CreateOrganization,
-  create: (slug: string) => Promise<T>,
-): Promise<T> {
-  if (body.slug !== undefined) return create(body.slug);
-  try {
-    return await create(toSlug(body.name, id));
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === "already_exists")) throw error;
-    return create(toDistinctSlug(body.name, id));
-  }
-}
-
-function toNewOrganization(id: string, body: CreateOrganization): Omit<NewOrganization, "slug"> {
-  return {
-    id,
-    name: body.name,
-    billingEmail: body.billing_email ?? null,
-    vatId: body.vat_id ?? null,
-  };
-}
-
-/** Makes the Namespace at once when it can; else the periodic job does, so that Kubernetes being away hurts nobody. */
-async function prepareNamespace(deps: Deps, orgId: string): Promise<void> {
-  try {
-    await ensureNamespace(deps, orgId, { timeoutMs: NAMESPACE_TIMEOUT_MS });
-  } catch (error) {
-    deps.log.warn(
-      { orgId, message: error instanceof Error ? error.message : String(error) },
-      "namespace is late",
-    );
-  }
 }
 
 function requireVerifiedEmail(principal: Principal): string {

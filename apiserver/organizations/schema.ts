@@ -1,10 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import type { OrganizationRecord } from "../http/authentication/principal.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { observedField } from "../http/contract/immutable-fields.ts";
+import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { type OrganizationRow, organizations } from "./table.ts";
 import { VAT_ID_PATTERN } from "./vat-id.ts";
 
 export const MAX_SLUG_LENGTH = 40;
@@ -35,10 +33,10 @@ const billingEmailSchema = z
   .openapi({ description: "Where invoices go.", example: "billing@example.com" });
 const vatIdSchema = z.string().max(MAX_VAT_ID_LENGTH).regex(VAT_ID_PATTERN).nullable().openapi({
   example: "DE123456789",
-  description: "In the form of its country, without spaces and in capitals. Only the form is checked.",
+  description: "In the format of its country, in capitals and without spaces. Only the format is checked.",
 });
 
-export const createOrganizationSchema = z
+export const createOrganizationBody = z
   .strictObject({
     name: nameSchema,
     slug: slugSchema.optional(),
@@ -47,37 +45,30 @@ export const createOrganizationSchema = z
   })
   .openapi("CreateOrganization", { example: { name: "Example Ltd", slug: "example-ltd" } });
 
-/** Omitted fields stay as they are. What a GET returns may be sent back. */
-export const updateOrganizationSchema = z
+/** Omitted fields are unchanged. What a GET returns may be sent back. */
+export const updateOrganizationBody = z
   .strictObject({
     name: nameSchema.optional(),
     slug: slugSchema.optional(),
     billing_email: billingEmailSchema.optional(),
     vat_id: vatIdSchema.optional(),
-    id: idSchema.optional().openapi({ description: "Fixed: only the present value is accepted." }),
-    plan: z
-      .string()
-      .max(32)
-      .optional()
-      .openapi({ description: "Fixed: only the present value is accepted." }),
+    id: immutableField(idSchema),
+    plan: immutableField(z.string().max(32)),
     created_at: observedField,
     updated_at: observedField,
   })
   .openapi("UpdateOrganization", { example: { name: "Example Ltd", billing_email: null } });
 
-export type UpdateOrganization = z.output<typeof updateOrganizationSchema>;
-export type CreateOrganization = z.output<typeof createOrganizationSchema>;
-
-export const organizationSchema = z
+export const organizationRecord = z
   .object({
     id: idField("The organization."),
-    name: textField(MAX_NAME_LENGTH, "Name shown to people."),
-    slug: textField(MAX_SLUG_LENGTH, "Unique name for addresses and commands."),
+    name: textField(MAX_NAME_LENGTH, "Display name."),
+    slug: textField(MAX_SLUG_LENGTH, "Unique name for URLs and commands."),
     billing_email: textField(MAX_EMAIL_LENGTH, "Where invoices go.").nullable(),
     vat_id: textField(MAX_VAT_ID_LENGTH, "The organization's VAT identification number.").nullable(),
     plan: textField(40, "Always `starter`; it has nothing to do with the plan of a cluster."),
     created_at: timestampField("When the organization was created."),
-    updated_at: timestampField("When it was changed last."),
+    updated_at: timestampField("When a setting was last changed."),
   })
   .openapi("Organization", {
     example: {
@@ -92,42 +83,4 @@ export const organizationSchema = z
     },
   });
 
-export const organizationPageSchema = pageSchema(organizationSchema, "OrganizationPage");
-
-/** The fields of an organization that the audit log holds. */
-export function presentAudit(row: OrganizationRecord) {
-  return { name: row.name, slug: row.slug, billing_email: row.billingEmail, vat_id: row.vatId };
-}
-
-/** What the wire form of an organization is made of. */
-export const presentedColumns = {
-  id: organizations.id,
-  name: organizations.name,
-  slug: organizations.slug,
-  billingEmail: organizations.billingEmail,
-  vatId: organizations.vatId,
-  plan: organizations.plan,
-  createdAt: organizations.createdAt,
-  updatedAt: organizations.updatedAt,
-};
-/** The same, and what a change of it has to know. */
-export const recordColumns = {
-  ...presentedColumns,
-  version: organizations.version,
-  deletingAt: organizations.deletingAt,
-};
-export type PresentedOrganization = Pick<OrganizationRow, keyof typeof presentedColumns>;
-
-/** The wire form of an organization. */
-export function presentOrganization(row: PresentedOrganization): z.output<typeof organizationSchema> {
-  return {
-    id: row.id,
-    name: row.name,
-    slug: row.slug,
-    billing_email: row.billingEmail,
-    vat_id: row.vatId,
-    plan: row.plan,
-    created_at: row.createdAt.toISOString(),
-    updated_at: row.updatedAt.toISOString(),
-  };
-}
+export const organizationPage = pageSchema(organizationRecord, "OrganizationPage");

@@ -1,7 +1,7 @@
 import { MAX_SLUG_LENGTH, MIN_SLUG_LENGTH } from "./schema.ts";
 
 /**
- * A slug made from a name: letters without their accents, everything else one hyphen, 3 to 40 characters.
+ * Derives a slug from a name: letters without accents, everything else one hyphen, 3 to 40 characters.
  * A name without any such letter (`日本`) gives `org-` and the end of the id.
  */
 export function toSlug(name: string, id: string): string {
@@ -15,7 +15,7 @@ export function toSlug(name: string, id: string): string {
   return letters.length >= MIN_SLUG_LENGTH ? letters : `org-${id.slice(-12)}`;
 }
 
-/** Another slug for the same name, for when the first is taken: with the end of the id, within 40 characters. */
+/** The slug to use when `toSlug` is taken: with the end of the id, within 40 characters. */
 export function toDistinctSlug(name: string, id: string): string {
   return `${toSlug(name, id)
     .slice(0, MAX_SLUG_LENGTH - 7)

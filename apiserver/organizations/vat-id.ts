@@ -1,8 +1,8 @@
 /**
- * The forms of VAT identification numbers by the prefix of their country: those of the European Union as its VIES
- * service takes them, and those of its neighbours. Written without spaces and in capitals.
+ * Formats of VAT identification numbers by country prefix: those of the European Union as its VIES service accepts
+ * them, and those of neighbouring countries. In capitals and without spaces.
  */
-const FORMS: Readonly<Record<string, string>> = {
+const FORMATS: Readonly<Record<string, string>> = {
   AT: "U\\d{8}",
   BE: "[01]\\d{9}",
   BG: "\\d{9,10}",
@@ -38,9 +38,9 @@ const FORMS: Readonly<Record<string, string>> = {
   XI: "(?:\\d{9}|\\d{12}|(?:GD|HA)\\d{3})",
 };
 
-/** What a VAT id must look like; whether it was given out is not known here. */
+/** The format of a VAT id; whether the number was ever issued is not checked. */
 export const VAT_ID_PATTERN = new RegExp(
-  `^(?:${Object.entries(FORMS)
-    .map(([prefix, form]) => prefix + form)
+  `^(?:${Object.entries(FORMATS)
+    .map(([prefix, format]) => prefix + format)
     .join("|")})$`,
 );

@@ -1,5 +1,5 @@
 import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
-import type { OutsideAudit } from "../audit/store.ts";
+import type { OutsideAudit } from "../audit/index.ts";
 import {
   findOutsideChanges,
   findOutsideCreation,

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { recordOutsideAudits } from "../audit/store.ts";
+import { recordOutsideAudits } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent } from "../system-events/store.ts";
 import { auditsOfChanges, auditsOfCreation } from "./audit-outside.ts";

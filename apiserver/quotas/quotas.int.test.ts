@@ -7,7 +7,7 @@ import { createClient } from "../../shared/kube/client.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
-import { namespaceJobs } from "../organizations/store.ts";
+import { organizationJobs } from "../organizations/jobs.ts";
 import { findCluster, projectObservations, toProjectedNodePool } from "../projection/store.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { readUse } from "./store.ts";
@@ -250,7 +250,7 @@ describe("the quotas of an organization", () => {
     await api.deps.kube.mergePatch(namespaceKind, undefined, `org-${orgId}`, none, {
       fieldManager: "kubectl",
     });
-    for (const job of namespaceJobs(api.deps)) await job.run(new AbortController().signal);
+    for (const job of organizationJobs(api.deps)) await job.run(new AbortController().signal);
     expect(await read()).toMatchObject({ memoryGB: 8 });
   });
 });

@@ -11,7 +11,7 @@ import {
 } from "../../shared/crd/quota.ts";
 import type { Queryable } from "../db/client.ts";
 import { ApiError } from "../http/errors.ts";
-import { lockOrganization, readQuotas } from "../organizations/store.ts";
+import { lockOrganization, readQuotas } from "../organizations/index.ts";
 import { QUOTA_WIRE_NAMES, type QuotaEffect } from "./schema.ts";
 import { quotaReservations } from "./table.ts";
 import { readUses } from "./use.ts";
@@ -72,7 +72,7 @@ export async function assessQuota(
   { orgId, defaults }: QuotaScope,
   claims: readonly QuotaClaim[],
 ): Promise<QuotaEffect[]> {
-  const { effective: limits } = await readQuotas(db, defaults, orgId);
+  const { effective: limits } = await readQuotas(db, orgId, defaults);
   const { used, byObject } = await readUses(
     db,
     orgId,

@@ -10,7 +10,7 @@ import { loadConnection } from "../../shared/kube/connection.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
-import { createApiTokenVerifier } from "../api-tokens/store.ts";
+import { createApiTokenVerifier } from "../api-tokens/index.ts";
 import { type AppParts, createApp } from "../app.ts";
 import { type Config, DEFAULT_QUOTAS, type IssuerConfig } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
@@ -22,7 +22,7 @@ import type { Operation } from "../http/contract/operation.ts";
 import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/server/limits.ts";
 import { createReadiness } from "../http/server/readiness.ts";
-import { bindUser } from "../members/store.ts";
+import { bindUser } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
 
 /** One user runs all tests: more than a person ever sends. */
@@ -100,7 +100,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
   };
   const authenticator = createAuthenticator({
     issuers: deps.config.issuers,
-    bindUser: (user) => bindUser(deps, user),
+    bindUser: (user) => bindUser(deps.db, user),
     apiTokens: createApiTokenVerifier(deps),
   });
   const operations: Operation[] = [];

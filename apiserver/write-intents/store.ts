@@ -2,7 +2,7 @@ import { and, eq, ne, or, sql } from "drizzle-orm";
 import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
-import { type AuditEntry, recordAudit } from "../audit/store.ts";
+import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { check, index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
-import type { AuditEntry } from "../audit/store.ts";
+import type { AuditEntry } from "../audit/index.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 
 /**

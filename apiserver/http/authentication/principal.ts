@@ -37,27 +37,10 @@ export type Principal = UserPrincipal | TokenPrincipal;
 export const ROLES = ["owner", "admin", "member", "billing", "viewer"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The record of an organization. */
-export interface OrganizationRecord {
-  id: string;
-  name: string;
-  slug: string;
-  billingEmail: string | null;
-  vatId: string | null;
-  plan: string;
-  version: number;
-  createdAt: Date;
-  updatedAt: Date;
-  /** Its deletion began then, and may have failed. */
-  deletingAt: Date | null;
-}
-
 /** The principal's place in the organization that the path names. */
 export interface Membership {
   memberId: string;
   orgId: string;
-  /** As it stood when the membership was looked up. */
-  organization: OrganizationRecord;
   /** The role held there; of a token, its own. */
   role: Role;
   /** What may be done now: all that the guards ask. */

@@ -193,10 +193,19 @@ function createCall(
     const response = await runOnce(c, router.idempotency, request, options, run);
     return response as Once<typeof response>;
   };
-  const transact: SignedInCall<unknown, unknown, unknown>["transact"] = (effect, respond, options = {}) =>
-    once(options, ({ id, settle }) =>
-      router.db.transaction(async (tx) => settle(tx, respond(await effect(tx, { id })))),
-    );
+  const transact: SignedInCall<unknown, unknown, unknown>["transact"] = (
+    effect,
+    respond,
+    { afterCommit, ...options } = {},
+  ) =>
+    once(options, async ({ id, settle }) => {
+      const { result, response } = await router.db.transaction(async (tx) => {
+        const result = await effect(tx, { id });
+        return { result, response: await settle(tx, respond(result)) };
+      });
+      await afterCommit?.(result);
+      return response;
+    });
   if (membership === undefined) return { ...shared, readBody, origin, runOnce: once, transact };
   return {
     ...shared,

@@ -4,6 +4,11 @@ import type { Access } from "../authorization/guard.ts";
 import type { Permission } from "../authorization/permissions.ts";
 import type { Attempt, Once, OnceOptions } from "../idempotency/run-once.ts";
 
+export interface TransactOptions<T> extends Pick<OnceOptions, "secret"> {
+  /** Runs after the commit, before the response is sent; not for a repetition. Must not throw. */
+  afterCommit?: (result: T) => Promise<void>;
+}
+
 /** What the handler of a public operation knows besides the Hono context. */
 export interface PublicCall<P, Q, B> {
   requestId: string;
@@ -25,7 +30,7 @@ export interface SignedInCall<P, Q, B> extends PublicCall<P, Q, B> {
   transact: <T, R extends Response>(
     effect: (tx: Queryable, attempt: Pick<Attempt, "id">) => Promise<T>,
     respond: (result: T) => R,
-    options?: Pick<OnceOptions, "secret">,
+    options?: TransactOptions<T>,
   ) => Promise<Once<R>>;
   /** The same for a POST whose effect lies outside Postgres: `run` looks for what an earlier attempt left. */
   runOnce: <R extends Response>(

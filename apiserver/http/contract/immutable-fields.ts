@@ -10,6 +10,11 @@ export const observedField = z
   .optional()
   .openapi({ description: "Observed by the server: accepted and ignored." });
 
+/** A field that a PUT may repeat but not change; the handler compares it by `requireUnchanged`. */
+export function immutableField<T extends z.ZodType>(schema: T) {
+  return schema.optional().openapi({ description: "Immutable: only the current value is accepted." });
+}
+
 /** Refuses with 422 `<field>/immutable` every fixed field that was sent with another value than the record has. */
 export function requireUnchanged<T extends Readonly<Record<string, unknown>>>(
   record: T,

@@ -1,0 +1,84 @@
+import { recordAudit } from "../audit/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Origin, Role } from "../http/authentication/principal.ts";
+import type { Scope } from "../http/authorization/permissions.ts";
+import { lockOrganization } from "../organizations/index.ts";
+import { auditApiToken } from "./present.ts";
+import { mintToken } from "./secret.ts";
+import { insertApiToken, updateApiToken } from "./store.ts";
+import type { ApiTokenRow } from "./table.ts";
+
+const DAY_MS = 86_400_000;
+
+/** A token together with its secret, which exists nowhere else. */
+export interface MintedApiToken {
+  row: ApiTokenRow;
+  text: string;
+}
+
+/** Creates a token of the caller. */
+export async function createApiToken(
+  tx: Queryable,
+  origin: Origin,
+  orgId: string,
+  input: { id: string; name: string; role: Role; scopes: Scope[]; createdAt: Date; lifetimeDays: number },
+): Promise<MintedApiToken> {
+  await lockOrganization(tx, orgId);
+  const { lifetimeDays, ...values } = input;
+  const { text, hash } = mintToken(input.id);
+  const row = await insertApiToken(tx, {
+    orgId,
+    ...values,
+    secretHash: hash,
+    createdBy: origin.principal.userId,
+    expiresAt: new Date(input.createdAt.getTime() + lifetimeDays * DAY_MS),
+  });
+  await recordChange(tx, origin, "api_token.create", { after: row });
+  return { row, text };
+}
+
+/** Revokes a locked token. */
+export async function revokeApiToken(
+  tx: Queryable,
+  origin: Origin,
+  before: ApiTokenRow,
+  revokedAt: Date,
+): Promise<void> {
+  await updateApiToken(tx, before.orgId, before.id, { revokedAt });
+  await recordChange(tx, origin, "api_token.revoke", { before });
+}
+
+/** Gives a locked token another secret and restarts its lifetime; the old secret stops working immediately. */
+export async function rotateApiToken(
+  tx: Queryable,
+  origin: Origin,
+  before: ApiTokenRow,
+  rotatedAt: Date,
+): Promise<MintedApiToken> {
+  const { text, hash } = mintToken(before.id);
+  const lifetimeMs = before.expiresAt.getTime() - (before.rotatedAt ?? before.createdAt).getTime();
+  const row = await updateApiToken(tx, before.orgId, before.id, {
+    secretHash: hash,
+    rotatedAt,
+    expiresAt: new Date(rotatedAt.getTime() + lifetimeMs),
+  });
+  await recordChange(tx, origin, "api_token.rotate", { before, after: row });
+  return { row, text };
+}
+
+async function recordChange(
+  tx: Queryable,
+  origin: Origin,
+  action: string,
+  change: { before: ApiTokenRow; after?: ApiTokenRow } | { before?: never; after: ApiTokenRow },
+): Promise<void> {
+  const { id, orgId } = change.before ?? change.after;
+  await recordAudit(tx, origin, {
+    action,
+    orgId,
+    target: { kind: "api_token", id },
+    ...(change.before === undefined ? {} : { before: auditApiToken(change.before) }),
+    ...(change.after === undefined ? {} : { after: auditApiToken(change.after) }),
+    result: "done",
+  });
+}

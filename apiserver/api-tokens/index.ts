@@ -1,0 +1,2 @@
+export { findRevokedTokens, revokeApiTokens } from "./store.ts";
+export { createApiTokenVerifier, findTokenMembership } from "./verify.ts";

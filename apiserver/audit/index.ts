@@ -1,0 +1,7 @@
+export {
+  type AuditEntry,
+  type OutsideAudit,
+  recordAudit,
+  recordOutsideAudits,
+  recordStaffRequest,
+} from "./record.ts";

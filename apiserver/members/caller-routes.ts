@@ -1,0 +1,89 @@
+import type { Deps } from "../deps.ts";
+import type { Principal, TokenPrincipal } from "../http/authentication/principal.ts";
+import { rightsOf } from "../http/authorization/permissions.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { type PageRequest, pageQuery, toPage } from "../http/contract/page.ts";
+import type { Router } from "../http/env.ts";
+import {
+  findOrganization,
+  type OrganizationRow,
+  organizationPage,
+  presentOrganization,
+} from "../organizations/index.ts";
+import { acceptInvitations } from "./invitations.ts";
+import { type CallerRole, presentMe } from "./present.ts";
+import { meRecord } from "./schema.ts";
+import { listOrganizationsOf, listRolesOf } from "./store.ts";
+
+/** What callers can read about themselves: their rights and their organizations. */
+export function addCallerRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/me",
+      operationId: "getMe",
+      tag: "Members",
+      summary: "Get the caller: organizations, roles and permissions",
+      access: "signed-in",
+      responses: { 200: { description: "The caller.", body: meRecord } },
+    },
+    async (c, { origin }) => {
+      await acceptInvitations(deps, origin);
+      const roles = await listCallerRoles(router, deps, origin.principal);
+      return c.json(presentMe(origin.principal, roles), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/organizations",
+      operationId: "listOrganizations",
+      tag: "Organizations",
+      summary: "List the organizations of the caller",
+      access: "signed-in",
+      query: pageQuery,
+      responses: { 200: { description: "A page, ordered by creation.", body: organizationPage } },
+    },
+    async (c, { origin, query }) => {
+      await acceptInvitations(deps, origin);
+      const rows = await listOrganizations(router, deps, origin.principal, query);
+      return c.json(toPage(rows, query.limit, presentOrganization), 200);
+    },
+  );
+}
+
+async function listCallerRoles(router: Router, deps: Deps, principal: Principal): Promise<CallerRole[]> {
+  if (principal.kind === "token") return listTokenRoles(router, deps, principal);
+  const rows = await listRolesOf(deps.db, principal.userId);
+  return rows.map((row) => ({ ...row, rights: rightsOf(row.role) }));
+}
+
+/** A user sees every organization with a membership; a token its own, if it may read it. */
+async function listOrganizations(
+  router: Router,
+  deps: Deps,
+  principal: Principal,
+  page: PageRequest,
+): Promise<OrganizationRow[]> {
+  if (principal.kind === "user") return listOrganizationsOf(deps.db, principal.userId, page);
+  const roles = await listTokenRoles(router, deps, principal);
+  return roles
+    .filter(({ rights }) => rights.has("organization:read"))
+    .map(({ organization }) => organization)
+    .filter(({ id }) => page.cursor === undefined || id > page.cursor);
+}
+
+/** The token's one organization; none after the token's creator left it. */
+async function listTokenRoles(
+  { access }: Router,
+  { db }: Deps,
+  principal: TokenPrincipal,
+): Promise<CallerRole[]> {
+  const membership = await access.findMembership(principal, principal.orgId);
+  const organization = await findOrganization(db, principal.orgId);
+  if (membership === undefined || organization === undefined) return [];
+  return [{ organization, role: membership.role, rights: membership.rights }];
+}

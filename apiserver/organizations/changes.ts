@@ -1,0 +1,65 @@
+import { recordAudit } from "../audit/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { auditOrganization } from "./present.ts";
+import { toDistinctSlug, toSlug } from "./slug.ts";
+import {
+  insertOrganization,
+  type NewOrganization,
+  type OrganizationChange,
+  slugTaken,
+  updateSettings,
+} from "./store.ts";
+import type { OrganizationRow } from "./table.ts";
+
+/**
+ * Creates an organization. Without a slug, one is derived from the name that no other organization has. Throws 409
+ * already_exists for a taken slug.
+ */
+export async function createOrganization(
+  tx: Queryable,
+  origin: Origin,
+  input: Omit<NewOrganization, "slug"> & { slug: string | undefined },
+): Promise<OrganizationRow> {
+  const { id, name } = input;
+  const slugs = input.slug === undefined ? [toSlug(name, id), toDistinctSlug(name, id)] : [input.slug];
+  for (const slug of slugs) {
+    const organization = await insertOrganization(tx, { ...input, slug });
+    if (organization === undefined) continue;
+    await recordAudit(tx, origin, {
+      action: "organization.create",
+      orgId: id,
+      target: { kind: "organization", id },
+      after: auditOrganization(organization),
+      result: "done",
+    });
+    return organization;
+  }
+  throw slugTaken(slugs.at(-1) ?? "");
+}
+
+const SETTINGS = ["name", "slug", "billingEmail", "vatId"] as const;
+
+/** The settings that a change would really change: sending back what was read changes none. */
+export function findChangedSettings(before: OrganizationRow, change: OrganizationChange) {
+  return SETTINGS.filter((name) => change[name] !== undefined && change[name] !== before[name]);
+}
+
+/** Changes settings of a locked organization. Throws 409 already_exists for a taken slug. */
+export async function updateOrganization(
+  tx: Queryable,
+  origin: Origin,
+  before: OrganizationRow,
+  change: OrganizationChange,
+): Promise<OrganizationRow> {
+  const after = await updateSettings(tx, before.id, change);
+  await recordAudit(tx, origin, {
+    action: "organization.update",
+    orgId: before.id,
+    target: { kind: "organization", id: before.id },
+    before: auditOrganization(before),
+    after: auditOrganization(after),
+    result: "done",
+  });
+  return after;
+}

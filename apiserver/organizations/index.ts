@@ -1,0 +1,14 @@
+export { ensureNamespace, organizationNamespace, tryEnsureNamespace } from "./namespace.ts";
+export { presentOrganization } from "./present.ts";
+export type { Quotas } from "./quotas.ts";
+export { organizationPage } from "./schema.ts";
+export {
+  findKnownOrganizations,
+  findOrganization,
+  lockOrganization,
+  markNamespaceStale,
+  readQuotas,
+  requireOrganization,
+  upsertQuotas,
+} from "./store.ts";
+export { type OrganizationRow, organizations } from "./table.ts";

@@ -1,0 +1,32 @@
+import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { formatLimits } from "../../shared/crd/quota.ts";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import type { Deps } from "../deps.ts";
+import type { PeriodicJob } from "../jobs/periodic.ts";
+import { ensureNamespace, limitsOn, organizationNamespace } from "./namespace.ts";
+import { listWithoutNamespace, readAllQuotas } from "./store.ts";
+
+const BATCH = 100;
+const MISSING_EVERY_MS = 15_000;
+const ALL_EVERY_MS = 10 * 60_000;
+
+/** Creates and updates Namespaces: shortly after a change, and periodically those of all organizations. */
+export function organizationJobs(deps: Deps): PeriodicJob[] {
+  return [
+    { name: "missing-namespaces", everyMs: MISSING_EVERY_MS, run: () => ensureMissing(deps) },
+    { name: "all-namespaces", everyMs: ALL_EVERY_MS, run: () => ensureAll(deps) },
+  ];
+}
+
+async function ensureMissing(deps: Deps): Promise<void> {
+  for (const orgId of await listWithoutNamespace(deps.db, BATCH)) await ensureNamespace(deps, orgId);
+}
+
+async function ensureAll(deps: Deps): Promise<void> {
+  const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID });
+  const limitsByName = new Map(namespaces.map((namespace) => [namespace.metadata.name, limitsOn(namespace)]));
+  for (const { orgId, effective } of await readAllQuotas(deps.db, deps.config.quotas)) {
+    if (limitsByName.get(organizationNamespace(orgId)) !== formatLimits(effective))
+      await ensureNamespace(deps, orgId);
+  }
+}

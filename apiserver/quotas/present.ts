@@ -1,0 +1,38 @@
+import { createHash } from "node:crypto";
+import type { z } from "@hono/zod-openapi";
+import type { QuotaAmounts, QuotaName } from "../../shared/crd/quota.ts";
+import type { Quotas } from "../organizations/index.ts";
+import type { quotasRecord } from "./limits-schema.ts";
+
+/** Limits by their wire names; also what the audit log keeps. */
+export function presentLimits<T>(limits: Readonly<Record<QuotaName, T>>) {
+  return {
+    clusters: limits.clusters,
+    node_pools: limits.nodePools,
+    nodes: limits.nodes,
+    vcpus: limits.vcpus,
+    memory_gb: limits.memoryGB,
+  };
+}
+
+/** The wire form of the quotas of an organization. */
+export function presentQuotas(
+  quotas: Quotas,
+  defaults: QuotaAmounts,
+  used: QuotaAmounts,
+): z.output<typeof quotasRecord> {
+  return {
+    org_id: quotas.orgId,
+    ...presentLimits(quotas.configured),
+    effective: presentLimits(quotas.effective),
+    defaults: presentLimits(defaults),
+    used: presentLimits(used),
+    updated_at: quotas.updatedAt?.toISOString() ?? null,
+  };
+}
+
+/** The entity tag: the version of the limits, which If-Match compares, and a hash of what else the record shows. */
+export function quotasTag({ version, effective }: Quotas, used: QuotaAmounts): string {
+  const shown = JSON.stringify([presentLimits(effective), presentLimits(used)]);
+  return `"${version}-${createHash("sha256").update(shown).digest("hex").slice(0, 16)}"`;
+}

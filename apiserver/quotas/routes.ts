@@ -1,0 +1,81 @@
+import type { z } from "@hono/zod-openapi";
+import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified } from "../http/contract/etag.ts";
+import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import type { Router } from "../http/env.ts";
+import { readQuotas, requireOrganization, tryEnsureNamespace } from "../organizations/index.ts";
+import { type QuotaChange, setQuotas } from "./changes.ts";
+import { quotasRecord, setQuotasBody } from "./limits-schema.ts";
+import { presentQuotas, quotasTag } from "./present.ts";
+import { readUse } from "./store.ts";
+
+const tag = "Platform administration";
+const RECORD = "/api/v1/admin/organizations/{orgID}/quotas";
+
+/** The quotas of an organization, which the platform's staff sets. */
+export function addQuotaRoutes(router: Router, deps: Deps): void {
+  const { quotas: defaults } = deps.config;
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getOrganizationQuotas",
+      tag,
+      summary: "Get the quotas of an organization",
+      access: "platform-admin",
+      responses: {
+        200: { description: "Its limits and their use.", body: quotasRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { params: { orgID } }) => {
+      await requireOrganization(deps.db, orgID);
+      const quotas = await readQuotas(deps.db, orgID, defaults);
+      const used = await readUse(deps.db, orgID);
+      const etag = quotasTag(quotas, used);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: etag });
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: RECORD,
+      operationId: "setOrganizationQuotas",
+      tag,
+      summary: "Set the quotas of an organization",
+      description:
+        "Omitted limits are unchanged; null restores the platform's default. A limit below what is in use stops nothing that runs: only growth is refused.",
+      access: "platform-admin",
+      body: setQuotasBody,
+      responses: {
+        200: { description: "Its limits and their use.", body: quotasRecord, headers: ["ETag"] },
+      },
+      errors: ["conflict", "precondition_failed"],
+    },
+    async (c, { origin, params: { orgID }, readBody }) => {
+      await requireOrganization(deps.db, orgID);
+      const body = await readBody();
+      requireUnchanged({ org_id: orgID }, body);
+      const target = { orgId: orgID, ifMatch: c.req.header("if-match"), defaults };
+      const quotas = await deps.db.transaction((tx) => setQuotas(tx, origin, target, toChange(body)));
+      await tryEnsureNamespace(deps, orgID);
+      const used = await readUse(deps.db, orgID);
+      return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: quotasTag(quotas, used) });
+    },
+  );
+}
+
+function toChange(body: z.output<typeof setQuotasBody>): QuotaChange {
+  return {
+    clusters: body.clusters,
+    nodePools: body.node_pools,
+    nodes: body.nodes,
+    vcpus: body.vcpus,
+    memoryGB: body.memory_gb,
+  };
+}
