@@ -4,7 +4,7 @@ import { clusterJobs } from "./clusters/jobs.ts";
 import type { Deps } from "./deps.ts";
 import { purgeIdempotencyKeys } from "./http/idempotency/store.ts";
 import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
-import { organizationJobs } from "./organizations/jobs.ts";
+import { organizationJobs } from "./organizations/index.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
 import { startHarvester, systemEventJobs } from "./system-events/harvester.ts";

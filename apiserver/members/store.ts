@@ -2,12 +2,12 @@ import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-o
 import { createId, NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
-import type { Membership, Role } from "../http/authentication/principal.ts";
+import type { Membership, Role, UserPrincipal } from "../http/authentication/principal.ts";
 import { rightsOf } from "../http/authorization/permissions.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type OrganizationRow, organizations } from "../organizations/index.ts";
-import { type MemberRow, members } from "./table.ts";
+import { type MemberRow, members, users } from "./table.ts";
 
 /** How long an invitation can be accepted. */
 const INVITATION_EXPIRY = sql`now() + interval '14 days'`;
@@ -226,6 +226,19 @@ export async function listOrganizationsOf(
     .orderBy(asc(members.orgId))
     .limit(limit + 1);
   return rows.map(({ organization }) => organization);
+}
+
+/** Adds a user who is not known yet. */
+export async function insertUser(db: Queryable, user: UserPrincipal): Promise<void> {
+  const { userId: id, issuer, email = null, emailVerified } = user;
+  await db.insert(users).values({ id, issuer, email, emailVerified }).onConflictDoNothing();
+}
+
+/** The issuer that presented this user id first. */
+export async function requireIssuerOf(db: Queryable, userId: string): Promise<string> {
+  const [row] = await db.select({ issuer: users.issuer }).from(users).where(eq(users.id, userId));
+  if (row === undefined) throw new Error("a user was deleted between insert and read");
+  return row.issuer;
 }
 
 function isMember(orgId: string, memberId: string) {

@@ -1,3 +1,4 @@
+export { organizationJobs } from "./jobs.ts";
 export { ensureNamespace, organizationNamespace, tryEnsureNamespace } from "./namespace.ts";
 export { presentOrganization } from "./present.ts";
 export type { Quotas } from "./quotas.ts";

@@ -7,7 +7,7 @@ import { createClient } from "../../shared/kube/client.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
-import { organizationJobs } from "../organizations/jobs.ts";
+import { organizationJobs } from "../organizations/index.ts";
 import { findCluster, projectObservations, toProjectedNodePool } from "../projection/store.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { readUse } from "./store.ts";

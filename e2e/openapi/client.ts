@@ -64,26 +64,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/me": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get the caller: organizations, roles and permissions
-         * @description Get the caller: organizations, roles and permissions.
-         */
-        get: operations["getMe"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/organizations": {
         parameters: {
             query?: never;
@@ -122,13 +102,13 @@ export interface paths {
         get: operations["getOrganization"];
         /**
          * Update an organization
-         * @description Partial: omitted fields stay as they are; null clears billing_email and vat_id. name and slug need organization:update, billing_email and vat_id organization:update_billing. plan cannot be changed.
+         * @description Partial: omitted fields are unchanged; null clears billing_email and vat_id. name and slug need organization:update, billing_email and vat_id organization:update_billing. plan cannot be changed.
          */
         put: operations["updateOrganization"];
         post?: never;
         /**
          * Delete an organization
-         * @description Refused while it has clusters. Its members, invitations and API tokens end at once.
+         * @description Refused while it has clusters. Its memberships, invitations and API tokens stop working immediately.
          */
         delete: operations["deleteOrganization"];
         options?: never;
@@ -176,7 +156,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/admin/organizations/{orgID}/quotas": {
+    "/api/v1/me": {
         parameters: {
             query?: never;
             header?: never;
@@ -184,15 +164,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the quotas of an organization
-         * @description Get the quotas of an organization.
+         * Get the caller: organizations, roles and permissions
+         * @description Get the caller: organizations, roles and permissions.
          */
-        get: operations["getOrganizationQuotas"];
-        /**
-         * Set the quotas of an organization
-         * @description Omitted limits stay; null goes back to the platform's default. A limit below what is in use stops nothing that runs: only growth is refused.
-         */
-        put: operations["setOrganizationQuotas"];
+        get: operations["getMe"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -215,7 +191,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a member
-         * @description The invitation is accepted by the first request of a person who signs in with this address, verified. It ends after 14 days. Only an owner invites an owner.
+         * @description The invitation is accepted by the first request of a user who signs in with this address, verified by the issuer. It expires after 14 days. Only an owner can invite an owner.
          */
         post: operations["inviteMember"];
         delete?: never;
@@ -238,13 +214,13 @@ export interface paths {
         get: operations["getMember"];
         /**
          * Change a member's role
-         * @description Only an owner makes an owner or changes one; the last owner stays one.
+         * @description Only an owner can grant owner or change an owner; the last owner keeps the role.
          */
         put: operations["updateMember"];
         post?: never;
         /**
-         * Remove a member, take an invitation back, or leave
-         * @description Everybody may leave, but the last owner. Only an owner removes an owner. The member's API tokens and kubeconfigs end at once.
+         * Remove a member, withdraw an invitation, or leave
+         * @description Every member but the last owner can leave. Only an owner can remove an owner. The member's API tokens and kubeconfigs are revoked immediately.
          */
         delete: operations["removeMember"];
         options?: never;
@@ -262,8 +238,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let an invitation run for another 14 days
-         * @description Let an invitation run for another 14 days.
+         * Extend an invitation by another 14 days
+         * @description Extend an invitation by another 14 days.
          */
         post: operations["resendInvitation"];
         delete?: never;
@@ -287,7 +263,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API token
-         * @description The token may do what its scopes open, its role holds, and its creator's role holds when it is used.
+         * @description The token has the permissions that its scopes, its role and the current role of its creator all grant.
          */
         post: operations["createApiToken"];
         delete?: never;
@@ -330,10 +306,34 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give an API token another secret
-         * @description The old secret ends at once, and the lifetime begins anew. Only who made a token can rotate it: its new secret acts in that person's name.
+         * Rotate the secret of an API token
+         * @description The old secret stops working immediately, and the lifetime restarts. Only the creator of a token can rotate it, since the new secret acts in the creator's name.
          */
         post: operations["rotateApiToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/organizations/{orgID}/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the quotas of an organization
+         * @description Get the quotas of an organization.
+         */
+        get: operations["getOrganizationQuotas"];
+        /**
+         * Set the quotas of an organization
+         * @description Omitted limits are unchanged; null restores the platform's default. A limit below what is in use stops nothing that runs: only growth is refused.
+         */
+        put: operations["setOrganizationQuotas"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -348,8 +348,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what was done in an organization
-         * @description Oldest first, in the order in which the entries became visible: whoever goes on from the last id seen misses none.
+         * List the audit log of an organization
+         * @description Oldest first, in the order in which the entries became visible: a client that continues after the last id it saw misses none.
          */
         get: operations["listAuditLog"];
         put?: never;
@@ -368,8 +368,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what was done anywhere
-         * @description Oldest first, in the order in which the entries became visible: whoever goes on from the last id seen misses none. Reading it leaves an entry too.
+         * List the audit log of all organizations
+         * @description Oldest first, in the order in which the entries became visible: a client that continues after the last id it saw misses none. Reading it is recorded too.
          */
         get: operations["listAdminAuditLog"];
         put?: never;
@@ -825,42 +825,42 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description The organization that it acts in.
+             * @description The organization that it belongs to.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             org_id: string;
-            /** @description Name shown to people. */
+            /** @description Display name. */
             name: string;
-            /** @description What the token begins with; it opens nothing. */
+            /** @description The first characters of the token, which identify it and are no secret. */
             token_prefix: string;
             /**
-             * @description The role that bounds its rights.
+             * @description The role that limits its permissions.
              * @enum {string}
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
-            /** @description What it is for. */
+            /** @description The permissions that it can use. */
             scopes: ("organization:read" | "organization:write" | "members:read" | "clusters:read" | "clusters:write" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "nodepools:read" | "nodepools:write" | "network:read" | "network:write" | "events:read" | "webhooks:read" | "webhooks:write" | "billing:read" | "billing:write" | "tickets:read" | "tickets:write" | "registry:read" | "registry:write" | "storage:read" | "audit:read")[];
             /**
              * Format: uuid
-             * @description The user who made it; it ends with that user's membership.
+             * @description The user who created it; it is revoked with that user's membership.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             created_by: string;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description When it was created.
              * @example 2026-11-21T09:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it ends.
+             * @description When it expires.
              * @example 2026-11-21T09:00:00.000Z
              */
             expires_at: string;
             /**
              * Format: date-time
-             * @description When it was used last, exact to a minute.
+             * @description When it was last used, to the minute.
              * @example 2026-11-21T09:00:00.000Z
              */
             last_used_at: string | null;
@@ -936,7 +936,7 @@ export interface components {
              * @example 2026-11-21T09:00:00.000Z
              */
             at: string;
-            /** @description Who did it. */
+            /** @description Who made the change. */
             actor: {
                 /**
                  * @description A user, an API token, a field manager of the Kubernetes API, the service itself, or the platform's staff (`provider` to tenants, `staff` to staff).
@@ -945,23 +945,23 @@ export interface components {
                 kind: "user" | "token" | "kubernetes" | "system" | "provider" | "staff";
                 /**
                  * Format: uuid
-                 * @description Of the user, or of the API token.
+                 * @description Id of the user or of the API token.
                  */
                 id: string | null;
-                /** @description The user's address, as it was then. */
+                /** @description The user's e-mail address at that time. */
                 email: string | null;
-                /** @description The field manager, or the part of the service. */
+                /** @description The field manager, or the component of the service. */
                 name: string | null;
             };
-            /** @description What was done: `<resource>.<verb>`. */
+            /** @description The action: `<resource>.<verb>`. */
             action: string;
             /**
              * Format: uuid
-             * @description The organization that it is about.
+             * @description The organization concerned.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             org_id: string | null;
-            /** @description What it was done to. */
+            /** @description The record concerned. */
             target: {
                 /** @description Kind of the record. */
                 kind: string;
@@ -976,12 +976,12 @@ export interface components {
             after: {
                 [key: string]: unknown;
             } | null;
-            /** @description The request that did it. */
+            /** @description Id of the request. */
             request_id: string | null;
-            /** @description Where the request came from. */
+            /** @description IP address of the client. */
             source_address: string | null;
             /**
-             * @description What became of it.
+             * @description Whether it succeeded.
              * @enum {string}
              */
             result: "done" | "failed";
@@ -1549,18 +1549,18 @@ export interface components {
          *     }
          */
         CreateApiToken: {
-            /** @description Name shown to people. */
+            /** @description Display name. */
             name: string;
             /**
-             * @description Not above the caller's own role.
+             * @description At most the caller's own role.
              * @enum {string}
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
-            /** @description Any scope of a resource opens reading it as well. */
+            /** @description Any scope of a resource also grants reading it. */
             scopes: ("organization:read" | "organization:write" | "members:read" | "clusters:read" | "clusters:write" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "nodepools:read" | "nodepools:write" | "network:read" | "network:write" | "events:read" | "webhooks:read" | "webhooks:write" | "billing:read" | "billing:write" | "tickets:read" | "tickets:write" | "registry:read" | "registry:write" | "storage:read" | "audit:read")[];
             /**
              * Format: int32
-             * @description Days until the token ends.
+             * @description Days until the token expires.
              * @default 90
              */
             expires_in_days?: number;
@@ -1721,7 +1721,7 @@ export interface components {
              */
             billing_email?: string | null;
             /**
-             * @description In the form of its country, without spaces and in capitals. Only the form is checked.
+             * @description In the format of its country, in capitals and without spaces. Only the format is checked.
              * @example DE123456789
              */
             vat_id?: string | null;
@@ -1875,11 +1875,11 @@ export interface components {
         InviteMember: {
             /**
              * Format: email
-             * @description The address to invite.
+             * @description The e-mail address to invite.
              */
             email: string;
             /**
-             * @description The role to give. Only owners make owners.
+             * @description The role to grant. Only an owner can grant owner.
              * @enum {string}
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
@@ -2072,7 +2072,7 @@ export interface components {
             /** @description The caller. */
             principal: {
                 /**
-                 * @description What presented the credential.
+                 * @description Whether a user or an API token sent the request.
                  * @enum {string}
                  */
                 kind: "user" | "token";
@@ -2082,14 +2082,14 @@ export interface components {
                  * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
                  */
                 id: string;
-                /** @description The address in the token. */
+                /** @description The e-mail address in the token. */
                 email: string | null;
-                /** @description Whether the token says it is verified. */
+                /** @description Whether the issuer has verified it. */
                 email_verified: boolean;
-                /** @description Roles that the issuer grants on the platform. */
+                /** @description Platform roles granted by the issuer. */
                 realm_roles: string[];
             };
-            /** @description The caller's organizations, in the order of their ids. */
+            /** @description The caller's organizations, ordered by id. */
             organizations: {
                 /**
                  * Format: uuid
@@ -2097,29 +2097,29 @@ export interface components {
                  * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
                  */
                 id: string;
-                /** @description Name shown to people. */
+                /** @description Display name. */
                 name: string;
-                /** @description Unique name for addresses and commands. */
+                /** @description Unique name for URLs and commands. */
                 slug: string;
                 /**
-                 * @description The role held there.
+                 * @description The caller's role in it.
                  * @enum {string}
                  */
                 role: "owner" | "admin" | "member" | "billing" | "viewer";
-                /** @description What the caller may do there. */
+                /** @description The caller's permissions in it. */
                 permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
             }[];
-            /** @description What each role may do. */
+            /** @description The permissions of each role. */
             roles: {
                 /**
                  * @description The role.
                  * @enum {string}
                  */
                 role: "owner" | "admin" | "member" | "billing" | "viewer";
-                /** @description What it may do. */
+                /** @description The permissions of the role. */
                 permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
             }[];
-            /** @description The scopes that an API token can be given. */
+            /** @description The scopes that an API token can have. */
             scopes: ("organization:read" | "organization:write" | "members:read" | "clusters:read" | "clusters:write" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "nodepools:read" | "nodepools:write" | "network:read" | "network:write" | "events:read" | "webhooks:read" | "webhooks:write" | "billing:read" | "billing:write" | "tickets:read" | "tickets:write" | "registry:read" | "registry:write" | "storage:read" | "audit:read")[];
         };
         /**
@@ -2154,16 +2154,16 @@ export interface components {
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             user_id: string | null;
-            /** @description The address that was invited. */
+            /** @description The invited e-mail address. */
             email: string;
             /**
-             * @description The role held in the organization.
+             * @description The role in the organization.
              * @enum {string}
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
             /**
              * Format: uuid
-             * @description The user who invited.
+             * @description The user who sent the invitation.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             invited_by: string | null;
@@ -2175,7 +2175,7 @@ export interface components {
             accepted_at: string | null;
             /**
              * Format: date-time
-             * @description When an open invitation ends.
+             * @description When the pending invitation expires.
              * @example 2026-11-21T09:00:00.000Z
              */
             expires_at: string | null;
@@ -2240,46 +2240,46 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description The organization that it acts in.
+             * @description The organization that it belongs to.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             org_id: string;
-            /** @description Name shown to people. */
+            /** @description Display name. */
             name: string;
-            /** @description What the token begins with; it opens nothing. */
+            /** @description The first characters of the token, which identify it and are no secret. */
             token_prefix: string;
             /**
-             * @description The role that bounds its rights.
+             * @description The role that limits its permissions.
              * @enum {string}
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
-            /** @description What it is for. */
+            /** @description The permissions that it can use. */
             scopes: ("organization:read" | "organization:write" | "members:read" | "clusters:read" | "clusters:write" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "nodepools:read" | "nodepools:write" | "network:read" | "network:write" | "events:read" | "webhooks:read" | "webhooks:write" | "billing:read" | "billing:write" | "tickets:read" | "tickets:write" | "registry:read" | "registry:write" | "storage:read" | "audit:read")[];
             /**
              * Format: uuid
-             * @description The user who made it; it ends with that user's membership.
+             * @description The user who created it; it is revoked with that user's membership.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             created_by: string;
             /**
              * Format: date-time
-             * @description When it was made.
+             * @description When it was created.
              * @example 2026-11-21T09:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it ends.
+             * @description When it expires.
              * @example 2026-11-21T09:00:00.000Z
              */
             expires_at: string;
             /**
              * Format: date-time
-             * @description When it was used last, exact to a minute.
+             * @description When it was last used, to the minute.
              * @example 2026-11-21T09:00:00.000Z
              */
             last_used_at: string | null;
-            /** @description The secret. It is shown here and never again. */
+            /** @description The secret. It is returned only once. */
             token: string;
         };
         /**
@@ -2783,9 +2783,9 @@ export interface components {
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             id: string;
-            /** @description Name shown to people. */
+            /** @description Display name. */
             name: string;
-            /** @description Unique name for addresses and commands. */
+            /** @description Unique name for URLs and commands. */
             slug: string;
             /** @description Where invoices go. */
             billing_email: string | null;
@@ -2801,7 +2801,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When it was changed last.
+             * @description When a setting was last changed.
              * @example 2026-11-21T09:00:00.000Z
              */
             updated_at: string;
@@ -2873,31 +2873,31 @@ export interface components {
             org_id: string;
             /**
              * Format: int32
-             * @description Most clusters; null: the platform's default.
+             * @description Maximum number of clusters; null is the platform's default.
              * @example 20
              */
             clusters: number | null;
             /**
              * Format: int32
-             * @description Most node pools; null: the platform's default.
+             * @description Maximum number of node pools; null is the platform's default.
              * @example 20
              */
             node_pools: number | null;
             /**
              * Format: int32
-             * @description Most nodes of all pools; an autoscaled pool counts with the most it may grow to; null: the platform's default.
+             * @description Maximum number of nodes of all pools; an autoscaled pool counts with its maximum; null is the platform's default.
              * @example 20
              */
             nodes: number | null;
             /**
              * Format: int32
-             * @description Most virtual CPUs of all nodes; null: the platform's default.
+             * @description Maximum number of virtual CPUs of all nodes; null is the platform's default.
              * @example 20
              */
             vcpus: number | null;
             /**
              * Format: int32
-             * @description Most memory of all nodes in GiB; null: the platform's default.
+             * @description Maximum number of GiB of memory of all nodes; null is the platform's default.
              * @example 20
              */
             memory_gb: number | null;
@@ -2957,7 +2957,7 @@ export interface components {
                  */
                 memory_gb: number;
             };
-            /** @description What is in use, writes under way included. */
+            /** @description What is in use, including writes in progress. */
             used: {
                 /**
                  * Format: int32
@@ -2987,7 +2987,7 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description When a limit was set last; null: never.
+             * @description When a limit was last set; null if never.
              * @example 2026-11-21T09:00:00.000Z
              */
             updated_at: string | null;
@@ -3052,37 +3052,37 @@ export interface components {
         SetOrganizationQuotas: {
             /**
              * Format: int32
-             * @description Most clusters; null: the platform's default.
+             * @description Maximum number of clusters; null is the platform's default.
              * @example 20
              */
             clusters?: number | null;
             /**
              * Format: int32
-             * @description Most node pools; null: the platform's default.
+             * @description Maximum number of node pools; null is the platform's default.
              * @example 20
              */
             node_pools?: number | null;
             /**
              * Format: int32
-             * @description Most nodes of all pools; an autoscaled pool counts with the most it may grow to; null: the platform's default.
+             * @description Maximum number of nodes of all pools; an autoscaled pool counts with its maximum; null is the platform's default.
              * @example 20
              */
             nodes?: number | null;
             /**
              * Format: int32
-             * @description Most virtual CPUs of all nodes; null: the platform's default.
+             * @description Maximum number of virtual CPUs of all nodes; null is the platform's default.
              * @example 20
              */
             vcpus?: number | null;
             /**
              * Format: int32
-             * @description Most memory of all nodes in GiB; null: the platform's default.
+             * @description Maximum number of GiB of memory of all nodes; null is the platform's default.
              * @example 20
              */
             memory_gb?: number | null;
             /**
              * Format: uuid
-             * @description Fixed: only the present value is accepted.
+             * @description Immutable: only the current value is accepted.
              */
             org_id?: string;
             /** @description Observed by the server: accepted and ignored. */
@@ -3639,21 +3639,21 @@ export interface components {
          */
         UpdateMember: {
             /**
-             * @description The new role. Only owners make owners.
+             * @description The new role. Only an owner can grant owner.
              * @enum {string}
              */
             role?: "owner" | "admin" | "member" | "billing" | "viewer";
             /**
              * Format: uuid
-             * @description Fixed: only the present value is accepted.
+             * @description Immutable: only the current value is accepted.
              */
             id?: string;
             /**
              * Format: uuid
-             * @description Fixed: only the present value is accepted.
+             * @description Immutable: only the current value is accepted.
              */
             org_id?: string;
-            /** @description Fixed: only the present value is accepted. */
+            /** @description Immutable: only the current value is accepted. */
             email?: string;
             /** @description Observed by the server: accepted and ignored. */
             user_id?: unknown;
@@ -3787,16 +3787,16 @@ export interface components {
              */
             billing_email?: string | null;
             /**
-             * @description In the form of its country, without spaces and in capitals. Only the form is checked.
+             * @description In the format of its country, in capitals and without spaces. Only the format is checked.
              * @example DE123456789
              */
             vat_id?: string | null;
             /**
              * Format: uuid
-             * @description Fixed: only the present value is accepted.
+             * @description Immutable: only the current value is accepted.
              */
             id?: string;
-            /** @description Fixed: only the present value is accepted. */
+            /** @description Immutable: only the current value is accepted. */
             plan?: string;
             /** @description Observed by the server: accepted and ignored. */
             created_at?: unknown;
@@ -4120,90 +4120,6 @@ export interface operations {
             };
         };
     };
-    getMe: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The caller. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Me"];
-                };
-            };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `internal`: A fault on the side of the service. */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     listOrganizations: {
         parameters: {
             query?: {
@@ -4218,7 +4134,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page, in the order of creation. */
+            /** @description A page, ordered by creation. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4926,7 +4842,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page, in the order of creation. */
+            /** @description A page, ordered by creation. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5124,161 +5040,25 @@ export interface operations {
             };
         };
     };
-    getOrganizationQuotas: {
+    getMe: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag of the version at hand. */
-                "If-None-Match"?: string;
-            };
-            path: {
-                /** @description The id of the organization. */
-                orgID: string;
-            };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Its limits and their use. */
+            /** @description The caller. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OrganizationQuotas"];
-                };
-            };
-            /** @description Unchanged since the version in If-None-Match. */
-            304: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `forbidden`: The caller does not have the permission. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `internal`: A fault on the side of the service. */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    setOrganizationQuotas: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The ETag of the version to change. */
-                "If-Match"?: string;
-            };
-            path: {
-                /** @description The id of the organization. */
-                orgID: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SetOrganizationQuotas"];
-            };
-        };
-        responses: {
-            /** @description Its limits and their use. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    ETag: components["headers"]["ETag"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["OrganizationQuotas"];
+                    "application/json": components["schemas"]["Me"];
                 };
             };
             /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
@@ -5298,92 +5078,6 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `forbidden`: The caller does not have the permission. */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `conflict`: The record has changed at the same time, or its state does not allow this. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
-            412: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    ETag: components["headers"]["ETag"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `payload_too_large`: The body is larger than accepted. */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `unsupported_media_type`: The body must be sent as application/json. */
-            415: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `validation_failed`: Fields of the body are refused; `details` names each. */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5447,7 +5141,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page, in the order of creation. */
+            /** @description A page, ordered by creation. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6336,7 +6030,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page, in the order of creation. */
+            /** @description A page, ordered by creation. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6454,7 +6148,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created; the secret is in this answer alone. */
+            /** @description Created; the secret is only in this response. */
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6757,7 +6451,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Revoked: it is refused from now on. */
+            /** @description Revoked. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6884,7 +6578,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The token; the secret is in this answer alone. */
+            /** @description The token; the secret is only in this response. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7003,16 +6697,322 @@ export interface operations {
             };
         };
     };
+    getOrganizationQuotas: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version at hand. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its limits and their use. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationQuotas"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: A fault on the side of the service. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    setOrganizationQuotas: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change. */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetOrganizationQuotas"];
+            };
+        };
+        responses: {
+            /** @description Its limits and their use. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationQuotas"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `conflict`: The record has changed at the same time, or its state does not allow this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `validation_failed`: Fields of the body are refused; `details` names each. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: A fault on the side of the service. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listAuditLog: {
         parameters: {
             query?: {
-                /** @description The id of the last entry seen; what comes after it follows, also when it was the last one. */
+                /** @description Id of the last entry seen; returns the entries after it, also those written since. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
                 /** @description Id of a user or an API token, or a field manager. */
                 actor?: string;
-                /** @description What was done. */
+                /** @description The action. */
                 action?: string;
                 /** @description Id of the target. */
                 target?: string;
@@ -7132,13 +7132,13 @@ export interface operations {
     listAdminAuditLog: {
         parameters: {
             query?: {
-                /** @description The id of the last entry seen; what comes after it follows, also when it was the last one. */
+                /** @description Id of the last entry seen; returns the entries after it, also those written since. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
                 /** @description Id of a user or an API token, or a field manager. */
                 actor?: string;
-                /** @description What was done. */
+                /** @description The action. */
                 action?: string;
                 /** @description Id of the target. */
                 target?: string;
@@ -7146,7 +7146,7 @@ export interface operations {
                 from?: string;
                 /** @description Before. */
                 to?: string;
-                /** @description Only entries about this organization. */
+                /** @description Only entries of this organization. */
                 org_id?: string;
             };
             header?: never;
