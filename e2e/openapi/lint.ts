@@ -2,52 +2,55 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { DOCUMENT_FILE } from "./document.ts";
 import { ensureOpenApiTools, TOOLS_SOURCE } from "./tools.ts";
 
-const RULES = ["spectral.yaml", "redocly.yaml"].map((name) => join(TOOLS_SOURCE, name));
+const LINTERS = {
+  spectral: ["lint", "--quiet", "--fail-severity=hint", "openapi.json", "--ruleset", "spectral.yaml"],
+  redocly: ["lint", "openapi.json", "--config", "redocly.yaml"],
+} as const;
 
-/** Holds the committed document to Spectral's and Redocly's rules. Resolves to whether nothing at all was found. */
-async function lint(): Promise<boolean> {
+export type LinterName = keyof typeof LINTERS;
+
+/** What a linter reports of an OpenAPI document, by our rules; empty when it finds nothing. */
+export async function lint(name: LinterName, documentFile: string): Promise<string> {
   const modules = await ensureOpenApiTools();
-  // Rules are found from where their file is, and exceptions name the document as it is called there.
+  // Rules are resolved from the folder of their file, and exceptions name the document by its name there.
   const folder = mkdtempSync(join(tmpdir(), "marina-openapi-"));
   try {
     symlinkSync(modules, join(folder, "node_modules"));
-    for (const file of [DOCUMENT_FILE, ...RULES]) copyFileSync(file, join(folder, basename(file)));
-    const passed = await Promise.all([
-      runTool(
-        folder,
-        "spectral",
-        ["lint", "--quiet", "--fail-severity=hint", "openapi.json"],
-        "spectral.yaml",
-      ),
-      runTool(folder, "redocly", ["lint", "openapi.json"], "redocly.yaml"),
-    ]);
-    return passed.every(Boolean);
+    copyFileSync(documentFile, join(folder, "openapi.json"));
+    for (const rules of ["spectral.yaml", "redocly.yaml"])
+      copyFileSync(join(TOOLS_SOURCE, rules), join(folder, rules));
+    return await run(folder, name);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-/** Whether the tool found nothing; what it says is shown when it did. */
-async function runTool(folder: string, name: string, args: string[], rules: string): Promise<boolean> {
-  const flag = name === "spectral" ? "--ruleset" : "--config";
-  const child = spawn(join(folder, "node_modules", ".bin", name), [...args, flag, rules], {
+async function run(folder: string, name: LinterName): Promise<string> {
+  const child = spawn(join(folder, "node_modules", ".bin", name), LINTERS[name], {
     cwd: folder,
     env: { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let said = "";
+  let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
+      output += text;
     });
   }
   const [code] = (await once(child, "close")) as [number | null];
-  if (code !== 0) process.stderr.write(`${name}:\n${said}\n`);
-  return code === 0;
+  return code === 0 ? "" : `${name}:\n${output}`;
 }
 
-if (!(await lint())) process.exitCode = 1;
+if (import.meta.main) {
+  const reports = await Promise.all(
+    (["spectral", "redocly"] as const).map((name) => lint(name, DOCUMENT_FILE)),
+  );
+  if (reports.some((report) => report !== "")) {
+    process.stderr.write(`${reports.join("\n")}\n`);
+    process.exitCode = 1;
+  }
+}
