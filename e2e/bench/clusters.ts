@@ -50,13 +50,13 @@ async function benchReads(): Promise<void> {
 const CASES: readonly Case[] = [
   {
     name: "GET a cluster",
-    limit: 1.6,
+    limit: 2.5,
     floor: (n) => ({ method: "GET", path: `/cluster/${clusterId(n)}` }),
     api: (n) => ({ method: "GET", path: `${PATH}/${clusterId(n)}` }),
   },
   {
     name: "GET 50 node pools",
-    limit: 1.5,
+    limit: 2,
     floor: () => ({ method: "GET", path: `/pools/${clusterId(0)}` }),
     api: () => ({ method: "GET", path: `${PATH}/${clusterId(0)}/nodepools?limit=50` }),
   },

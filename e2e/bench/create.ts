@@ -5,7 +5,8 @@ import { promisify } from "node:util";
 import { startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { createTenant } from "../testing/tenant.ts";
-import { median, report } from "./report.ts";
+import { median } from "./measure.ts";
+import { report } from "./report.ts";
 
 const run = promisify(execFile);
 const ROUNDS = 3;

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { createTenant } from "../testing/tenant.ts";
-import { readCpuSeconds, readResidentMegabytes } from "./proc.ts";
+import { readCpuSeconds, readMemoryMB } from "./proc.ts";
 import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-events");
@@ -116,7 +116,7 @@ async function measureSteady(bench: Bench): Promise<Figure[]> {
   let residentMb = 0;
   while (performance.now() - startedMs < MEASURE_MS) {
     await sleep(1000);
-    residentMb = Math.max(residentMb, readResidentMegabytes(pid));
+    residentMb = Math.max(residentMb, readMemoryMB(pid).now);
   }
   const seconds = secondsSince(startedMs);
   const cpu = ((readCpuSeconds(pid) - cpuBefore[0]) / seconds) * 100;
@@ -163,7 +163,7 @@ async function measureStorm({ stack, writer, loaders, clusterIds }: Bench): Prom
     { name: "storm: and up to date", value: caughtUpSeconds, unit: "s" },
     { name: "storm: API server, CPU", value: cpuSeconds, unit: "s" },
     { name: "storm: API server, event loop p99", value: lagMs, unit: "ms" },
-    { name: "storm: resident memory", value: readResidentMegabytes(pid), unit: "MB", limit: 400 },
+    { name: "storm: resident memory", value: readMemoryMB(pid).now, unit: "MB", limit: 400 },
     { name: "storm: events written before and during", value: total, unit: "" },
     { name: "storm: events lost", value: figures.missing, unit: "", limit: 0 },
     { name: "storm: events twice", value: figures.doubled, unit: "", limit: 0 },

@@ -1,22 +1,19 @@
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { Pool } from "undici";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
-import { createClient, type KubeClient } from "../../shared/kube/client.ts";
+import { createClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
-import { createTenant } from "../testing/tenant.ts";
-import { percentile, secondsSince, until } from "./operator/common.ts";
+import { createFleet, createOrganization, FIELD_MANAGER, type Fleet } from "./cluster-objects.ts";
+import { percentile, secondsSince, until } from "./measure.ts";
 import { type PoolWriting, timePoolWrites } from "./pool-writes.ts";
 import { readStackCpuSeconds } from "./proc.ts";
 import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-followed");
-const FIELD_MANAGER = "engineer";
 const CONNECTIONS = 32;
 const CHANGES = 200;
 const POLL_MS = 5;
@@ -70,58 +67,6 @@ export async function benchFollowing(count: number): Promise<void> {
     await stack.stop();
   }
 }
-
-/** Makes it by REST, which makes its Namespace too. */
-async function createOrganization({ info }: Stack, name: string): Promise<string> {
-  const alice = createTenant(info.apiUrl, info.tokens.alice);
-  const { body } = await alice.request<{ id: string }>("POST", "/organizations", { name });
-  return body.id;
-}
-
-interface Fleet {
-  orgId: string;
-  namespace: string;
-  clusters: readonly { id: string; name: string }[];
-}
-
-/** Running clusters as the operator would have left them, of one organization. */
-async function createFleet(client: KubeClient, orgId: string, count: number): Promise<Fleet> {
-  const namespace = `org-${orgId}`;
-  const by = { fieldManager: FIELD_MANAGER };
-  const clusters = Array.from({ length: count }, (_, n) => ({ id: randomUUID(), name: `c-${n}` }));
-  const left = clusters.values();
-  const create = async () => {
-    for (const { id, name } of left) {
-      const metadata = { name, namespace, labels: { [LABEL_ID]: id } };
-      await client.create(clusterKind, { metadata, spec: { version: "1.34.2" } }, by);
-      const status = { fieldManager: "marina-operator-status", subresource: "status" as const };
-      await client.mergePatch(clusterKind, namespace, name, { status: STATUS }, status);
-    }
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, create));
-  return { orgId, namespace, clusters };
-}
-
-const SINCE = "2026-11-21T09:00:00Z";
-const STATUS = {
-  observedGeneration: 1,
-  phase: "Ready",
-  version: "1.34.2",
-  apiServerURL: "https://192.0.2.1:6443",
-  workerSubnet: "10.1.0.0/24",
-  firstReadyAt: SINCE,
-  nodes: { total: 3, ready: 3 },
-  nodePools: { total: 1, ready: 1 },
-  transitions: [{ sequence: 1, type: "Ready", at: SINCE, version: "1.34.2" }],
-  conditions: ["Ready", "ControlPlaneReady", "WorkersReady"].map((type) => ({
-    type,
-    status: "True",
-    reason: "Available",
-    message: "",
-    lastTransitionTime: SINCE,
-    observedGeneration: 1,
-  })),
-};
 
 /** From the start of the API server with an empty projection until every row is there. */
 async function timeBuild(stack: Stack, sql: postgres.Sql, orgId: string, count: number): Promise<number> {

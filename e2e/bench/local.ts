@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startStack } from "../stack/stack.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
-import { type Figure, median, report } from "./report.ts";
+import { median } from "./measure.ts";
+import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-local");
 const ROUNDS = 3;

@@ -26,10 +26,11 @@ export function readStackCpuSeconds({ info }: Pick<Stack, "info">): Map<string, 
   return new Map(running.map(([name, { pid }]) => [name, sumOfTree(pid)]));
 }
 
-/** The memory of a process that is in RAM now. */
-export function readResidentMegabytes(pid: number): number {
+/** Resident memory of a process now, and its peak, in MB. */
+export function readMemoryMB(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+  const read = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
+  return { now: read("VmRSS"), peak: read("VmHWM") };
 }
 
 /** Ticks of a process, and of its children that have ended. */

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { DEFAULT_ENGINE } from "../stack/engine.ts";
 import { startStack } from "../stack/stack.ts";
-import { median, report } from "./report.ts";
+import { median } from "./measure.ts";
+import { report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench");
 const ROUNDS = 5;

@@ -1,26 +1,26 @@
-/** One figure of a benchmark, with the limit it is held against. */
+/** One figure of a benchmark, with the limit that it must keep. */
 export interface Figure {
   name: string;
   value: number;
   unit: string;
-  /** Absent for a figure that is only told. */
+  /** The highest value that passes. */
   limit?: number;
+  /** The lowest value that passes. */
+  atLeast?: number;
 }
 
 /** Prints a table for people and one line for programs, which begins with `BENCH `. */
 export function report(benchmark: string, figures: readonly Figure[]): void {
   console.log(`\n${benchmark}`);
-  for (const { name, value, unit, limit } of figures) {
-    const verdict = limit === undefined ? "" : `limit ${limit} ${unit}  ${value <= limit ? "ok" : "OVER"}`;
-    console.log(`  ${name.padEnd(52)} ${value.toFixed(2).padStart(9)} ${unit.padEnd(4)} ${verdict}`);
+  for (const figure of figures) {
+    const { name, value, unit } = figure;
+    console.log(`  ${name.padEnd(52)} ${value.toFixed(2).padStart(9)} ${unit.padEnd(4)} ${judge(figure)}`);
   }
   console.log(`BENCH ${JSON.stringify({ benchmark, figures })}`);
 }
 
-/** The middle value; of an even count, the mean of the two in the middle. */
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+function judge({ value, unit, limit, atLeast }: Figure): string {
+  if (limit !== undefined) return `limit ${limit} ${unit}  ${value <= limit ? "ok" : "OVER"}`;
+  if (atLeast !== undefined) return `at least ${atLeast} ${unit}  ${value >= atLeast ? "ok" : "UNDER"}`;
+  return "";
 }

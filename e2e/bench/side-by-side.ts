@@ -5,40 +5,30 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
 import type { Stack } from "../stack/stack.ts";
-import { type Figure, median } from "./report.ts";
-
-const CONNECTIONS = 16;
-/** After 12,000 requests a fifth of the CPU still was the compiler's, after 50,000 next to none. */
-const WARM_UP_ROUNDS = 25;
-const ROUNDS = 7;
-const REQUESTS = 2000;
+import { BATCH_SIZE, BATCHES, type BenchRequest, CONNECTIONS, sendBatch, WARM_UP_BATCHES } from "./load.ts";
+import { median } from "./measure.ts";
+import type { Figure } from "./report.ts";
 
 /** One kind of request, as it is sent to the floor and to the API. `n` counts the requests to one of them. */
 export interface Case {
   name: string;
   limit: number;
-  floor: (n: number) => Ask;
-  api: (n: number) => Ask;
-}
-
-export interface Ask {
-  method: "GET" | "PUT";
-  path: string;
-  body?: string;
+  floor: (n: number) => BenchRequest;
+  api: (n: number) => BenchRequest;
 }
 
 type Side = "floor" | "api";
 
 /** CPU of the API beside that of the floor (floor.ts), which runs with the same flags of Node. */
 export interface SideBySide {
-  /** Sends both sides the same number of requests, in turns. */
+  /** Sends both sides the same number of requests, in alternating batches. */
   compare(one: Case): Promise<Figure[]>;
   api: Pool;
   headers: Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** Starts the floor beside the API server of a stack; alice asks. */
+/** Starts the floor beside the API server of a stack. Every request carries alice's token. */
 export async function startSideBySide(stack: Stack): Promise<SideBySide> {
   const floor = startFloor(stack);
   const port = await readPort(floor);
@@ -52,19 +42,11 @@ export async function startSideBySide(stack: Stack): Promise<SideBySide> {
     "content-type": "application/json",
   };
 
-  async function measure(side: Side, ask: Case[Side], firstNumber: number): Promise<number> {
+  /** CPU of one request, in microseconds. */
+  async function measureBatch(side: Side, toRequest: Case[Side], first: number): Promise<number> {
     const before = readCpuMicroseconds(pids[side]);
-    let next = firstNumber;
-    const client = async () => {
-      while (next < firstNumber + REQUESTS) {
-        const wanted = ask(next++);
-        const { statusCode, body } = await pools[side].request({ ...wanted, headers });
-        await body.dump();
-        if (statusCode !== 200) throw new Error(`${wanted.method} ${wanted.path} answered ${statusCode}`);
-      }
-    };
-    await Promise.all(Array.from({ length: CONNECTIONS }, client));
-    return (readCpuMicroseconds(pids[side]) - before) / REQUESTS;
+    await sendBatch(pools[side], headers, toRequest, first);
+    return (readCpuMicroseconds(pids[side]) - before) / BATCH_SIZE;
   }
 
   return {
@@ -72,10 +54,10 @@ export async function startSideBySide(stack: Stack): Promise<SideBySide> {
     headers,
     async compare(one) {
       const samples: Record<Side, number[]> = { floor: [], api: [] };
-      for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
+      for (let batch = 0; batch < WARM_UP_BATCHES + BATCHES; batch++) {
         for (const side of ["floor", "api"] as const) {
-          const spent = await measure(side, one[side], round * REQUESTS);
-          if (round >= WARM_UP_ROUNDS) samples[side].push(spent);
+          const cpu = await measureBatch(side, one[side], batch * BATCH_SIZE);
+          if (batch >= WARM_UP_BATCHES) samples[side].push(cpu);
         }
       }
       const [ofFloor, ofApi] = [median(samples.floor), median(samples.api)];

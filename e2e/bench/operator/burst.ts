@@ -8,8 +8,10 @@ import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { choosePorts } from "../../stack/ports.ts";
 import { startStack } from "../../stack/stack.ts";
+import { percentile, secondsSince, until } from "../measure.ts";
+import { readMemoryMB } from "../proc.ts";
 import { report } from "../report.ts";
-import { BENCH_DIR, percentile, readMemoryMB, secondsSince, until } from "./common.ts";
+import { BENCH_DIR } from "./bench-dir.ts";
 import { followClusters } from "./follow.ts";
 import { createMemoryGroup, createOperator, readOperatorEnvironment } from "./operator-process.ts";
 

@@ -3,7 +3,7 @@ import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
 import { loadConnection } from "../../../shared/kube/connection.ts";
 import { defineKind, type KubeObject } from "../../../shared/kube/kind.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
-import { secondsSince } from "./common.ts";
+import { secondsSince } from "../measure.ts";
 import { followClusters } from "./follow.ts";
 
 interface MachineDeployment extends KubeObject {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { readCpuSeconds } from "../proc.ts";
+import { secondsSince } from "../measure.ts";
+import { readCpuSeconds, readMemoryMB } from "../proc.ts";
 import { countRequests, countWrites, endOf } from "./audit.ts";
-import { readMemoryMB, secondsSince } from "./common.ts";
 import type { FleetCluster } from "./fleet-cluster.ts";
 import { waitUntilIdle } from "./metrics.ts";
 import type { OperatorProcess } from "./operator-process.ts";

@@ -20,7 +20,8 @@ import type { Part } from "../../stack/process-part.ts";
 import { silentProgress } from "../../stack/progress.ts";
 import { createSupervisor, endLeftovers, type Node, type ProcessNode } from "../../stack/supervisor.ts";
 import { ensureTools } from "../../stack/tools.ts";
-import { BENCH_DIR, until } from "./common.ts";
+import { until } from "../measure.ts";
+import { BENCH_DIR } from "./bench-dir.ts";
 import { exitCodeOf, putLines } from "./etcd.ts";
 import { createOperator, type OperatorProcess } from "./operator-process.ts";
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { readCpuSeconds } from "../proc.ts";
+import { percentile } from "../measure.ts";
+import { readCpuSeconds, readMemoryMB } from "../proc.ts";
 import { type Figure, report } from "../report.ts";
 import { countRequests, countWrites, endOf } from "./audit.ts";
 import { type Changer, openChanger } from "./change.ts";
 import { measureColdStart } from "./cold-start.ts";
-import { percentile, readMemoryMB } from "./common.ts";
 import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
 import { growTo, reportGrowth } from "./growth.ts";
 import { countReconciles, waitForRound, waitUntilIdle } from "./metrics.ts";

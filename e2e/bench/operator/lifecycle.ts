@@ -10,9 +10,10 @@ import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { AUDIT_LOG } from "../../stack/management-cluster.ts";
 import { startStack } from "../../stack/stack.ts";
+import { until } from "../measure.ts";
 import { type Figure, report } from "../report.ts";
 import { countRequests, endOf } from "./audit.ts";
-import { BENCH_DIR, until } from "./common.ts";
+import { BENCH_DIR } from "./bench-dir.ts";
 import { reasonOf } from "./reasons.ts";
 
 const NAME = "lifecycle";

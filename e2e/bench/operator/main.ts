@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
+import { BENCH_DIR } from "./bench-dir.ts";
 import { benchBurst } from "./burst.ts";
-import { BENCH_DIR } from "./common.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchLifecycle } from "./lifecycle.ts";

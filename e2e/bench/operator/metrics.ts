@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "./common.ts";
+import { until } from "../measure.ts";
 
 /** The operator's own figures: the sum of the samples of each name, and every sample by itself. */
 export interface Metrics {

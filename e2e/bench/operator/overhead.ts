@@ -10,9 +10,10 @@ import { defineKind, type Kind, type KubeObject } from "../../../shared/kube/kin
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { PLATFORM_NAMESPACE } from "../../stack/marina.ts";
 import { type Stack, startStack } from "../../stack/stack.ts";
+import { median, secondsSince, until } from "../measure.ts";
 import { readStackCpuSeconds } from "../proc.ts";
-import { median, report } from "../report.ts";
-import { BENCH_DIR, secondsSince, until } from "./common.ts";
+import { report } from "../report.ts";
+import { BENCH_DIR } from "./bench-dir.ts";
 
 const CLUSTERS = 50;
 /** One after the other and back again: what comes later finds a larger store and older caches. */

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { report } from "../report.ts";
-import { BENCH_DIR } from "./common.ts";
+import { BENCH_DIR } from "./bench-dir.ts";
 import { describeFleet } from "./fleet-cluster.ts";
 import { recordTemplate } from "./template.ts";
 

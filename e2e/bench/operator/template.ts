@@ -13,7 +13,8 @@ import { defineKind, type Kind, type KubeObject } from "../../../shared/kube/kin
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { DIST, PLATFORM_NAMESPACE } from "../../stack/marina.ts";
 import { startStack } from "../../stack/stack.ts";
-import { BENCH_DIR, until } from "./common.ts";
+import { until } from "../measure.ts";
+import { BENCH_DIR } from "./bench-dir.ts";
 
 const FIELD_MANAGER = "engineer";
 /** Nothing may move for this long before a cluster counts as settled. */
