@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { readStartTime } from "../stack/process-identity.ts";
+import { readStartTime } from "../programs/process-identity.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";

@@ -4,6 +4,7 @@ import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import type { Logger } from "../../shared/log.ts";
+import type { Config } from "./config.ts";
 import type { EngineMachine } from "./engine-kinds.ts";
 import type { TenantKeys } from "./etcd.ts";
 import type { FrontClient } from "./front/client.ts";
@@ -15,24 +16,12 @@ import {
   type LocalMachine,
 } from "./kinds.ts";
 import type { Processes } from "./processes.ts";
-import type { ProgramSettings } from "./programs.ts";
 import type { Tenant } from "./tenant.ts";
 import type { TenantApis } from "./tenant-apis.ts";
 import type { TenantPorts } from "./tenant-ports.ts";
 import type { Versions } from "./versions.ts";
 
-/** What the provider's process is told at its start. */
-export interface Settings {
-  runDir: string;
-  kubeconfig: string;
-  healthPort: number;
-  frontUrl: string;
-  platformCIDRs: readonly string[];
-  toolsDir: string;
-  programs: ProgramSettings;
-}
-
-/** What is watched. */
+/** The caches of the watched kinds. */
 export interface Stores {
   clusters: Store<LocalCluster>;
   controlPlanes: Store<LocalControlPlane>;
@@ -42,9 +31,9 @@ export interface Stores {
   secrets: Store<Secret>;
 }
 
-/** Everything that a reconcile observes by and acts with. */
+/** The dependencies of every controller. */
 export interface Context {
-  settings: Settings;
+  config: Config;
   client: KubeClient;
   stores: Stores;
   recorder: Recorder;
@@ -54,11 +43,11 @@ export interface Context {
   keys: TenantKeys;
   versions: Versions;
   apis: TenantApis;
-  /** Kube-apiservers that start at this moment, by process name. */
+  /** Kube-apiservers that are starting, by process name. */
   starting: Set<string>;
-  /** What the last thing that was done for a tenant failed with, by its id; it is missing when it went well. */
+  /** The error of the last step for a tenant, by its id; absent after a success. */
   failures: Map<string, string>;
-  /** Asks for another look at the LocalCluster of a tenant. */
+  /** Queues the LocalCluster of a tenant. */
   wakeCluster(tenant: Tenant): void;
   log: Logger;
 }

@@ -3,7 +3,6 @@ import type { PrinterColumn } from "../../shared/crd/definition.ts";
 import { ageColumn } from "../../shared/crd/definition.ts";
 import { buildCustomResourceDefinition } from "../../shared/crd/manifest.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import type { Manifest } from "../stack/kube-api.ts";
 import {
   localBootstrapKind,
   localBootstrapSpecSchema,
@@ -18,6 +17,14 @@ import {
   localMachineSpecSchema,
   localMachineStatusSchema,
 } from "./kinds.ts";
+
+/** A Kubernetes object as in a manifest. */
+interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; labels?: Record<string, string> };
+  [field: string]: unknown;
+}
 
 interface KindSchema {
   kind: Kind<KubeObject>;
@@ -50,8 +57,8 @@ const KINDS: readonly KindSchema[] = [
     spec: localControlPlaneSpecSchema,
     status: localControlPlaneStatusSchema,
     columns: [
-      column("Version", ".spec.version", "Wanted version."),
-      column("Available", '.status.conditions[?(@.type=="Available")].status', "Whether its API answers."),
+      column("Version", ".spec.version", "Desired version."),
+      column("Available", '.status.conditions[?(@.type=="Available")].status', "Whether its API responds."),
     ],
   },
   {
@@ -68,7 +75,7 @@ const KINDS: readonly KindSchema[] = [
   },
 ];
 
-// Cluster API finds the versions of a contract by this label, and works with other providers through this role.
+// Cluster API finds the contract version by this label, and gets access to other providers' kinds through this role.
 const CONTRACT_LABELS = { "cluster.x-k8s.io/v1beta2": localClusterKind.version };
 const AGGREGATE_LABEL = { "cluster.x-k8s.io/aggregate-to-manager": "true" };
 
@@ -87,18 +94,18 @@ function toDefinition({ kind, spec, status, columns }: KindSchema): Manifest {
   return { ...built, metadata: { ...built.metadata, labels: CONTRACT_LABELS } };
 }
 
-/** What a template holds of a kind: the same spec, nothing in it required. */
+/** The template of a kind: the same spec, with every field optional. */
 function toTemplate({ kind, spec }: KindSchema): KindSchema {
   const template = z.object({ template: z.object({ spec: spec.partial() }) });
   return {
     kind: { ...kind, kind: `${kind.kind}Template`, plural: `${kind.kind.toLowerCase()}templates` },
-    spec: template.meta({ description: `A pattern for a ${kind.kind}.` }),
+    spec: template.meta({ description: `A template of a ${kind.kind}.` }),
     status: z.object({}),
     columns: [],
   };
 }
 
-/** The eight CustomResourceDefinitions of the provider, and the role by which Cluster API may use them. */
+/** The eight CustomResourceDefinitions of the provider, and the role that gives Cluster API access to them. */
 export function buildManifests(): { crds: Manifest[]; role: Manifest } {
   const group = localClusterKind.group;
   const role: Manifest = {

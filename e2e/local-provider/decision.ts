@@ -4,16 +4,18 @@ import { setConditions } from "../../shared/controller/conditions.ts";
 import type { Plan } from "../../shared/controller/plan.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 
+export const FIELD_MANAGER = "marina-local-provider";
+
 /** On everything that leaves something behind outside of the Kubernetes API. */
 export const FINALIZER = "local.marina.dev/provider";
 
-/** What a reconcile decided: first what is done on this machine, then the plan for the Kubernetes API. */
+/** The result of a reconcile: first the steps on this machine, then the plan for the Kubernetes API. */
 export interface Decision<Status, Effect> {
   effects: Effect[];
   plan: Plan<Status>;
 }
 
-/** Nothing to do but what is given. */
+/** A decision with the given parts; everything else is empty. */
 export function decide<Status, Effect>(
   plan: Partial<Plan<Status>> = {},
   effects: Effect[] = [],
@@ -37,7 +39,7 @@ export function isDeleting(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }
 
-/** Whether somebody asked every controller to leave the object alone (a rule of Cluster API for all providers). */
+/** Whether the object carries the pause annotation, which every Cluster API provider honours. */
 export function isPaused({ metadata }: KubeObject): boolean {
   return metadata.annotations?.["cluster.x-k8s.io/paused"] !== undefined;
 }
@@ -48,7 +50,7 @@ export function hasFinalizer(object: KubeObject): boolean {
 
 type WithConditions = { conditions?: ConditionLike[] | undefined };
 
-/** The status with its conditions timed; undefined when the object has exactly this one. */
+/** The status with transition times set; undefined when the object already has it. */
 export function nextStatus<Status extends WithConditions>(
   object: KubeObject & { status?: Status },
   fields: Omit<Status, "conditions">,
@@ -61,7 +63,7 @@ export function nextStatus<Status extends WithConditions>(
   return isDeepStrictEqual(JSON.parse(JSON.stringify(status)), object.status) ? undefined : status;
 }
 
-/** The one condition that most kinds have. */
+/** The only condition of most kinds. */
 export function readyCondition(reason: string, message = "", ready = true): NewCondition<"Ready"> {
   return { type: "Ready", status: ready ? "True" : "False", reason, message };
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { createRuntimeMetrics } from "../../shared/controller/metrics.ts";
@@ -10,10 +9,11 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { createLogger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
-import { linkApiserver, stampedApiserverPath } from "../stack/tools.ts";
-import { type Context, findByTenant, type Settings } from "./context.ts";
-import { FIELD_MANAGER } from "./control-plane/run.ts";
+import { apiserverPath, linkApiserver } from "./apiserver-build.ts";
+import { type Config, readConfig } from "./config.ts";
+import { type Context, findByTenant } from "./context.ts";
 import { type Controllers, createControllers } from "./controllers.ts";
+import { FIELD_MANAGER } from "./decision.ts";
 import { createTenantKeys } from "./etcd.ts";
 import { createFrontClient } from "./front/client.ts";
 import { removeOrphans } from "./orphans.ts";
@@ -28,14 +28,14 @@ const METRICS_PREFIX = "marina_local_provider";
 const DRAIN_DEADLINE_MS = 1000;
 const QPS = 200;
 
-/** Everything that the controllers need, made from the settings; nothing runs yet but what an earlier run left. */
-function createContext(settings: Settings) {
+/** The dependencies and the controllers, which are not started yet. Processes of an earlier run are adopted. */
+function createContext(config: Config) {
   const log = createLogger({ name: "local-provider", level: "info" });
   const registry = createRegistry();
   const kubeMetrics = createKubeMetrics(registry, METRICS_PREFIX);
   const metrics = createRuntimeMetrics(registry, METRICS_PREFIX);
   const transport = createTransport({
-    connection: loadConnection(settings.kubeconfig),
+    connection: loadConnection(config.kubeconfig),
     userAgent: FIELD_MANAGER,
     qps: QPS,
     burst: 2 * QPS,
@@ -44,6 +44,7 @@ function createContext(settings: Settings) {
   const client = createClient(transport);
   const stores = createStores();
   let controllers: Controllers | undefined;
+  // The controllers need the context, and the context wakes the controllers.
   const wakeControlPlane = (tenant: Tenant): void => {
     const object = findByTenant(stores.controlPlanes, tenant);
     if (object !== undefined) controllers?.controlPlanes.add(objectKey(object));
@@ -53,7 +54,7 @@ function createContext(settings: Settings) {
     if (object !== undefined) controllers?.clusters.add(objectKey(object));
   };
   const context: Context = {
-    settings,
+    config,
     client,
     stores,
     recorder: createRecorder({
@@ -65,35 +66,32 @@ function createContext(settings: Settings) {
       onEvent: metrics.onEvent,
     }),
     processes: openProcesses({
-      recordsDir: join(settings.runDir, "processes"),
+      recordsDir: join(config.runDir, "processes"),
       onExit: (name) => wakeControlPlane(tenantOfProcess(name)),
       log,
     }),
-    ports: createTenantPorts(settings.runDir, (port) =>
+    ports: createTenantPorts(config.runDir, (port) =>
       stores.clusters.list().some(({ spec }) => spec.controlPlaneEndpoint?.port === port),
     ),
-    fronts: createFrontClient(settings.frontUrl),
-    keys: createTenantKeys(settings.programs.etcdUrl),
+    fronts: createFrontClient(config.frontUrl),
+    keys: createTenantKeys(config.programs.etcdUrl),
     versions: createVersions({
-      pathOf: (version) => stampedApiserverPath(settings.toolsDir, version),
-      link: (version) => linkApiserver(settings.toolsDir, version),
-      onEnd: () =>
-        controllers?.controlPlanes && wakeAll(controllers.controlPlanes, stores.controlPlanes.keys()),
+      pathOf: (version) => apiserverPath(config.apiserverBuild, version),
+      link: (version) => linkApiserver(config.apiserverBuild, version),
+      onEnd() {
+        for (const key of stores.controlPlanes.keys()) controllers?.controlPlanes.add(key);
+      },
       log,
     }),
-    apis: createTenantApis(settings.runDir, wakeCluster),
+    apis: createTenantApis(config.runDir, wakeCluster),
     starting: new Set(),
     failures: new Map(),
     wakeCluster,
     log,
   };
-  const made = createControllers(context, metrics.controller);
-  controllers = made;
-  return { context, controllers: made, registry, kubeMetrics };
-}
-
-function wakeAll(controller: { add(key: string): void }, keys: readonly string[]): void {
-  for (const key of keys) controller.add(key);
+  const created = createControllers(context, metrics.controller);
+  controllers = created;
+  return { context, controllers: created, registry, kubeMetrics };
 }
 
 function waitForSignal(): Promise<void> {
@@ -103,13 +101,13 @@ function waitForSignal(): Promise<void> {
 }
 
 /**
- * Cluster API's provider for clusters that are plain processes of this machine, for development and tests. On SIGTERM
- * it ends the processes of all tenants with itself; killed, it leaves them running and finds them again.
+ * A Cluster API provider for development and tests, whose clusters are local processes. Argument: the configuration
+ * file. SIGTERM stops the processes of all tenants too; after a kill they go on, and the next start adopts them.
  */
 async function main(): Promise<void> {
   const stopped = waitForSignal();
-  const settings: Settings = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8"));
-  const { context, controllers, registry, kubeMetrics } = createContext(settings);
+  const config = readConfig(process.argv[2] ?? "");
+  const { context, controllers, registry, kubeMetrics } = createContext(config);
   const { client, stores, log, processes } = context;
   const watches = createWatches({
     client,
@@ -122,7 +120,7 @@ async function main(): Promise<void> {
   let synced = false;
   const server = await startHealthServer({
     address: "127.0.0.1",
-    port: settings.healthPort,
+    port: config.healthPort,
     registry,
     healthz: {
       watches: () => watches.healthy(),
@@ -135,7 +133,7 @@ async function main(): Promise<void> {
   await Promise.race([watches.synced, stopped]);
   for (const controller of controllers.all) controller.start();
   synced = true;
-  removeOrphans(context).catch((error: unknown) => log.error({ err: error }, "orphans were not removed"));
+  removeOrphans(context).catch((error: unknown) => log.error({ err: error }, "orphans could not be removed"));
   log.info({ adopted: processes.names().length }, "ready");
   await stopped;
   await Promise.all(controllers.all.map((controller) => controller.drain(DRAIN_DEADLINE_MS)));

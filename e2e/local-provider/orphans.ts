@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Context, findByTenant } from "./context.ts";
-import { sweepOrphans } from "./control-plane/run.ts";
+import { destroyTenant } from "./control-plane/effects.ts";
 import { idOf, type Tenant, tenantOf, tenantOfProcess } from "./tenant.ts";
 
 function listFolders(runDir: string): string[] {
@@ -10,21 +10,21 @@ function listFolders(runDir: string): string[] {
 }
 
 /**
- * Ends and removes what belongs to no cluster any more: its finalizer was taken away by hand, or the Kubernetes API
- * was set back. To be called once every store is filled.
+ * Removes everything of tenants that have no object any more: their finalizer was removed by hand, or the Kubernetes
+ * API was restored from a backup. Call it once every store is synced.
  */
 export async function removeOrphans(context: Context): Promise<void> {
-  const { settings, stores, processes, keys, fronts } = context;
-  const found = new Map<string, Tenant>();
-  const isGone = (tenant: Tenant): boolean =>
+  const { config, stores, processes, keys, fronts } = context;
+  const orphans = new Map<string, Tenant>();
+  const isOrphan = (tenant: Tenant): boolean =>
     findByTenant(stores.clusters, tenant) === undefined &&
     findByTenant(stores.controlPlanes, tenant) === undefined;
   const tenants = [
     ...processes.names().map(tenantOfProcess),
-    ...listFolders(settings.runDir).map(tenantOf),
+    ...listFolders(config.runDir).map(tenantOf),
     ...(await keys.list()),
   ];
-  for (const tenant of tenants) if (isGone(tenant)) found.set(idOf(tenant), tenant);
-  await sweepOrphans(context, [...found.values()]);
-  for (const id of await fronts.keys()) if (isGone(tenantOf(id))) await fronts.remove(id);
+  for (const tenant of tenants) if (isOrphan(tenant)) orphans.set(idOf(tenant), tenant);
+  for (const tenant of orphans.values()) await destroyTenant(context, tenant);
+  for (const id of await fronts.keys()) if (isOrphan(tenantOf(id))) await fronts.remove(id);
 }

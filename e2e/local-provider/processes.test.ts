@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLogger } from "../../shared/log.ts";
-import { readStartTime } from "../stack/process-identity.ts";
+import { readStartTime } from "../programs/process-identity.ts";
 import { rotateLog } from "./log-rotation.ts";
 import { backoffMs, hashOfSpec, openProcesses, type Processes, type ProgramSpec } from "./processes.ts";
 

@@ -4,8 +4,13 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writ
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../shared/log.ts";
-import { identifyProcess, isRunning, type ProcessIdentity, signalGroup } from "../stack/process-identity.ts";
-import { cleanEnvironment } from "../stack/process-part.ts";
+import { cleanEnvironment } from "../programs/environment.ts";
+import {
+  identifyProcess,
+  isRunning,
+  type ProcessIdentity,
+  signalGroup,
+} from "../programs/process-identity.ts";
 import { rotateLog } from "./log-rotation.ts";
 
 /** One program of a tenant cluster. */

@@ -1,27 +1,21 @@
 import { join } from "node:path";
+import type { ProgramsConfig } from "./config.ts";
 import type { ProgramSpec } from "./processes.ts";
 import { etcdPrefixOf, type Program, SERVICE_RANGE, type Tenant, type TenantFiles } from "./tenant.ts";
-
-/** Where the programs are and what they share. */
-export interface ProgramSettings {
-  etcdUrl: string;
-  tools: Record<"kube-controller-manager" | "kube-scheduler" | "kwok", string>;
-  kwokStagesFile: string;
-}
 
 export interface TenantProgramInput {
   tenant: Tenant;
   files: TenantFiles;
-  settings: ProgramSettings;
-  /** The kube-apiserver that calls itself `version`. */
+  programs: ProgramsConfig;
+  /** The path of the kube-apiserver that reports `version`. */
   apiserver: string;
   /** With `v`. */
   version: string;
   apiserverPort: number;
 }
 
-// What makes Deployments roll out, Jobs finish, nodes be judged and drained, namespaces and owners be cleaned up.
-// Volumes, node addresses, certificate requests and metrics have nobody here to work for.
+// The controllers for workloads, Nodes, Namespaces and garbage collection. Nothing here uses volumes, node addresses,
+// certificate requests or metrics.
 const CONTROLLERS = [
   "clusterrole-aggregation-controller",
   "cronjob-controller",
@@ -48,7 +42,7 @@ const CONTROLLERS = [
 
 const POD_RECOVERS_FILE = join(import.meta.dirname, "pod-recovers.yaml");
 
-/** The arguments of all programs of a tenant, the one place for them. */
+/** The command lines of all programs of a tenant. */
 export function describePrograms(input: TenantProgramInput): Record<Program, ProgramSpec> {
   const describe = (
     program: Program,
@@ -58,31 +52,31 @@ export function describePrograms(input: TenantProgramInput): Record<Program, Pro
   ): ProgramSpec => ({
     command,
     args,
-    // A heap limit makes the collector work harder near it and never kills: 120 MiB cost an idle apiserver 12 % of a
-    // core, 160 MiB none. GOGC 35 takes 16 MB less than 50, for 0.2 s more of the processor at the start.
+    // A soft heap limit: with 120 MiB the collector takes 12 % of a core in an idle apiserver, with 160 MiB nothing.
+    // GOGC 35 saves 16 MB against 50 and costs 0.2 s more CPU at the start.
     env: { GOGC: "35", GOMEMLIMIT: memoryLimit },
     log: join(input.files.logsDir, `${program}.log`),
     version: input.version,
   });
-  const { tools } = input.settings;
+  const { paths } = input.programs;
   return {
     "kube-apiserver": describe("kube-apiserver", input.apiserver, "160MiB", apiserverArgs(input)),
     "kube-controller-manager": describe(
       "kube-controller-manager",
-      tools["kube-controller-manager"],
+      paths["kube-controller-manager"],
       "40MiB",
       controllerManagerArgs(input),
     ),
-    "kube-scheduler": describe("kube-scheduler", tools["kube-scheduler"], "30MiB", schedulerArgs(input)),
-    kwok: describe("kwok", tools.kwok, "30MiB", kwokArgs(input)),
+    "kube-scheduler": describe("kube-scheduler", paths["kube-scheduler"], "30MiB", schedulerArgs(input)),
+    kwok: describe("kwok", paths.kwok, "30MiB", kwokArgs(input)),
   };
 }
 
-function apiserverArgs({ tenant, files, settings, apiserverPort }: TenantProgramInput): string[] {
+function apiserverArgs({ tenant, files, programs, apiserverPort }: TenantProgramInput): string[] {
   return [
-    `--etcd-servers=${settings.etcdUrl}`,
+    `--etcd-servers=${programs.etcdUrl}`,
     `--etcd-prefix=${etcdPrefixOf(tenant)}`,
-    // Counting every kind's keys once a minute is most of what an idle tenant asks of etcd.
+    // Counting the keys of every kind each minute is most of an idle tenant's load on etcd.
     "--etcd-count-metric-poll-period=30m",
     "--etcd-db-metric-poll-interval=30m",
     "--bind-address=127.0.0.1",
@@ -107,7 +101,7 @@ function apiserverArgs({ tenant, files, settings, apiserverPort }: TenantProgram
     "--endpoint-reconciler-type=none",
     "--max-requests-inflight=100",
     "--max-mutating-requests-inflight=50",
-    // Else a stop waits 60 s for open watches.
+    // Otherwise a stop waits 60 s for open watches.
     "--shutdown-watch-termination-grace-period=1s",
     "--profiling=false",
   ];
@@ -126,13 +120,13 @@ function controllerManagerArgs({ files }: TenantProgramInput): string[] {
   return [
     ...kubeconfigArgs(files, "kube-controller-manager"),
     "--leader-elect=false",
-    // No page of its own: nobody reads it, and it would need a port.
+    // No metrics endpoint: nothing scrapes it, and it would need a port.
     "--secure-port=0",
     `--service-account-private-key-file=${files.path("service-account.key")}`,
     `--root-ca-file=${files.path("ca.crt")}`,
     `--controllers=${CONTROLLERS.join(",")}`,
-    // No Node is given up for its silence: one kwok plays them all, so it tells of kwok, or of an API that was away,
-    // and the provider sees to both.
+    // A silent Node is not marked unreachable: one kwok simulates them all, so silence means that kwok or the API was
+    // down, and the provider restarts both.
     "--node-monitor-grace-period=24h",
     "--profiling=false",
   ];
@@ -147,17 +141,17 @@ function schedulerArgs({ files }: TenantProgramInput): string[] {
   ];
 }
 
-/** kwok plays the kubelet of every Node that carries its annotation. */
-function kwokArgs({ files, settings }: TenantProgramInput): string[] {
+/** kwok simulates the kubelet of every Node that carries its annotation. */
+function kwokArgs({ files, programs }: TenantProgramInput): string[] {
   return [
     `--kubeconfig=${files.path("kwok.kubeconfig")}`,
-    `--config=${settings.kwokStagesFile}`,
+    `--config=${programs.kwokStagesFile}`,
     `--config=${POD_RECOVERS_FILE}`,
     "--manage-all-nodes=false",
     "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
     "--node-ip=127.0.0.1",
-    // With Leases a kwok waits 40 s for those of the one before it, and passes over, for good, the pods that change
-    // before its own cache shows it as the holder.
+    // With Leases a new kwok waits 40 s for those of its predecessor, and never handles pods that change before its
+    // own cache shows it as the holder.
     "--node-lease-duration-seconds=0",
     "--cidr=10.128.0.1/16",
   ];

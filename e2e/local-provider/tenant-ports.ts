@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { isPortFree } from "../stack/ports.ts";
+import { isPortFree } from "../programs/free-port.ts";
 import { filesOf, idOf, type Tenant } from "./tenant.ts";
 
 /** Ports of the tenants: public ones, kept in the Cluster's spec, and those of the kube-apiservers behind. */

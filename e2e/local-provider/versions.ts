@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Logger } from "../../shared/log.ts";
-import { messageOf } from "../stack/start-error.ts";
+import { messageOf } from "../programs/start-error.ts";
 import type { ApiserverBinary } from "./control-plane/reconcile.ts";
 
 /** The kube-apiservers of all versions, linked when they are first wanted. */

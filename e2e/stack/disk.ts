@@ -1,5 +1,5 @@
 import { statfsSync } from "node:fs";
-import { StartError } from "./start-error.ts";
+import { StartError } from "../programs/start-error.ts";
 
 const GIB = 2 ** 30;
 

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { LOCAL_PROVIDER_PORTS } from "../local-provider/nodes.ts";
+import { CLUSTER_CLASS_FILE, CLUSTER_CLASS_NAME } from "../local-provider/program.ts";
+import { StartError } from "../programs/start-error.ts";
 import { ENGINE_MANAGERS, type EngineManager } from "./cluster-api-manifests.ts";
-import { StartError } from "./start-error.ts";
+import { LOCAL_PROVIDER_PORTS } from "./local-provider.ts";
 import type { ToolName } from "./tools.ts";
 
 /**
@@ -34,8 +35,8 @@ export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
     // Else it looks at an object once a second at most, which is two thirds of what a small cluster waits for.
     coreGates: ["ReconcilerRateLimiting=false"],
     ports: LOCAL_PROVIDER_PORTS,
-    classFile: join(import.meta.dirname, "..", "local-provider", "cluster-class.yaml"),
-    className: "marina-local-v1",
+    classFile: CLUSTER_CLASS_FILE,
+    className: CLUSTER_CLASS_NAME,
     classAfter: ["local-provider CRDs"],
   },
   "in-memory": {

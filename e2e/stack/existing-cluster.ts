@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Agent } from "node:https";
+import { messageOf, StartError } from "../programs/start-error.ts";
 import type { KubeTarget } from "./kube-api.ts";
 import { createKubeApi, type KubeApi } from "./kube-api.ts";
-import { messageOf, StartError } from "./start-error.ts";
 
 /** A management cluster that somebody else runs. */
 export interface ExistingCluster {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildProgram, cacheRoot, readGoVersion } from "./tools.ts";
+import { buildProgram, readGoVersion } from "../programs/go-build.ts";
+import { cacheRoot } from "./tools.ts";
 
 export interface GoTool {
   name: string;
@@ -15,11 +16,11 @@ export interface GoTool {
 
 /** The path of a program, built when it is not in the user's cache folder yet. */
 export async function ensureGoTool({ name, goPackage, moduleDir, sources = [] }: GoTool): Promise<string> {
-  const hash = createHash("sha256").update(await readGoVersion());
+  const hash = createHash("sha256").update(await readGoVersion(moduleDir));
   for (const file of ["go.mod", "go.sum", ...sources]) hash.update(readFileSync(join(moduleDir, file)));
   const dir = join(cacheRoot(), `${name}-${hash.digest("hex").slice(0, 16)}`);
   mkdirSync(dir, { recursive: true });
   const file = join(dir, name);
-  if (!existsSync(file)) await buildProgram(file, goPackage, moduleDir, "-s -w");
+  if (!existsSync(file)) await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w" });
   return file;
 }

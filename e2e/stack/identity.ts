@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JWK } from "jose";
+import { StartError } from "../programs/start-error.ts";
 import type { Ports } from "./ports.ts";
 import { requireHttpOk } from "./probes.ts";
 import type { Secrets } from "./secrets.ts";
-import { StartError } from "./start-error.ts";
 import type { ProcessNode } from "./supervisor.ts";
 import { USER_NAMES, type UserName } from "./users.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
-import { StartError } from "./start-error.ts";
+import { isPortFree } from "../programs/free-port.ts";
+import { StartError } from "../programs/start-error.ts";
 
 export type Ports = Record<string, number>;
 
@@ -11,15 +11,6 @@ const IN_MEMORY_DEBUG_PORT = 19_000;
 // 20000-30000, which the in-memory provider takes.
 const FIRST_PORT = 11_000;
 const LAST_PORT = 18_900;
-
-/** Whether a program could listen on 127.0.0.1:port now. */
-export function isPortFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => server.close(() => resolve(true)));
-  });
-}
 
 async function pickFreePort(taken: ReadonlySet<number>): Promise<number> {
   const span = LAST_PORT - FIRST_PORT;

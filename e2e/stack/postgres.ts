@@ -5,10 +5,10 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import postgres from "postgres";
+import { messageOf, StartError } from "../programs/start-error.ts";
 import type { Ports } from "./ports.ts";
 import type { ProcessSpec } from "./process-part.ts";
 import type { Secrets } from "./secrets.ts";
-import { messageOf, StartError } from "./start-error.ts";
 import type { Node } from "./supervisor.ts";
 
 const run = promisify(execFile);

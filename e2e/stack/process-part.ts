@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { appendFileSync, closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { identifyProcess, signalGroup } from "./process-identity.ts";
-import { messageOf, StartError } from "./start-error.ts";
+import { cleanEnvironment } from "../programs/environment.ts";
+import { identifyProcess, signalGroup } from "../programs/process-identity.ts";
+import { messageOf, StartError } from "../programs/start-error.ts";
 
 /** How to run one program and how to see that it is ready. */
 export interface ProcessSpec {
@@ -51,18 +52,8 @@ export interface PartContext {
   onCrash: (part: Part, exit: Exit) => void;
 }
 
-const INHERITED = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
 const PROBE_INTERVAL_MS = 50;
 const TAIL_LINES = 25;
-
-/** `extra`, and of our own environment nothing but PATH, HOME, LANG, TZ and TMPDIR. */
-export function cleanEnvironment(extra: Record<string, string>): Record<string, string> {
-  const kept = INHERITED.flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return { ...Object.fromEntries(kept), ...extra };
-}
 
 /** The last lines of a log file, indented for a terminal. */
 export function tailOf(log: string): string {

@@ -1,5 +1,5 @@
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { identifyProcess, isRunning, type ProcessIdentity } from "./process-identity.ts";
+import { identifyProcess, isRunning, type ProcessIdentity } from "../programs/process-identity.ts";
 
 /** What a lock file says about who holds it. */
 export type LockHolder<T> = ProcessIdentity & T;

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { buildBundles } from "../../build.ts";
-import { localProviderNodes } from "../local-provider/nodes.ts";
+import { messageOf, StartError } from "../programs/start-error.ts";
 import { ensureCertificates } from "./certificates.ts";
 import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
@@ -13,6 +13,7 @@ import { describeEnvironment, type MarinaEnvironment, PLATFORM_CIDRS, writeEnvFi
 import { openExistingCluster } from "./existing-cluster.ts";
 import { identityNode, issuerOf, requestTokens } from "./identity.ts";
 import { createKubeApi, type KubeApi } from "./kube-api.ts";
+import { localProviderNodes } from "./local-provider.ts";
 import {
   MANAGEMENT_PORTS,
   managementClusterNodes,
@@ -27,7 +28,6 @@ import { type Progress, silentProgress } from "./progress.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
 import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
-import { messageOf, StartError } from "./start-error.ts";
 import { createSupervisor, endLeftovers, type Node } from "./supervisor.ts";
 import { ensureTools, type ToolName, type Tools } from "./tools.ts";
 

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { StartError } from "../programs/start-error.ts";
 import { DEFAULT_ENGINE, ENGINES, type Engine, isEngine } from "./engine.ts";
 import { createProgress } from "./progress.ts";
 import { startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
-import { StartError } from "./start-error.ts";
 
 const DEFAULT_API_PORT = 8080;
 const DEFAULT_DIR = join(import.meta.dirname, "..", "..", ".marina");

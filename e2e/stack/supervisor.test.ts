@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { identifyProcess, isRunning } from "./process-identity.ts";
+import { identifyProcess, isRunning } from "../programs/process-identity.ts";
 import type { ProcessSpec } from "./process-part.ts";
 import { createSupervisor, endLeftovers, type Node, type Supervisor } from "./supervisor.ts";
 

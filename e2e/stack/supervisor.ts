@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isRunning, type ProcessIdentity, signalGroup } from "../programs/process-identity.ts";
+import { messageOf, StartError } from "../programs/start-error.ts";
 import { type Ordered, visitInOrder, visitInReverse } from "./graph.ts";
-import { isRunning, type ProcessIdentity, signalGroup } from "./process-identity.ts";
 import { createPart, describeExit, type Exit, type Part, type ProcessSpec, tailOf } from "./process-part.ts";
-import { messageOf, StartError } from "./start-error.ts";
 
 /** A program of the table: its spec is made when its turn comes, from what earlier parts left. */
 export interface ProcessNode extends Ordered {

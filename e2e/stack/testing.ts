@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inject } from "vitest";
+import { messageOf } from "../programs/start-error.ts";
 import type { StackInfo } from "./stack-info.ts";
-import { messageOf } from "./start-error.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

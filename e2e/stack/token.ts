@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { StartError } from "../programs/start-error.ts";
 import { requestToken } from "./identity.ts";
 import { ensureSecrets } from "./secrets.ts";
 import type { StackInfo } from "./stack-info.ts";
-import { StartError } from "./start-error.ts";
 import { isUserName, USER_NAMES } from "./users.ts";
 
 /** `npm run -s token -- alice`: prints a fresh access token of a user of the running stack, valid for 12 hours. */

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseEnv } from "node:util";
+import { cleanEnvironment } from "../programs/environment.ts";
 import { DIST } from "../stack/marina.ts";
-import { cleanEnvironment } from "../stack/process-part.ts";
 import { waitFor } from "../stack/testing.ts";
 
 /** Another replica of the stack's API server, on a port of its own. */

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { messageOf } from "../../programs/start-error.ts";
 import type { StackInfo } from "../../stack/stack-info.ts";
-import { messageOf } from "../../stack/start-error.ts";
 import { kubectl, waitFor } from "../../stack/testing.ts";
 import { createTenant, type Tenant } from "../../testing/tenant.ts";
 

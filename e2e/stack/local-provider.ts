@@ -1,12 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { KubeApi } from "../stack/kube-api.ts";
-import type { Ports } from "../stack/ports.ts";
-import { requireHttpOk } from "../stack/probes.ts";
-import type { Node } from "../stack/supervisor.ts";
-import type { Tools } from "../stack/tools.ts";
-import type { Settings } from "./context.ts";
-import { buildManifests } from "./crds.ts";
+import { buildManifests, type Config, FRONT_ENTRY, PROVIDER_ENTRY } from "../local-provider/program.ts";
+import type { KubeApi } from "./kube-api.ts";
+import type { Ports } from "./ports.ts";
+import { requireHttpOk } from "./probes.ts";
+import type { Node } from "./supervisor.ts";
+import { GO_MODULE_DIR, PACKAGES, type Tools } from "./tools.ts";
 
 export interface LocalProviderDeps {
   dir: string;
@@ -19,7 +18,7 @@ export interface LocalProviderDeps {
 
 export const LOCAL_PROVIDER_PORTS = ["local-front", "local-provider"] as const;
 
-/** What Go reads from the environment, so that linking finds the modules and the cache of the first build. */
+/** Variables that Go reads, so that linking uses the modules and the cache of the first build. */
 const GO_VARIABLES = [
   "GOPATH",
   "GOMODCACHE",
@@ -36,17 +35,21 @@ function goVariables(): Record<string, string> {
   );
 }
 
-function describeSettings({ dir, ports, tools, kubeconfig, platformCIDRs }: LocalProviderDeps): Settings {
+function describeConfig({ dir, ports, tools, kubeconfig, platformCIDRs }: LocalProviderDeps): Config {
   return {
     runDir: dir,
     kubeconfig,
     healthPort: ports["local-provider"] ?? 0,
     frontUrl: `http://127.0.0.1:${ports["local-front"]}`,
     platformCIDRs,
-    toolsDir: tools.dir,
+    apiserverBuild: {
+      folder: tools.dir,
+      goModuleDir: GO_MODULE_DIR,
+      goPackage: PACKAGES["kube-apiserver"],
+    },
     programs: {
       etcdUrl: `http://127.0.0.1:${ports.etcd}`,
-      tools: {
+      paths: {
         "kube-controller-manager": tools.path("kube-controller-manager"),
         "kube-scheduler": tools.path("kube-scheduler"),
         kwok: tools.path("kwok"),
@@ -56,7 +59,7 @@ function describeSettings({ dir, ports, tools, kubeconfig, platformCIDRs }: Loca
   };
 }
 
-/** The provider of tenant clusters that are plain processes: its custom resources, its TCP front and itself. */
+/** The local provider's CustomResourceDefinitions, its TCP front and the provider itself. */
 export function localProviderNodes(deps: LocalProviderDeps): Node[] {
   const { dir, ports, kube } = deps;
   const frontPort = ports["local-front"] ?? 0;
@@ -78,11 +81,7 @@ export function localProviderNodes(deps: LocalProviderDeps): Node[] {
       after: [],
       process: () => ({
         command: process.execPath,
-        args: [
-          join(import.meta.dirname, "front", "main.ts"),
-          `--port=${frontPort}`,
-          `--file=${join(dir, "local-front.json")}`,
-        ],
+        args: [FRONT_ENTRY, `--port=${frontPort}`, `--file=${join(dir, "local-front.json")}`],
         probe: () => requireHttpOk(`http://127.0.0.1:${frontPort}/readyz`),
         deadlineMs: 20_000,
         stopTimeoutMs: 1000,
@@ -93,10 +92,10 @@ export function localProviderNodes(deps: LocalProviderDeps): Node[] {
       after: ["local-provider CRDs", "capi-core CRDs", "local-front"],
       process() {
         const file = join(dir, "local-provider.json");
-        writeFileSync(file, JSON.stringify(describeSettings(deps), undefined, 2), { mode: 0o600 });
+        writeFileSync(file, JSON.stringify(describeConfig(deps), undefined, 2), { mode: 0o600 });
         return {
           command: process.execPath,
-          args: [join(import.meta.dirname, "main.ts"), file],
+          args: [PROVIDER_ENTRY, file],
           env: goVariables(),
           probe: () => requireHttpOk(`http://127.0.0.1:${ports["local-provider"]}/readyz`),
           deadlineMs: 30_000,

@@ -1,10 +1,9 @@
 import { KubeError } from "../../../shared/kube/errors.ts";
 import { type Context, findByTenant, findTenant } from "../context.ts";
-import { FIELD_MANAGER } from "../control-plane/run.ts";
 import { findOwnerName, tenantNodeKind } from "../engine-kinds.ts";
 import type { LocalMachine } from "../kinds.ts";
 import type { Tenant } from "../tenant.ts";
-import type { MachineEffect, ObservedMachine } from "./reconcile.ts";
+import type { ObservedMachine } from "./reconcile.ts";
 
 async function observeNode(context: Context, tenant: Tenant, name: string): Promise<ObservedMachine["node"]> {
   const controlPlane = findByTenant(context.stores.controlPlanes, tenant);
@@ -20,7 +19,7 @@ async function observeNode(context: Context, tenant: Tenant, name: string): Prom
   }
 }
 
-/** The world as far as a LocalMachine depends on it; undefined while Cluster API has not labelled it. */
+/** Everything that a LocalMachine depends on; undefined while Cluster API has not labelled it. */
 export async function observeMachine(
   context: Context,
   object: LocalMachine,
@@ -35,17 +34,4 @@ export async function observeMachine(
     ? await observeNode(context, tenant, object.metadata.name)
     : { reachable: false, registered: true };
   return { object, machine, node, now: new Date() };
-}
-
-export async function applyMachineEffect(
-  context: Context,
-  tenant: Tenant,
-  effect: MachineEffect,
-): Promise<void> {
-  const api = context.apis.client(tenant, await context.ports.ensureApiserverPort(tenant));
-  try {
-    await api.create(tenantNodeKind, effect.node, { fieldManager: FIELD_MANAGER });
-  } catch (error) {
-    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
-  }
 }

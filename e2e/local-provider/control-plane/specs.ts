@@ -1,0 +1,31 @@
+import { type Context, findByTenant } from "../context.ts";
+import type { ProgramSpec } from "../processes.ts";
+import { describePrograms } from "../programs.ts";
+import { filesOf, type Program, type Tenant } from "../tenant.ts";
+
+/** How many kube-apiservers may start at once. Each takes a core for seconds: 2.7 s alone, 8 to 14 s among seven. */
+export const MAX_STARTING = 2;
+
+/** The address of the tenant's API; undefined while the LocalCluster has none. */
+export function serverOf(context: Context, tenant: Tenant): string | undefined {
+  const { host, port } = findByTenant(context.stores.clusters, tenant)?.spec.controlPlaneEndpoint ?? {};
+  return host && port ? `https://${host}:${port}` : undefined;
+}
+
+/** The programs of the tenant at this version. */
+export function specsOf(
+  context: Context,
+  tenant: Tenant,
+  version: string,
+  apiserverPort: number,
+): Record<Program, ProgramSpec> {
+  const { config, versions } = context;
+  return describePrograms({
+    tenant,
+    files: filesOf(config.runDir, tenant),
+    programs: config.programs,
+    apiserver: versions.pathOf(version),
+    version,
+    apiserverPort,
+  });
+}
