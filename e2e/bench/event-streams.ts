@@ -11,7 +11,7 @@ const NUMBER_DIGITS = 8;
 /** Between the stamp and the number: ` n=`. */
 const NUMBER_OFFSET = MARK.length + STAMP_DIGITS + 3;
 
-/** What is asked for in a line of JSON on standard input; each is answered with one on standard output. */
+/** A request, one line of JSON on standard input; each gets a line of JSON on standard output. */
 type Order =
   | { do: "open"; port: number; token: string; streams: { path: string; clusterId: string }[] }
   | { do: "stall"; port: number; token: string; paths: string[] }

@@ -33,7 +33,7 @@ interface LoaderFigures {
   doubled: number;
   refused: number;
   broken: number;
-  /** Connections that failed before the answer and were made again. */
+  /** Connections that failed before the response and were made again. */
   retried: number;
 }
 
@@ -201,12 +201,12 @@ function startWorker(file: string, args: string[]): Worker {
   });
   if (child.stdin === null || child.stdout === null) throw new Error(`${file} has no input or output`);
   const { stdin } = child;
-  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const responses = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     pid: child.pid ?? 0,
     async order(order) {
       stdin.write(`${JSON.stringify(order)}\n`);
-      const { value, done } = await answers.next();
+      const { value, done } = await responses.next();
       if (done === true) throw new Error(`${file} has ended`);
       return JSON.parse(value);
     },

@@ -67,9 +67,9 @@ export async function timePoolWrites(side: PoolWriting, orgId: string): Promise<
     },
     async api(desired) {
       const body = JSON.stringify({ desired_nodes: desired });
-      const answer = await api.request({ method: "PUT", path, headers, body });
-      const text = await answer.body.text();
-      if (answer.statusCode !== 200) throw new Error(`PUT ${path} answered ${answer.statusCode}: ${text}`);
+      const response = await api.request({ method: "PUT", path, headers, body });
+      const text = await response.body.text();
+      if (response.statusCode !== 200) throw new Error(`PUT ${path}: status ${response.statusCode}: ${text}`);
     },
   };
 

@@ -25,7 +25,7 @@ afterAll(() => stack?.stop());
 interface Attempt {
   name: string;
   ms: number;
-  /** Undefined: there was no answer. */
+  /** Undefined: there was no response. */
   status: number | undefined;
   code: string | undefined;
 }
@@ -48,7 +48,7 @@ async function createOrganization(name: string): Promise<Attempt> {
   const startedMs = performance.now();
   const ms = () => performance.now() - startedMs;
   try {
-    const answer = await fetchConforming(`${stack.info.apiUrl}/api/v1/organizations`, {
+    const response = await fetchConforming(`${stack.info.apiUrl}/api/v1/organizations`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${stack.info.tokens.alice}`,
@@ -57,8 +57,8 @@ async function createOrganization(name: string): Promise<Attempt> {
       },
       body: JSON.stringify({ name }),
     });
-    const body = (await answer.json()) as { error?: { code: string } };
-    return { name, ms: ms(), status: answer.status, code: body.error?.code };
+    const body = (await response.json()) as { error?: { code: string } };
+    return { name, ms: ms(), status: response.status, code: body.error?.code };
   } catch {
     return { name, ms: ms(), status: undefined, code: undefined };
   }
@@ -131,7 +131,7 @@ test("Postgres killed and restarted under load: no request hangs, no effect lack
   console.log(`Postgres: ${load.attempts.length} requests, longest ${maxMs(load.attempts)} ms`);
 });
 
-test("SIGTERM under load: every request that had an effect got its answer", async () => {
+test("SIGTERM under load: every request that had an effect got its response", async () => {
   const stop = new AbortController();
   const load = putLoad("Drain", stop.signal);
   await waitFor("the load to run", () => load.attempts.length > 200);
@@ -140,14 +140,14 @@ test("SIGTERM under load: every request that had an effect got its answer", asyn
   stop.abort();
   await load.done;
 
-  const answered = load.attempts.filter(({ status }) => status !== undefined);
-  expect(answered.filter(({ status }) => status !== 201)).toEqual([]);
+  const completed = load.attempts.filter(({ status }) => status !== undefined);
+  expect(completed.filter(({ status }) => status !== 201)).toEqual([]);
   const { names, unaudited } = await readOrganizations("Drain");
-  expect(names.sort()).toEqual(answered.map(({ name }) => name).sort());
+  expect(names.sort()).toEqual(completed.map(({ name }) => name).sort());
   expect(unaudited).toEqual([]);
   await apiserver.start();
   expect((await createOrganization("Drain afterwards")).status).toBe(201);
-  console.log(`SIGTERM: ${load.attempts.length} requests, ${answered.length} answered, none lost`);
+  console.log(`SIGTERM: ${load.attempts.length} requests, ${completed.length} with a response, none lost`);
 });
 
 function maxMs(attempts: readonly Attempt[]): number {

@@ -34,12 +34,12 @@ afterAll(() => world?.stop());
 
 // A sample; `npm run test:faults:operator` dies after every single write.
 test.each([
-  { atWrite: 2, answer: "lost" },
-  { atWrite: 5, answer: "heard" },
-  { atWrite: 9, answer: "lost" },
-  { atWrite: 14, answer: "heard" },
+  { atWrite: 2, response: "lost" },
+  { atWrite: 5, response: "heard" },
+  { atWrite: 9, response: "lost" },
+  { atWrite: 14, response: "heard" },
 ] as const)(
-  "an operator killed at write $atWrite of each step, its answer $answer, loses and doubles nothing",
+  "an operator killed at write $atWrite of each step, its response $response, loses and doubles nothing",
   async (death) => {
     const life = await liveMortally(world, keeper, death);
     expect(life.died).toContain("create");

@@ -29,23 +29,23 @@ test("an operator killed in the middle of a create leaves one cluster, and it ge
   expect(list.items).toHaveLength(1);
 });
 
-test("an API server killed between the custom resource and the answer leaves one cluster for the repeated request", async () => {
+test("an API server killed between the custom resource and the response leaves one cluster for the repeated request", async () => {
   const clusters = await createOrganization("API server killed");
   const database = postgres(stack.info.databaseUrl, { max: 1 });
   const key = { "idempotency-key": "one-cluster-please" };
   const namespace = clusters.split("/")[2];
   try {
-    // Writers of the projection wait behind this lock: the custom resources are made, the answer is not.
+    // Writers of the projection wait behind this lock: the custom resources are made, the response is not.
     const lock = await database.reserve();
     await lock`BEGIN`;
     await lock`LOCK TABLE projected_clusters IN EXCLUSIVE MODE`;
-    const unanswered = alice.request("POST", clusters, aCluster("once"), key).catch(() => "no answer");
+    const unanswered = alice.request("POST", clusters, aCluster("once"), key).catch(() => "no response");
     await waitFor(
       "the custom resource",
       async () => (await listClusterNames(`org-${namespace}`)).length === 1,
     );
     await killPart("apiserver");
-    expect(await unanswered).toBe("no answer");
+    expect(await unanswered).toBe("no response");
     await lock`ROLLBACK`;
     lock.release();
   } finally {
@@ -55,8 +55,8 @@ test("an API server killed between the custom resource and the answer leaves one
   const again = await waitFor(
     "the lease of the lost request to end",
     async () => {
-      const answer = await alice.request("POST", clusters, aCluster("once"), key);
-      return answer.status === 409 ? undefined : answer;
+      const response = await alice.request("POST", clusters, aCluster("once"), key);
+      return response.status === 409 ? undefined : response;
     },
     { timeoutMs: 90_000 },
   );
@@ -78,7 +78,7 @@ test("without an operator, writes are accepted and stand until it is back", asyn
   await waitForRunning(path);
 });
 
-test("without the Kubernetes API, cluster writes answer 503 with Retry-After, reads go on, nothing is half done", async () => {
+test("without the Kubernetes API, cluster writes response 503 with Retry-After, reads go on, nothing is half done", async () => {
   const clusters = await createOrganization("Kubernetes API down");
   const { body: cluster } = await alice.request("POST", clusters, aCluster("readable"));
   await killPart("kube-apiserver");
@@ -88,10 +88,10 @@ test("without the Kubernetes API, cluster writes answer 503 with Retry-After, re
       ["DELETE", `${clusters}/${cluster.id}`, undefined],
       ["POST", `${clusters}/${cluster.id}/nodepools`, aPool("refused")],
     ] as const) {
-      const answer = await alice.request(method, path, body);
-      expect(answer.status, `${method} ${path}`).toBe(503);
-      expect(answer.body.error.code).toBe("dependency_unavailable");
-      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+      const response = await alice.request(method, path, body);
+      expect(response.status, `${method} ${path}`).toBe(503);
+      expect(response.body.error.code).toBe("dependency_unavailable");
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
     }
     const read = await alice.request("GET", `${clusters}/${cluster.id}`);
     expect(read.status).toBe(200);
@@ -100,8 +100,8 @@ test("without the Kubernetes API, cluster writes answer 503 with Retry-After, re
     await stack.part("kube-apiserver").start();
   }
   const accepted = await waitFor("writes to be accepted again", async () => {
-    const answer = await alice.request("POST", clusters, aCluster("refused"));
-    return answer.status === 202 ? answer : undefined;
+    const response = await alice.request("POST", clusters, aCluster("refused"));
+    return response.status === 202 ? response : undefined;
   });
   await waitForRunning(`${clusters}/${cluster.id}`);
   await waitForRunning(`${clusters}/${accepted.body.id}`);
@@ -109,13 +109,13 @@ test("without the Kubernetes API, cluster writes answer 503 with Retry-After, re
   expect(list.items).toHaveLength(2);
 });
 
-test("without Postgres, requests answer 503 and readiness fails; both recover by themselves", async () => {
+test("without Postgres, requests response 503 and readiness fails; both recover by themselves", async () => {
   const clusters = await createOrganization("Postgres down");
   await killPart("postgres");
   try {
-    const answer = await alice.request("GET", clusters);
-    expect(answer.status).toBe(503);
-    expect(answer.body.error.code).toBe("dependency_unavailable");
+    const response = await alice.request("GET", clusters);
+    expect(response.status).toBe(503);
+    expect(response.body.error.code).toBe("dependency_unavailable");
     await waitFor(
       "readiness to fail",
       async () => (await fetch(`${stack.info.apiUrl}/readyz`)).status === 503,

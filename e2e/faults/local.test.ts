@@ -212,8 +212,8 @@ async function countTenantKeys(): Promise<number> {
   const toBase64 = (text: string) => Buffer.from(text).toString("base64");
   const body = { key: toBase64("/tenants/"), range_end: toBase64("/tenants0"), count_only: true };
   const url = `http://127.0.0.1:${ports.etcd}/v3/kv/range`;
-  const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
-  return Number(((await answer.json()) as { count?: string }).count ?? 0);
+  const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+  return Number(((await response.json()) as { count?: string }).count ?? 0);
 }
 
 test("a start after a killed supervisor ends what was left, and the clusters come back; Ctrl-C leaves nothing", async () => {

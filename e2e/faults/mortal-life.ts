@@ -5,10 +5,10 @@ import type { BareStack } from "./bare-stack.ts";
 import { expectSame, type Identities, identify, LIFE, listLeftovers, type Step } from "./lifecycle.ts";
 import type { OperatorProcess } from "./operator-process.ts";
 
-/** Where the operator dies in each step of a life: with the answer to its n-th write heard, or on its way. */
+/** Where the operator dies in each step of a life: with the response to its n-th write heard, or on its way. */
 export interface Death {
   atWrite: number;
-  answer: "heard" | "lost";
+  response: "heard" | "lost";
 }
 
 /** What a life was like: the steps in which the operator died, and the writes of each step. */
@@ -74,7 +74,7 @@ export async function liveMortally(world: BareStack, keeper: Keeper, death: Deat
 }
 
 /** Nothing of the operator passes any more from the moment on in which it is to die. */
-function setTrap({ proxy }: BareStack, keeper: Keeper, { atWrite, answer }: Death): { sprung(): boolean } {
+function setTrap({ proxy }: BareStack, keeper: Keeper, { atWrite, response }: Death): { sprung(): boolean } {
   let left = atWrite;
   let sprung = false;
   let last: object | undefined;
@@ -86,7 +86,7 @@ function setTrap({ proxy }: BareStack, keeper: Keeper, { atWrite, answer }: Deat
       if (left > 0) return undefined;
       sprung = true;
       last = call;
-      if (answer === "heard") return undefined;
+      if (response === "heard") return undefined;
       void keeper.operator.signal("SIGKILL");
       return "hang";
     },

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
-import { type Answer, createTenant, type Tenant } from "../testing/tenant.ts";
+import { type ApiResponse, createTenant, type Tenant } from "../testing/tenant.ts";
 
 // Random operations of one tenant while parts of the service are killed and come back. MARINA_SEED repeats a run's
 // choices; what the service makes of them depends on the moment, so a seed is a hint and no proof.
@@ -10,7 +10,7 @@ const SEED = Number(process.env.MARINA_SEED ?? Date.now() % 1_000_000);
 const RUN_MS = 60_000;
 const PARTS = ["apiserver", "operator", "kube-apiserver", "postgres"] as const;
 const NAMES = ["red", "green", "blue"];
-/** Every answer that a tenant can do something with. */
+/** Every response that a tenant can do something with. */
 const EXPECTED = [200, 202, 404, 409, 412, 422, 429, 503];
 const RECOVERS = { timeoutMs: 200_000, intervalMs: 1000 };
 
@@ -53,7 +53,7 @@ interface Step {
   method: string;
   path: string;
   body?: unknown;
-  /** A 2xx answer stands for a change, which has its row in the audit log. */
+  /** A 2xx response stands for a change, which has its row in the audit log. */
   audited: boolean;
 }
 
@@ -101,8 +101,8 @@ async function chooseStep(): Promise<Step | undefined> {
 
 interface Outcome extends Step {
   requestId: string;
-  /** Undefined: no answer. */
-  answer: Answer<unknown> | undefined;
+  /** Undefined: no response. */
+  response: ApiResponse<unknown> | undefined;
 }
 
 /** One user of many: does this and that until it is told to end. */
@@ -115,8 +115,8 @@ async function wander(outcomes: Outcome[], signal: AbortSignal): Promise<void> {
     }
     const requestId = `random-${SEED}-${++count}`;
     const headers = { "x-request-id": requestId, "idempotency-key": requestId };
-    const answer = await alice.request(step.method, step.path, step.body, headers).catch(() => undefined);
-    outcomes.push({ ...step, requestId, answer });
+    const response = await alice.request(step.method, step.path, step.body, headers).catch(() => undefined);
+    outcomes.push({ ...step, requestId, response });
   }
 }
 
@@ -140,11 +140,11 @@ async function listAll(): Promise<{ id: string; name: string; status: string }[]
   return body.items;
 }
 
-/** Sends a POST that had no answer once more by its key until it has one, as a client does that does not know. */
-function repeat({ method, path, body, requestId, answer }: Outcome): Promise<unknown> {
-  if (method !== "POST" || (answer !== undefined && answer.status !== 503)) return Promise.resolve();
+/** Sends a POST that had no response once more by its key until it has one, as a client does that does not know. */
+function repeat({ method, path, body, requestId, response }: Outcome): Promise<unknown> {
+  if (method !== "POST" || (response !== undefined && response.status !== 503)) return Promise.resolve();
   return waitFor(
-    `${method} ${path} by the key ${requestId} to be answered`,
+    `${method} ${path} by the key ${requestId} to get a response`,
     async () => {
       const again = await alice.request(method, path, body, { "idempotency-key": requestId });
       if (again.status !== 503 && again.body.error?.code !== "operation_in_progress") return again;
@@ -154,15 +154,15 @@ function repeat({ method, path, body, requestId, answer }: Outcome): Promise<unk
   );
 }
 
-/** Asks until the answer has this status, as a tenant does who repeats what was refused. */
+/** Asks until the response has this status, as a tenant does who repeats what was refused. */
 function insist(step: Omit<Step, "audited">, statuses: readonly number[]): Promise<unknown> {
   const { method, path, body } = step;
   return waitFor(
     `${method} ${path} to be ${statuses.join(" or ")}`,
     async () => {
-      const answer = await alice.request(method, path, body);
-      if (statuses.includes(answer.status)) return answer;
-      throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+      const response = await alice.request(method, path, body);
+      if (statuses.includes(response.status)) return response;
+      throw new Error(`${response.status} ${JSON.stringify(response.body)}`);
     },
     RECOVERS,
   );
@@ -194,9 +194,13 @@ test("no random order of operations and faults leads a tenant where nothing can 
   await users;
   await waitFor("readiness", async () => (await fetch(`${stack.info.apiUrl}/readyz`)).ok, RECOVERS);
 
-  const strange = outcomes.filter(({ answer }) => answer !== undefined && !EXPECTED.includes(answer.status));
-  expect(strange.map(({ method, path, answer }) => [method, path, answer?.status, answer?.body])).toEqual([]);
-  const done = outcomes.filter(({ answer, audited }) => audited && (answer?.status ?? 500) < 300);
+  const strange = outcomes.filter(
+    ({ response }) => response !== undefined && !EXPECTED.includes(response.status),
+  );
+  expect(
+    strange.map(({ method, path, response }) => [method, path, response?.status, response?.body]),
+  ).toEqual([]);
+  const done = outcomes.filter(({ response, audited }) => audited && (response?.status ?? 500) < 300);
   console.log(`${outcomes.length} operations, ${done.length} changes, killed: ${killed.join(", ")}`);
   expect(done.length).toBeGreaterThan(20);
 
@@ -209,7 +213,7 @@ test("no random order of operations and faults leads a tenant where nothing can 
     await insist({ method: "PUT", path: `${path}/network`, body: aPolicy() }, [200, 404]);
     await insist({ method: "POST", path: `${path}/nodepools`, body: aPool() }, [202, 404]);
   }
-  // Every change that was answered with success is in the audit log.
+  // Every change with a successful response is in the audit log.
   await waitFor(
     "the audit log to be whole",
     async () => {

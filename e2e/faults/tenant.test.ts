@@ -63,14 +63,14 @@ test("an API server killed between an object and its audit row loses no row: of 
     const unanswered = [
       alice.request("PUT", changed.pool, { desired_nodes: 3 }),
       alice.request("DELETE", deleted.path),
-    ].map((call) => call.catch(() => "no answer"));
+    ].map((call) => call.catch(() => "no response"));
     await waitFor("both to be written", async () => {
       const pool = await alice.request("GET", changed.pool);
       const cluster = await alice.request("GET", deleted.path);
       return pool.body.desired_nodes === 3 && ["deleting", undefined].includes(cluster.body.status);
     });
     await stack.part("apiserver").kill("SIGKILL");
-    expect(await Promise.all(unanswered)).toEqual(["no answer", "no answer"]);
+    expect(await Promise.all(unanswered)).toEqual(["no response", "no response"]);
     await lock`ROLLBACK`;
     lock.release();
   } finally {

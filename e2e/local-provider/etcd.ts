@@ -11,7 +11,7 @@ export interface TenantKeys {
 const ROOT = "/tenants/";
 const TIMEOUT_MS = 10_000;
 
-interface RangeAnswer {
+interface RangeResponse {
   kvs?: { key: string }[];
 }
 
@@ -30,13 +30,13 @@ export function tenantOfKey(key: string): Tenant | undefined {
 
 export function createTenantKeys(etcdUrl: string): TenantKeys {
   async function call(path: string, body: object): Promise<unknown> {
-    const answer = await fetch(`${etcdUrl}/v3/kv/${path}`, {
+    const response = await fetch(`${etcdUrl}/v3/kv/${path}`, {
       method: "POST",
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    if (!answer.ok) throw new Error(`etcd answers ${answer.status}: ${await answer.text()}`);
-    return answer.json();
+    if (!response.ok) throw new Error(`etcd responds with ${response.status}: ${await response.text()}`);
+    return response.json();
   }
 
   return {
@@ -57,7 +57,7 @@ export function createTenantKeys(etcdUrl: string): TenantKeys {
           limit: 1,
           keys_only: true,
         };
-        const { kvs } = (await call("range", range)) as RangeAnswer;
+        const { kvs } = (await call("range", range)) as RangeResponse;
         const key = kvs?.[0] && Buffer.from(kvs[0].key, "base64").toString("utf8");
         const tenant = key === undefined ? undefined : tenantOfKey(key);
         if (tenant === undefined) return tenants;

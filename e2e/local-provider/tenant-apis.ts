@@ -13,7 +13,7 @@ export interface Readiness {
 /** The provider's own way into the tenants' APIs, past the front. */
 export interface TenantApis {
   client(tenant: Tenant, port: number): KubeClient;
-  /** Never rejects; an answer takes 2 s at most. */
+  /** Never rejects; a response takes 2 s at most. */
   probe(tenant: Tenant, port: number): Promise<Readiness>;
   /** What was seen last; undefined when nobody asked yet. */
   isReady(tenant: Tenant): boolean | undefined;

@@ -28,7 +28,7 @@ export function createTenantPorts(runDir: string, isTaken: (port: number) => boo
     for (let i = 0; i < span; i++) {
       const port = FIRST_PORT + ((first + i) % span);
       if (given.has(port) || isTaken(port)) continue;
-      // Before the question, whose answer takes a moment: two that ask at once must not be told the same.
+      // Before the question, whose response takes a moment: two that ask at once must not be told the same.
       given.add(port);
       if (await isPortFree(port)) return port;
       given.delete(port);

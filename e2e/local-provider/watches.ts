@@ -80,7 +80,7 @@ export function createWatches(options: {
     watch(localClusterKind, stores.clusters, wakeTenantOf),
     watch(localControlPlaneKind, stores.controlPlanes, (one) => {
       wakeTenantOf(one);
-      // Machines wait for the first answer of their control plane.
+      // Machines wait for the first response of their control plane.
       for (const machine of stores.machines.byIndex(INDEX_TENANT, indexByTenant(one)[0] ?? "")) {
         if (machine.spec.providerID === undefined) controllers().machines.add(objectKey(machine));
       }

@@ -54,7 +54,7 @@ function check(seen: SeenAnswer): void {
     const what = `${seen.method} ${pathname} answered ${seen.status}, and not as ${place.operation.operationId} says`;
     throw new Error(`${what}:\n${faults.join("\n")}\n${seen.text?.slice(0, 2000) ?? ""}`);
   }
-  rememberSeen("answer", `${place.operation.operationId} ${seen.status}`);
+  rememberSeen("response", `${place.operation.operationId} ${seen.status}`);
 }
 
 function findFaults({ operation }: Place, { status, headers, text }: SeenAnswer): string[] {

@@ -15,7 +15,7 @@ test("the tests have seen every status that the document declares of every opera
   const left = globSync(TESTS, { cwd: root }).filter((file) => !begun.has(join(root, file)));
   context.skip(left.length > 0, `only a part of the tests ran: ${left.length} files did not`);
 
-  const seen = readSeen("answer");
+  const seen = readSeen("response");
   const declared = places.flatMap(({ operation }) =>
     Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
   );

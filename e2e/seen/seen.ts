@@ -6,7 +6,7 @@ import { findSecrets } from "./secrets.ts";
  * What the processes of one run of tests have seen: test files that began, `<operationId> <status>` answered, and what
  * gives a credential away that went either way.
  */
-type Kind = "file" | "answer" | "secret";
+type Kind = "file" | "response" | "secret";
 
 const remembered = new Set<string>();
 

@@ -16,7 +16,7 @@ export interface ClusterApiDeps {
   managers: readonly EngineManager[];
   /** Feature gates of the core manager besides those of every engine. */
   coreGates: readonly string[];
-  /** Unix socket that answers like a container engine, for the in-memory manager. */
+  /** Unix socket of the container engine stub, for the in-memory manager. */
   dockerSocket?: string | undefined;
 }
 

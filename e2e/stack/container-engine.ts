@@ -30,7 +30,7 @@ function placeSocket(dir: string): { socket: string; remove: () => void } {
 /**
  * Listens on a Unix socket in the run directory, or in the temporary folder when that path is too long. The provider
  * asks for the capacity of its machine templates, which scaling from zero needs, and logs errors for ever without an
- * answer.
+ * response.
  */
 export async function startContainerEngine(dir: string): Promise<ContainerEngine> {
   const { socket, remove } = placeSocket(dir);

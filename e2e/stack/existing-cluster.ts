@@ -32,17 +32,17 @@ async function loadTarget(kubeconfig: string): Promise<KubeTarget> {
 }
 
 async function chooseClass(kube: KubeApi, kubeconfig: string): Promise<ExistingCluster["clusterClass"]> {
-  const answer = await kube.request("GET", CLASSES_PATH).catch((error: unknown) => {
-    throw new StartError(`The cluster of KUBECONFIG=${kubeconfig} does not answer (${messageOf(error)}).`);
+  const response = await kube.request("GET", CLASSES_PATH).catch((error: unknown) => {
+    throw new StartError(`The cluster of KUBECONFIG=${kubeconfig} does not respond (${messageOf(error)}).`);
   });
-  if (answer.status === 404) {
+  if (response.status === 404) {
     throw new StartError(
       "The cluster of KUBECONFIG does not serve cluster.x-k8s.io/v1beta2: install Cluster API 1.11 or newer there with ClusterTopology on (clusterctl init).",
     );
   }
-  if (answer.status !== 200)
-    throw new StartError(`The cluster refuses ${CLASSES_PATH}: ${String(answer.body.message)}`);
-  const items = answer.body.items as { metadata: { namespace: string; name: string } }[];
+  if (response.status !== 200)
+    throw new StartError(`The cluster refuses ${CLASSES_PATH}: ${String(response.body.message)}`);
+  const items = response.body.items as { metadata: { namespace: string; name: string } }[];
   const [first] = items;
   if (first === undefined) {
     throw new StartError(

@@ -55,16 +55,16 @@ export function identityNode({ dir, ports, secrets }: IdentityDeps): ProcessNode
 
 /** A fresh access token of one user, valid for 12 hours. */
 export async function requestToken(issuer: string, user: UserName, clientSecret: string): Promise<string> {
-  const answer = await fetch(`${issuer}/token`, {
+  const response = await fetch(`${issuer}/token`, {
     method: "POST",
     headers: { authorization: `Basic ${Buffer.from(`${user}:${clientSecret}`).toString("base64")}` },
     body: new URLSearchParams({ grant_type: "client_credentials" }),
     signal: AbortSignal.timeout(5000),
   });
-  const body = (await answer.json()) as { access_token?: string; error_description?: string };
+  const body = (await response.json()) as { access_token?: string; error_description?: string };
   if (body.access_token === undefined) {
     throw new StartError(
-      `The identity provider at ${issuer} gives no token: ${body.error_description ?? answer.status}`,
+      `The identity provider at ${issuer} gives no token: ${body.error_description ?? response.status}`,
     );
   }
   return body.access_token;

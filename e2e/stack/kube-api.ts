@@ -22,14 +22,14 @@ export interface KubeTarget {
   tls: AgentOptions & { headers?: OutgoingHttpHeaders };
 }
 
-export interface KubeAnswer {
+export interface KubeResponse {
   status: number;
   body: Record<string, unknown>;
 }
 
 export interface KubeApi {
-  /** Any answer of the server, errors too; rejects only when there is none within 30 s. */
-  request(method: string, path: string, body?: object, contentType?: string): Promise<KubeAnswer>;
+  /** Any response of the server, errors too; rejects only when there is none within 30 s. */
+  request(method: string, path: string, body?: object, contentType?: string): Promise<KubeResponse>;
   /** Applies server-side, by force; an object that was applied with the same text before is left alone. */
   apply(manifests: readonly Manifest[]): Promise<void>;
   /** Waits until each CustomResourceDefinition is served. */
@@ -71,7 +71,7 @@ function send(
   target: KubeTarget,
   agent: Agent,
   { method, path, headers, body }: Outgoing,
-): Promise<KubeAnswer> {
+): Promise<KubeResponse> {
   const isHttps = target.server.startsWith("https:");
   const options = {
     ...(isHttps ? { agent } : {}),
@@ -81,17 +81,17 @@ function send(
   };
   return new Promise((resolve, reject) => {
     const url = `${target.server.replace(/\/$/, "")}${path}`;
-    const outgoing = (isHttps ? httpsRequest : httpRequest)(url, options, (answer) => {
+    const outgoing = (isHttps ? httpsRequest : httpRequest)(url, options, (response) => {
       const chunks: Buffer[] = [];
-      answer.on("data", (chunk: Buffer) => chunks.push(chunk));
-      answer.on("error", reject);
-      answer.on("end", () => {
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
         const text = Buffer.concat(chunks).toString("utf8");
-        const isJson = answer.headers["content-type"]?.includes("json") === true;
-        resolve({ status: answer.statusCode ?? 0, body: isJson ? JSON.parse(text) : { message: text } });
+        const isJson = response.headers["content-type"]?.includes("json") === true;
+        resolve({ status: response.statusCode ?? 0, body: isJson ? JSON.parse(text) : { message: text } });
       });
     });
-    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer from ${target.server}`)));
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`no response from ${target.server}`)));
     outgoing.on("error", reject);
     outgoing.end(body);
   });
@@ -108,19 +108,21 @@ async function applyOne(request: KubeApi["request"], manifest: Manifest): Promis
   const hash = hashOf(manifest);
   if ((await readHash(request, path)) === hash) return;
   const annotations = { ...manifest.metadata.annotations, [HASH_ANNOTATION]: hash };
-  const answer = await request(
+  const response = await request(
     "PATCH",
     `${path}?fieldManager=${FIELD_MANAGER}&force=true`,
     { ...manifest, metadata: { ...manifest.metadata, annotations } },
     "application/apply-patch+yaml",
   );
-  if (answer.status >= 300) {
-    throw new Error(`${manifest.kind} ${manifest.metadata.name} was refused: ${String(answer.body.message)}`);
+  if (response.status >= 300) {
+    throw new Error(
+      `${manifest.kind} ${manifest.metadata.name} was refused: ${String(response.body.message)}`,
+    );
   }
 }
 
-function isEstablished(answer: KubeAnswer): boolean {
-  const status = answer.body.status as { conditions?: { type: string; status: string }[] } | undefined;
+function isEstablished(response: KubeResponse): boolean {
+  const status = response.body.status as { conditions?: { type: string; status: string }[] } | undefined;
   return status?.conditions?.some((one) => one.type === "Established" && one.status === "True") ?? false;
 }
 

@@ -3,14 +3,14 @@ import type { KubeApi } from "./kube-api.ts";
 
 const TIMEOUT_MS = 1000;
 
-/** Throws unless an HTTP address answers with 2xx. */
+/** Throws unless an HTTP GET returns 2xx. */
 export async function requireHttpOk(url: string): Promise<void> {
-  const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-  await answer.body?.cancel();
-  if (!answer.ok) throw new Error(`${url} answers ${answer.status}`);
+  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  await response.body?.cancel();
+  if (!response.ok) throw new Error(`${url} answers ${response.status}`);
 }
 
-/** Throws unless the Kubernetes API says that it is ready. */
+/** Throws unless the Kubernetes API is ready. */
 export async function requireKubeReady(api: KubeApi): Promise<void> {
   const { status, body } = await api.request("GET", "/readyz");
   if (status !== 200) throw new Error(`/readyz answers ${status}: ${String(body.message)}`);
@@ -24,7 +24,7 @@ export function requireOpenPort(port: number): Promise<void> {
       socket.destroy();
       resolve();
     });
-    socket.once("timeout", () => socket.destroy(new Error(`port ${port} does not answer`)));
+    socket.once("timeout", () => socket.destroy(new Error(`port ${port} does not respond`)));
     socket.once("error", reject);
   });
 }

@@ -137,7 +137,7 @@ async function waitUntilReady(name: string, spec: ProcessSpec, run: Run, log: st
     if (run.ended) throw await failureOf(name, run, log);
     try {
       await spec.probe();
-      // It may have ended between its answer and here, when nobody counts that as a crash yet.
+      // It may have ended between its response and here, when nobody counts that as a crash yet.
       if (run.ended) throw await failureOf(name, run, log);
       run.ready = true;
       return;

@@ -81,9 +81,9 @@ interface Issued {
 
 /** A kubeconfig by REST, of somebody's own. */
 async function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
-  const answer = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
-  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-  return answer.body;
+  const response = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
+  if (response.status !== 201) throw new Error(JSON.stringify(response.body));
+  return response.body;
 }
 
 test("an access lets its holder in and nobody else, and ends for it alone, within 5 s of its deletion", async () => {
@@ -194,12 +194,14 @@ test("a kubeconfig is refused until the cluster has been running once (section 4
 
 test("an issued kubeconfig works with kubectl and with Node's TLS, in its holder's own name, until it expires", async () => {
   const before = Date.now();
-  const answer = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 3600 });
-  expect(answer.status).toBe(201);
-  expect(answer.headers.get("cache-control")).toBe("no-store");
-  expect(answer.headers.get("content-disposition")).toMatch(/^attachment; filename="real-kubeconfig.yaml"$/);
-  const issued: Issued = answer.body;
-  expect(answer.headers.get("location")).toBe(`/api/v1${path}/accesses/${issued.id}`);
+  const response = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 3600 });
+  expect(response.status).toBe(201);
+  expect(response.headers.get("cache-control")).toBe("no-store");
+  expect(response.headers.get("content-disposition")).toMatch(
+    /^attachment; filename="real-kubeconfig.yaml"$/,
+  );
+  const issued: Issued = response.body;
+  expect(response.headers.get("location")).toBe(`/api/v1${path}/accesses/${issued.id}`);
   expect(Math.abs(Date.parse(issued.expires_at) - before - 3_600_000)).toBeLessThan(30_000);
   expect(issued.subject).toBe(USERS.alice.sub);
   expect(await ask(readCredential(issued.kubeconfig))).toBe(200);
@@ -230,16 +232,16 @@ print(len(client.CoreV1Api().list_namespace(limit=1).items))`;
   expect(printed.trim()).toBe("1");
 });
 
-test("asked for as YAML, the answer is the kubeconfig itself, as a file", async () => {
-  const answer = await alice.request<string>(
+test("asked for as YAML, the response is the kubeconfig itself, as a file", async () => {
+  const response = await alice.request<string>(
     "POST",
     `${path}/kubeconfig`,
     { ttl_seconds: 600 },
     { accept: "application/yaml" },
   );
-  expect(answer.status).toBe(201);
-  expect(answer.headers.get("content-type")).toBe("application/yaml");
-  expect(await ask(readCredential(answer.body))).toBe(200);
+  expect(response.status).toBe(201);
+  expect(response.headers.get("content-type")).toBe("application/yaml");
+  expect(await ask(readCredential(response.body))).toBe(200);
 });
 
 test("a revoked kubeconfig is refused within 5 s, and every other one goes on working", async () => {

@@ -166,8 +166,8 @@ describe("every mutable field of a node pool, by REST, kubectl and Flux (section
   }
 
   test.each(POOL_ROWS)("$wire: the same object, the same record", async ({ field, wire, good }) => {
-    const answer = await alice.request("PUT", kept.rest.path, { [wire]: good });
-    expect([answer.status, answer.body[wire]]).toEqual([200, good]);
+    const response = await alice.request("PUT", kept.rest.path, { [wire]: good });
+    expect([response.status, response.body[wire]]).toEqual([200, good]);
     for (const way of ["kubectl", "flux"] as const) {
       kept[way].spec = { ...kept[way].spec, [field]: good };
       await apply(way, manifest("NodePool", kept[way].name, kept[way].spec));
@@ -179,7 +179,7 @@ describe("every mutable field of a node pool, by REST, kubectl and Flux (section
     for (const way of ["kubectl", "flux"] as const) {
       await waitFor("REST to show it", async () => {
         const { body } = await alice.request("GET", kept[way].path);
-        expect(withoutIdentity(body)).toEqual(withoutIdentity(answer.body));
+        expect(withoutIdentity(body)).toEqual(withoutIdentity(response.body));
         return true;
       });
     }
@@ -187,9 +187,9 @@ describe("every mutable field of a node pool, by REST, kubectl and Flux (section
 
   test.each(POOL_ROWS)("$wire: the same refusal of the same bad value", async ({ field, wire, bad }) => {
     const before = await Promise.all(WAYS.map(readSpec));
-    const answer = await alice.request("PUT", kept.rest.path, { [wire]: bad });
-    expect(answer.status).toBe(422);
-    const [detail] = answer.body.error.details;
+    const response = await alice.request("PUT", kept.rest.path, { [wire]: bad });
+    expect(response.status).toBe(422);
+    const [detail] = response.body.error.details;
     expect(detail.field.split(/[.[]/)[0]).toBe(wire);
     for (const way of ["kubectl", "flux"] as const) {
       const object = manifest("NodePool", kept[way].name, { ...kept[way].spec, [field]: bad });
@@ -204,10 +204,10 @@ describe("every mutable field of a node pool, by REST, kubectl and Flux (section
       const other =
         typeof good === "number" ? ({ vcpus: 2, disk_gb: 41 }[wire] ?? good + 1) : { team: "red" };
       const valid = { desired_nodes: 3, min_nodes: 2, memory_gb: 9, min_memory_gb: 17 }[wire] ?? other;
-      const answer = await alice.request("PUT", kept.flux.path, { [wire]: valid });
-      expect([answer.status, answer.body.error?.code]).toEqual([409, "managed_elsewhere"]);
-      expect(answer.body.error.message).toContain(FLUX);
-      expect(answer.body.error.message).toContain(wire);
+      const response = await alice.request("PUT", kept.flux.path, { [wire]: valid });
+      expect([response.status, response.body.error?.code]).toEqual([409, "managed_elsewhere"]);
+      expect(response.body.error.message).toContain(FLUX);
+      expect(response.body.error.message).toContain(wire);
     },
   );
 
@@ -218,8 +218,8 @@ describe("every mutable field of a node pool, by REST, kubectl and Flux (section
     await apply("flux", manifest("NodePool", name, { ...applied, displayName: name }));
     const path = kept.flux.path.replace(/[^/]+$/, await findId(nodePoolKind, name));
     await served(path);
-    const answer = await alice.request("PUT", path, { drain_timeout_seconds: 90 });
-    expect([answer.status, answer.body.drain_timeout_seconds]).toEqual([200, 90]);
+    const response = await alice.request("PUT", path, { drain_timeout_seconds: 90 });
+    expect([response.status, response.body.drain_timeout_seconds]).toEqual([200, 90]);
     await apply("flux", manifest("NodePool", name, { ...applied, displayName: name }));
     expect((await kube.get(nodePoolKind, namespace, name))?.spec.drainTimeoutSeconds).toBe(90);
   });
@@ -253,8 +253,8 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
   test.each(CLUSTER_ROWS)("$wire: the same object, the same record", async (row) => {
     const { body: now } = await alice.request("GET", `${kept.rest.path}/network`);
     const body = { ...now, [row.wire]: row.wireGood ?? row.good };
-    const answer = await alice.request("PUT", `${kept.rest.path}/network`, body);
-    expect([answer.status, answer.body[row.wire]]).toEqual([200, row.wireGood ?? row.good]);
+    const response = await alice.request("PUT", `${kept.rest.path}/network`, body);
+    expect([response.status, response.body[row.wire]]).toEqual([200, row.wireGood ?? row.good]);
     network[row.field] = row.good;
     for (const way of ["kubectl", "flux"] as const) {
       kept[way].spec = { ...kept[way].spec, network: { ...network } };
@@ -262,7 +262,7 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
       expect(await readNetwork(way)).toEqual(await readNetwork("rest"));
       await waitFor("REST to show it", async () => {
         const shown = await alice.request("GET", `${kept[way].path}/network`);
-        return JSON.stringify(shown.body[row.wire]) === JSON.stringify(answer.body[row.wire]);
+        return JSON.stringify(shown.body[row.wire]) === JSON.stringify(response.body[row.wire]);
       });
     }
   });
@@ -270,8 +270,8 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
   test.each(CLUSTER_ROWS)("$wire: the same refusal of the same bad value", async (row) => {
     const { body: now } = await alice.request("GET", `${kept.rest.path}/network`);
     const body = { ...now, [row.wire]: row.wireBad ?? row.bad };
-    const answer = await alice.request("PUT", `${kept.rest.path}/network`, body);
-    expect([answer.status, answer.body.error.details[0].field]).toEqual([422, row.names ?? row.wire]);
+    const response = await alice.request("PUT", `${kept.rest.path}/network`, body);
+    expect([response.status, response.body.error.details[0].field]).toEqual([422, row.names ?? row.wire]);
     for (const way of ["kubectl", "flux"] as const) {
       const spec = { ...kept[way].spec, network: { ...network, [row.field]: row.bad } };
       await expect(apply(way, manifest("Cluster", kept[way].name, spec))).rejects.toThrow(row.field);
@@ -284,8 +284,8 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
       ["name", "displayName", "x".repeat(64)],
       ["k8s_version", "version", "latest"],
     ] as const) {
-      const answer = await alice.request("PUT", kept.rest.path, { [wire]: bad });
-      expect([answer.status, answer.body.error.details[0].field]).toEqual([422, wire]);
+      const response = await alice.request("PUT", kept.rest.path, { [wire]: bad });
+      expect([response.status, response.body.error.details[0].field]).toEqual([422, wire]);
       for (const way of ["kubectl", "flux"] as const) {
         const spec = { ...kept[way].spec, [field]: bad };
         await expect(apply(way, manifest("Cluster", kept[way].name, spec))).rejects.toThrow(field);
@@ -303,13 +303,13 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
   test("what a pipeline applies is refused to REST with 409 managed_elsewhere, naming it", async () => {
     const rename = await alice.request("PUT", kept.flux.path, { name: "mine" });
     const open = await alice.request("PUT", `${kept.flux.path}/network`, { authorized_cidrs: [] });
-    for (const [answer, wire] of [
+    for (const [response, wire] of [
       [rename, "name"],
       [open, "authorized_cidrs"],
     ] as const) {
-      expect([answer.status, answer.body.error.code]).toEqual([409, "managed_elsewhere"]);
-      expect(answer.body.error.message).toContain(FLUX);
-      expect(answer.body.error.message).toContain(wire);
+      expect([response.status, response.body.error.code]).toEqual([409, "managed_elsewhere"]);
+      expect(response.body.error.message).toContain(FLUX);
+      expect(response.body.error.message).toContain(wire);
     }
     // What it does not apply is REST's own.
     const rotated = await alice.request("POST", `${kept.flux.path}/credentials/rotate`);

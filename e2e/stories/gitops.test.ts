@@ -54,7 +54,7 @@ test("what a pipeline applies is served by REST with ids, and its deletion is se
   ]);
 
   await kubectl(["delete", "clusters.cloud.marina.dev", "delivered", "-n", namespace, "--wait=false"]);
-  await waitFor("REST to answer 404", async () => (await alice.call("getCluster", place)).status === 404);
+  await waitFor("REST to return 404", async () => (await alice.call("getCluster", place)).status === 404);
 });
 
 function aCluster(namespace: string, name: string, displayName: string) {

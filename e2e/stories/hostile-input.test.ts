@@ -23,7 +23,7 @@ beforeAll(async () => {
   organization = body.id;
 });
 
-interface Answer {
+interface ApiResponse {
   status: number;
   headers: Headers;
   // biome-ignore lint/suspicious/noExplicitAny: an error or a record
@@ -32,7 +32,7 @@ interface Answer {
 
 type SentInit = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
 
-async function send(method: string, path: string, init: SentInit = {}): Promise<Answer> {
+async function send(method: string, path: string, init: SentInit = {}): Promise<ApiResponse> {
   const headers = { authorization: `Bearer ${readStack().tokens.alice}`, ...init.headers };
   const response = await fetchConforming(`${readStack().apiUrl}${path}`, { ...init, method, headers });
   const type = response.headers.get("content-type") ?? "";
@@ -43,10 +43,10 @@ async function send(method: string, path: string, init: SentInit = {}): Promise<
 const post = (body: string | Uint8Array, headers: Record<string, string> = JSON_TYPE) =>
   send("POST", "/api/v1/organizations", { body, headers });
 
-function expectRefusal(answer: Answer, status: number, code: string): void {
-  expect([answer.status, answer.body.error?.code]).toEqual([status, code]);
-  expect(answer.body).toMatchObject(ENVELOPE);
-  expect(answer.body.error.request_id).toBe(answer.headers.get("x-request-id"));
+function expectRefusal(response: ApiResponse, status: number, code: string): void {
+  expect([response.status, response.body.error?.code]).toEqual([status, code]);
+  expect(response.body).toMatchObject(ENVELOPE);
+  expect(response.body.error.request_id).toBe(response.headers.get("x-request-id"));
 }
 
 describe("bodies", () => {
@@ -78,23 +78,23 @@ describe("bodies", () => {
     ["single quotes", "{'name':'a'}", 400, "bad_request"],
     ["a comment", '{"name":"a"/**/}', 400, "bad_request"],
   ])("%s is refused with what is wrong", async (_, body, status, code, field) => {
-    const answer = await post(body);
-    expectRefusal(answer, status, code);
-    const named: string | undefined = answer.body.error.details?.[0].field;
+    const response = await post(body);
+    expectRefusal(response, status, code);
+    const named: string | undefined = response.body.error.details?.[0].field;
     expect([undefined, named]).toContain(field);
   });
 
-  test("a huge list of faults is answered with a bounded one", async () => {
+  test("a huge list of faults gets a bounded response", async () => {
     const fields = Array.from({ length: 50_000 }, (_, n) => `"field${n}":1`);
-    const answer = await post(`{"name":"a",${fields.join(",")}}`);
-    expectRefusal(answer, 422, "validation_failed");
-    expect(answer.body.error.details).toHaveLength(100);
+    const response = await post(`{"name":"a",${fields.join(",")}}`);
+    expectRefusal(response, 422, "validation_failed");
+    expect(response.body.error.details).toHaveLength(100);
   });
 
   test("a huge name of a field does not come back whole", async () => {
-    const answer = await post(`{"name":"a","${"k".repeat(900_000)}":1}`);
-    expectRefusal(answer, 422, "validation_failed");
-    expect(JSON.stringify(answer.body).length).toBeLessThan(4000);
+    const response = await post(`{"name":"a","${"k".repeat(900_000)}":1}`);
+    expectRefusal(response, 422, "validation_failed");
+    expect(JSON.stringify(response.body).length).toBeLessThan(4000);
   });
 
   test("a huge list where a short one belongs is refused", async () => {
@@ -126,13 +126,13 @@ describe("bodies", () => {
 
   test("a chunked body beyond 1 MiB is 413 before it has ended", async () => {
     const chunk = `10000\r\n${"a".repeat(0x10000)}\r\n`;
-    const answer = await talk(
+    const response = await talk(
       [`POST /api/v1/organizations HTTP/1.1`, ...HEADERS(), "Transfer-Encoding: chunked", "", ""].join(
         "\r\n",
       ) + chunk.repeat(20),
     );
-    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
-    expect(answer).toContain('"code":"payload_too_large"');
+    expect(response).toMatch(/^HTTP\/1\.1 413 /);
+    expect(response).toContain('"code":"payload_too_large"');
   });
 });
 
@@ -152,9 +152,9 @@ describe("addresses", () => {
     ["a file", "/.env", 404],
     ["a slash at the end", "/api/v1/organizations/", 404],
   ])("%s", async (_, path, status) => {
-    const answer = await send("GET", path);
-    expect(answer.status).toBe(status);
-    expect(answer.body).toMatchObject(ENVELOPE);
+    const response = await send("GET", path);
+    expect(response.status).toBe(status);
+    expect(response.body).toMatchObject(ENVELOPE);
   });
 });
 
@@ -169,9 +169,9 @@ async function talk(bytes: string): Promise<string> {
   const { hostname, port } = new URL(readStack().apiUrl);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   socket.on("error", () => undefined);
-  const answer = text(socket);
+  const response = text(socket);
   socket.write(bytes);
-  const received = await answer;
+  const received = await response;
   socket.destroy();
   return received;
 }
@@ -183,16 +183,16 @@ describe("the wire", () => {
     ["two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
     ["headers of 20 KiB", `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`],
   ])("%s is 400 in the envelope, and the connection ends", async (_, bytes) => {
-    const answer = await talk(bytes);
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toMatchObject(ENVELOPE);
+    const response = await talk(bytes);
+    expect(response).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(response.slice(response.indexOf("\r\n\r\n")))).toMatchObject(ENVELOPE);
   });
 
-  test("garbage behind a request never takes the place of its answer", async () => {
-    const answer = await talk(
+  test("garbage behind a request never takes the place of its response", async () => {
+    const response = await talk(
       `${["GET /api/v1/me HTTP/1.1", ...HEADERS(), "", ""].join("\r\n")}GARBAGE\r\n\r\n`,
     );
-    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+    expect(response.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
   });
 
   test.each([
@@ -201,18 +201,18 @@ describe("the wire", () => {
     ["200 characters", "a".repeat(200)],
     ["a blank", "a b"],
   ])("a request id with %s is replaced and never sent back", async (_, id) => {
-    const answer = await send("GET", "/healthz", { headers: { "x-request-id": id } });
-    expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
-    expect(answer.headers.has("x-injected")).toBe(false);
+    const response = await send("GET", "/healthz", { headers: { "x-request-id": id } });
+    expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+    expect(response.headers.has("x-injected")).toBe(false);
   });
 
   test("a name with a line end gets into no header", async () => {
     const clusters = `/api/v1/organizations/${organization}/clusters`;
     const body = JSON.stringify({ name: 'a\r\nX-Injected: 1"; filename="b', k8s_version: "1.34" });
-    const answer = await send("POST", clusters, { body, headers: JSON_TYPE });
-    expect([202, 422]).toContain(answer.status);
-    if (answer.status !== 202) return;
-    const kubeconfig = await send("GET", `${clusters}/${answer.body.id}/kubeconfig`);
+    const response = await send("POST", clusters, { body, headers: JSON_TYPE });
+    expect([202, 422]).toContain(response.status);
+    if (response.status !== 202) return;
+    const kubeconfig = await send("GET", `${clusters}/${response.body.id}/kubeconfig`);
     expect([200, 409]).toContain(kubeconfig.status);
     expect(kubeconfig.headers.has("x-injected")).toBe(false);
   });
@@ -251,15 +251,15 @@ describe("every operation", () => {
 
   test.each(operations.filter(({ isOpen }) => !isOpen))("$name: no credential is 401", async (one) => {
     const headers = { authorization: "" };
-    const answer = await send(one.method, pathOf(one.pattern), { headers });
-    expectRefusal(answer, 401, "unauthorized");
-    expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer realm=/);
+    const response = await send(one.method, pathOf(one.pattern), { headers });
+    expectRefusal(response, 401, "unauthorized");
+    expect(response.headers.get("www-authenticate")).toMatch(/^Bearer realm=/);
   });
 
   test.each(operations)("$name: a method that is not there is 405 with Allow", async (one) => {
-    const answer = await send("PATCH", pathOf(one.pattern));
-    expectRefusal(answer, 405, "method_not_allowed");
-    const allow = answer.headers.get("allow")?.split(", ") ?? [];
+    const response = await send("PATCH", pathOf(one.pattern));
+    expectRefusal(response, 405, "method_not_allowed");
+    const allow = response.headers.get("allow")?.split(", ") ?? [];
     for (const method of one.allowed) expect(allow).toContain(method);
   });
 });
@@ -276,14 +276,14 @@ describe("every operation with a body", () => {
     expectRefusal(await as("{}", { "content-type": "text/plain" }), 415, "unsupported_media_type");
     expectRefusal(await as("x".repeat(MIB + 1), JSON_TYPE), 413, "payload_too_large");
     expectRefusal(await as("{", JSON_TYPE), 400, "bad_request");
-    const answer = await as('{"unknown_one":1,"unknown_two":2}', JSON_TYPE);
-    expectRefusal(answer, 422, "validation_failed");
-    const faults = answer.body.error.details.map(
+    const response = await as('{"unknown_one":1,"unknown_two":2}', JSON_TYPE);
+    expectRefusal(response, 422, "validation_failed");
+    const faults = response.body.error.details.map(
       ({ field, code }: { field: string; code: string }) => `${field}/${code}`,
     );
     expect(faults).toEqual(
       expect.arrayContaining(["unknown_one/unknown_field", "unknown_two/unknown_field"]),
     );
-    expect(answer.body.error.message.startsWith(faults[0])).toBe(true);
+    expect(response.body.error.message.startsWith(faults[0])).toBe(true);
   });
 });

@@ -8,7 +8,7 @@ const bob = createTenant(stack.apiUrl, stack.tokens.bob);
 const staff = createTenant(stack.apiUrl, stack.tokens.staff);
 const MISSING = "0197a000-0000-7000-8000-000000000000";
 
-test("bob sees nothing of alice: every address answers as if it did not exist", async () => {
+test("bob sees nothing of alice: every path responds as if it did not exist", async () => {
   const { body: organization } = await alice.request("POST", "/organizations", { name: "Alice alone" });
   const own = `/organizations/${organization.id}`;
   const { body: cluster } = await alice.request("POST", `${own}/clusters`, {

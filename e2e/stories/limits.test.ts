@@ -43,13 +43,13 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 
 test("a principal that sends too much is told so, and what is left before", async () => {
   await startOwn({ MARINA_RATE_LIMITS: '{"default":{"burst":3,"perMinute":1}}' });
-  const answers: string[] = [];
+  const outcomes: string[] = [];
   for (let n = 0; n < 4; n++) {
-    const answer = await get("/api/v1/me");
-    answers.push(`${answer.status} ${answer.headers.get("ratelimit")?.split(";t=")[0]}`);
-    await answer.body?.cancel();
+    const response = await get("/api/v1/me");
+    outcomes.push(`${response.status} ${response.headers.get("ratelimit")?.split(";t=")[0]}`);
+    await response.body?.cancel();
   }
-  expect(answers).toEqual([
+  expect(outcomes).toEqual([
     '200 "default";r=2',
     '200 "default";r=1',
     '200 "default";r=0',

@@ -9,7 +9,7 @@ const one = createTenant(stack.apiUrl, stack.tokens.alice);
 let other: Tenant;
 let replica: SecondApiserver;
 
-/** A second replica beside the stack's own, which only answers: every background loop runs in the first one. */
+/** A second replica beside the stack's own, which only serves requests: every background loop runs in the first one. */
 beforeAll(async () => {
   replica = await startSecondApiserver(dirname(stack.kubeconfig), { MARINA_ROLES: "api" });
   other = createTenant(replica.url, stack.tokens.alice);
@@ -25,7 +25,7 @@ function settingsOf(record: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(settings.map((name) => [name, record[name]]));
 }
 
-test("every replica reads at once what any of them has answered to a write", async () => {
+test("every replica immediately reads a write that any of them has confirmed", async () => {
   const { body: organization } = await one.request("POST", "/organizations", { name: "Replicas" });
   const clusters = `/organizations/${organization.id}/clusters`;
   const pool = { name: "a", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 0, max_nodes: 9 };

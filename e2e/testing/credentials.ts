@@ -40,7 +40,7 @@ export function readCredential(kubeconfig: string): Credential {
   };
 }
 
-/** The status with which the API server answers somebody who wants to read Secrets, over verified TLS. */
+/** The HTTP status of an attempt to list Secrets, over verified TLS. */
 export function ask({ server, ca, cert, key }: Credential): Promise<number> {
   return new Promise((resolve, reject) => {
     const url = new URL("/api/v1/secrets?limit=1", server);

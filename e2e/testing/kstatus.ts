@@ -11,22 +11,22 @@ export interface KStatusReader {
   close(): Promise<void>;
 }
 
-/** Starts the reader; it answers one object after another. */
+/** Starts the program, which reports one object after another. */
 export async function openKStatus(): Promise<KStatusReader> {
   const child = spawn(await ensureTestTool("kstatus"), { stdio: ["pipe", "pipe", "inherit"] });
-  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const results = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   let last: Promise<unknown> = Promise.resolve();
   async function ask(object: object): Promise<KStatus> {
     child.stdin.write(`${JSON.stringify(object)}\n`);
-    const { value, done } = await answers.next();
+    const { value, done } = await results.next();
     if (done) throw new Error("kstatus ended");
     return JSON.parse(value).status;
   }
   return {
     compute(object) {
-      const answer = last.then(() => ask(object));
-      last = answer.catch(() => undefined);
-      return answer;
+      const response = last.then(() => ask(object));
+      last = response.catch(() => undefined);
+      return response;
     },
     async close() {
       child.stdin.end();

@@ -3,8 +3,8 @@ import type { operations } from "../openapi/client.ts";
 import { fetchConforming } from "../openapi/conformance.ts";
 import { findPlace } from "../openapi/document.ts";
 
-/** What the API answered: the status, the headers and the parsed body (text where it is not JSON). */
-export interface Answer<T, S extends number = number> {
+/** A response of the API: the status, the headers and the parsed body (text where it is not JSON). */
+export interface ApiResponse<T, S extends number = number> {
   status: S;
   headers: Headers;
   body: T;
@@ -19,9 +19,9 @@ type BodyOf<R> = R extends { content: infer C }
     : C[keyof C]
   : undefined;
 
-/** Every answer that the document declares of an operation; `status` tells them apart. */
+/** Every response that the document declares of an operation; `status` tells them apart. */
 export type AnswerOf<I extends OperationId> = {
-  [S in keyof Responses<I> & number]: Answer<BodyOf<Responses<I>[S]>, S>;
+  [S in keyof Responses<I> & number]: ApiResponse<BodyOf<Responses<I>[S]>, S>;
 }[keyof Responses<I> & number];
 
 type PathOf<I extends OperationId> = operations[I]["parameters"] extends { path: infer P } ? P : unknown;
@@ -47,7 +47,7 @@ export interface Feed {
   close(): void;
 }
 
-/** A user of the REST API. Every answer is held to the OpenAPI document: a request rejects where it is not as declared. */
+/** A user of the REST API. Every response is held to the OpenAPI document: a request rejects where it is not as declared. */
 export interface Tenant {
   /** Calls an operation of the document, in its types. */
   call<I extends OperationId>(operationId: I, input: Input<I>): Promise<AnswerOf<I>>;
@@ -58,7 +58,7 @@ export interface Tenant {
     path: string,
     body?: unknown,
     headers?: Record<string, string>,
-  ): Promise<Answer<T>>;
+  ): Promise<ApiResponse<T>>;
   follow(path: string): Feed;
 }
 
@@ -103,11 +103,13 @@ export function createTenant(apiUrl: string, token: string): Tenant {
   };
 }
 
-/** The body of an answer with this status; throws an Error that shows any other answer. */
-export function expectStatus<A extends Answer<unknown>, S extends A["status"]>(
+/** The body of a response with this status; throws an Error that shows any other response. */
+export function expectStatus<A extends ApiResponse<unknown>, S extends A["status"]>(
   status: S,
-  answer: A,
+  response: A,
 ): Extract<A, { status: S }>["body"] {
-  if (answer.status === status) return answer.body as Extract<A, { status: S }>["body"];
-  throw new Error(`expected ${status}, the API answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  if (response.status === status) return response.body as Extract<A, { status: S }>["body"];
+  throw new Error(
+    `expected ${status}, the API responded with ${response.status}: ${JSON.stringify(response.body)}`,
+  );
 }

@@ -37,7 +37,7 @@ export async function putLines(etcdUrl: string, lines: Readable): Promise<number
       body: JSON.stringify({ success: puts.map((put) => ({ requestPut: put })) }),
     });
     const text = await body.text();
-    if (statusCode !== 200) throw new Error(`etcd answers ${statusCode}: ${text.slice(0, 200)}`);
+    if (statusCode !== 200) throw new Error(`etcd responds with ${statusCode}: ${text.slice(0, 200)}`);
     const { header } = JSON.parse(text) as { header: { revision: string } };
     for (const { key } of puts) revisions.set(decode(key), header.revision);
   }

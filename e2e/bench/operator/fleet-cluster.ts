@@ -213,8 +213,8 @@ const WARM_TIMEOUT_MS = 600_000;
 async function warm(kube: KubeApi): Promise<void> {
   const isCached = async (path: string) => {
     const nothing = `${path}?labelSelector=marina-bench&resourceVersion=0`;
-    const answer = await kube.request("GET", nothing).catch(() => undefined);
-    return answer?.status === 200;
+    const response = await kube.request("GET", nothing).catch(() => undefined);
+    return response?.status === 200;
   };
   await Promise.all(
     WARM_PATHS.map((path) =>

@@ -4,7 +4,7 @@ import { createServer } from "node:https";
 const BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 
 /**
- * Plays the API servers of all tenants on one port: it answers probes, holds no bindings and takes every one. Arguments:
+ * Simulates the API servers of all tenants on one port: it serves probes, has no bindings and accepts every create. Arguments:
  * port, certificate and key.
  */
 const [port, certFile = "", keyFile = ""] = process.argv.slice(2);

@@ -16,21 +16,21 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 test.each(["heard", "lost"] as const)(
-  "an operator may be killed after any single write of a cluster's life, its answer %s",
-  async (answer) => {
+  "an operator may be killed after any single write of a cluster's life, its response %s",
+  async (response) => {
     let deaths = 0;
     let life: Life;
     let atWrite = FIRST;
     do {
-      life = await liveMortally(world, keeper, { atWrite, answer });
+      life = await liveMortally(world, keeper, { atWrite, response });
       const { died, writes } = life;
       deaths += died.length;
       console.log(
-        `write ${atWrite}, answer ${answer}: died in ${died.join(", ")}; ${JSON.stringify(writes)}`,
+        `write ${atWrite}, response ${response}: died in ${died.join(", ")}; ${JSON.stringify(writes)}`,
       );
       atWrite += 1;
     } while (life.died.length > 0);
-    console.log(`${deaths} deaths, answer ${answer}`);
+    console.log(`${deaths} deaths, response ${response}`);
     expect(atWrite).toBeGreaterThan(10);
   },
 );

@@ -19,7 +19,7 @@ export async function observeCluster(
     freePort: chosen || isDeleted ? undefined : await context.ports.pick(),
     front: await context.fronts.get(idOf(tenant)),
     targetPort: isDeleted ? 0 : await context.ports.ensureApiserverPort(tenant),
-    apiAnswered:
+    apiResponded:
       findByTenant(context.stores.controlPlanes, tenant)?.status?.initialization?.controlPlaneInitialized ===
       true,
     apiReady: context.apis.isReady(tenant),

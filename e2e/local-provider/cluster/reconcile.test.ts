@@ -21,7 +21,7 @@ function observe(
     freePort: undefined,
     front: undefined,
     targetPort: 30_300,
-    apiAnswered: true,
+    apiResponded: true,
     apiReady: true,
     platformCIDRs: ["127.0.0.1/32"],
     now: new Date("2026-01-01T00:00:00Z"),
@@ -93,8 +93,8 @@ test.each([
 );
 
 test.each([
-  { name: "listening and answered", changes: {}, front: {}, provisioned: true, ready: "True" },
-  { name: "not answered yet", changes: { apiAnswered: false }, front: {}, provisioned: false, ready: "True" },
+  { name: "listening and responded", changes: {}, front: {}, provisioned: true, ready: "True" },
+  { name: "no response yet", changes: { apiResponded: false }, front: {}, provisioned: false, ready: "True" },
   {
     name: "port taken",
     changes: {},

@@ -18,17 +18,17 @@ export interface ObservedCluster {
   object: LocalCluster;
   /** The Cluster that Cluster API made its owner. */
   ownerName: string | undefined;
-  /** A port to be had, asked for while none is chosen. */
+  /** A free port, picked while none is chosen. */
   freePort: number | undefined;
-  /** What the front has. */
+  /** The state of the front; undefined when it has none. */
   front: FrontState | undefined;
-  /** Where the tenant's kube-apiserver listens, or will. */
+  /** The port of the tenant's kube-apiserver. */
   targetPort: number;
-  /** Whether the tenant's API has answered once. */
-  apiAnswered: boolean;
-  /** Whether it is ready now; undefined when this provider has not asked yet. */
+  /** Whether the tenant's API has responded at least once. */
+  apiResponded: boolean;
+  /** Whether it is ready now; undefined before the first probe. */
   apiReady: boolean | undefined;
-  /** Networks of the platform, always let in. */
+  /** Networks of the platform, always accepted. */
   platformCIDRs: readonly string[];
   now: Date;
 }
@@ -38,12 +38,12 @@ export type ClusterEffect = { do: "open"; spec: FrontSpec } | { do: "close" };
 const HOST = "127.0.0.1";
 const RETRY_PORT_MS = 5000;
 const SOON_MS = 50;
-/** Between two looks while all is well: the front may have been restarted and not got its port back. */
+/** Resync while healthy: the front may have been restarted without getting its port back. */
 const STEADY_MS = 10_000;
 
 type Status = NonNullable<LocalCluster["status"]>;
 
-/** The cluster's address: chosen once, listened on by the front, given back at the end. */
+/** The cluster's address: chosen once, served by the front, released at deletion. */
 export function reconcileCluster(observed: ObservedCluster): Decision<Status, ClusterEffect> {
   const { object } = observed;
   if (isDeleting(object)) return decide({ releaseFinalizer: true }, [{ do: "close" }]);
@@ -58,9 +58,9 @@ export function reconcileCluster(observed: ObservedCluster): Decision<Status, Cl
   const { front } = observed;
   const isCurrent = front !== undefined && isDeepStrictEqual(front.spec, spec);
   const effects: ClusterEffect[] = isCurrent && front.listening ? [] : [{ do: "open", spec }];
-  // Cluster API connects as soon as this is said, and after a failure not again for 30 s: so not before it answers.
-  const answers = isCurrent && front.listening && observed.apiAnswered;
-  const provisioned = (object.status?.initialization?.provisioned ?? false) || answers;
+  // Cluster API connects as soon as this is set, and retries a failure after 30 s: so not before the API responds.
+  const responds = isCurrent && front.listening && observed.apiResponded;
+  const provisioned = (object.status?.initialization?.provisioned ?? false) || responds;
   const conditions = describeFrontCondition(isCurrent ? front : undefined);
   const status = nextStatus<Status>(object, { initialization: { provisioned } }, [conditions], observed.now);
   const requeueAfterMs = effects.length === 0 ? STEADY_MS : isCurrent ? RETRY_PORT_MS : SOON_MS;
@@ -78,7 +78,7 @@ function chooseEndpoint({ metadata }: LocalCluster, port: number) {
   return { verb: "apply" as const, kind: localClusterKind, object };
 }
 
-/** A private endpoint takes the platform and the workers; a public one without a list takes anybody. */
+/** A private endpoint accepts the platform and the workers; a public one without a list accepts any source. */
 function describeFront(observed: ObservedCluster, endpoint: { host: string; port: number }): FrontSpec {
   const { publicEndpoint, authorizedCIDRs, apiServerRateLimit, workerSubnet } = observed.object.spec;
   return {
@@ -96,6 +96,6 @@ function describeFront(observed: ObservedCluster, endpoint: { host: string; port
 function describeFrontCondition(front: FrontState | undefined): NewCondition<"Ready"> {
   if (front === undefined) return readyCondition("Opening", "The endpoint is being opened.", false);
   if (front.listening) return readyCondition("Listening");
-  const message = `The endpoint cannot be opened: ${front.error}; it is tried again every 5 s.`;
+  const message = `The endpoint cannot be opened: ${front.error}; retried every 5 s.`;
   return readyCondition("PortTaken", message, false);
 }

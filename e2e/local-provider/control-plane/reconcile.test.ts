@@ -141,7 +141,7 @@ describe("one step at a time, from nothing to a cluster that runs", () => {
       changes: {
         programs: { "kube-apiserver": program("a") },
         ready: false,
-        notReadyBecause: "/readyz answers 500",
+        notReadyBecause: "/readyz responds with 500",
       },
       effects: [],
       reason: "NotReady",

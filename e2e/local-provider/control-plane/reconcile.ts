@@ -4,7 +4,7 @@ import type { LocalControlPlane } from "../kinds.ts";
 import type { ProgramState } from "../processes.ts";
 import { PROGRAMS, type Program } from "../tenant.ts";
 
-/** Whether the kube-apiserver that calls itself the wanted version is there. */
+/** State of the kube-apiserver that reports the desired version. */
 export type ApiserverBinary =
   | { state: "linked" }
   | { state: "absent" }
@@ -15,26 +15,26 @@ export interface ObservedControlPlane {
   object: LocalControlPlane;
   /** The Cluster that Cluster API made its owner. */
   ownerName: string | undefined;
-  /** Whether the Cluster has its address. */
+  /** Whether the LocalCluster has its address. */
   hasEndpoint: boolean;
-  /** Whether every Secret is there, the kubeconfig not due for renewal. */
+  /** Whether every Secret exists and the kubeconfig is not due for renewal. */
   secretsGood: boolean;
   binary: ApiserverBinary;
   filesGood: boolean;
-  /** As they are; a program that was never started is missing. */
+  /** Current state; a program that was never started is absent. */
   programs: Partial<Record<Program, ProgramState>>;
-  /** Fingerprints of what they should be; undefined while the binary is not there. */
+  /** Hashes of the desired specs; undefined while the binary is missing. */
   wanted: Record<Program, string> | undefined;
-  /** The kube-apiserver does not run and another program has its port. */
+  /** The kube-apiserver is not running, and another program uses its port. */
   portTaken: boolean;
   /** Whether another kube-apiserver may start now. */
   mayStart: boolean;
   ready: boolean;
-  /** What the kube-apiserver says when it is not ready, or why there is no answer. */
+  /** Why the kube-apiserver is not ready, or why there is no response. */
   notReadyBecause: string;
-  /** What the last step failed with; undefined when it went well. */
+  /** Error of the last step; undefined after a success. */
   failure: string | undefined;
-  /** Milliseconds since it was last ready; undefined when this provider has not seen it ready. */
+  /** Milliseconds since it was last ready; undefined when it has not been ready since the provider started. */
   lastReadyMs: number | undefined;
   now: Date;
 }
@@ -50,7 +50,7 @@ export type ControlPlaneEffect =
 
 type Status = NonNullable<LocalControlPlane["status"]>;
 
-/** What is to be done next, and what is being waited for. */
+/** The next step, and what the control plane is waiting for. */
 interface NextStep {
   effects: ControlPlaneEffect[];
   requeueAfterMs: number;
@@ -62,12 +62,12 @@ const SOON_MS = 20;
 const STARTING_MS = 200;
 const LINKING_MS = 500;
 const LINK_RETRY_MS = 30_000;
-/** Between two looks while all is well. An exit is noticed at once; this is for one that hangs. */
+/** Resync while healthy. An exit is noticed immediately; this is for a program that hangs. */
 const STEADY_MS = 5000;
-/** An apiserver that is away for less is not worth an alarm: a restart takes 3 to 6 s. */
+/** A shorter outage does not change Available: a restart takes 3 to 6 s. */
 const GRACE_MS = 10_000;
 
-/** The programs of one tenant cluster, from Secrets to a kube-apiserver that answers, and to nothing at the end. */
+/** The programs of one tenant cluster, from Secrets to a ready kube-apiserver. Deletion removes all of them. */
 export function reconcileControlPlane(observed: ObservedControlPlane): Decision<Status, ControlPlaneEffect> {
   const { object } = observed;
   if (isDeleting(object)) return decide({ releaseFinalizer: true }, [{ do: "destroy" }]);
@@ -93,25 +93,25 @@ function decideNextStep(observed: ObservedControlPlane): NextStep {
     message,
   });
   if (!observed.secretsGood)
-    return step(SOON_MS, "CreatingKeys", "Keys are made.", [{ do: "createSecrets" }]);
+    return step(SOON_MS, "CreatingKeys", "Keys are being created.", [{ do: "createSecrets" }]);
   if (binary.state === "absent") {
-    return step(LINKING_MS, "Linking", `The kube-apiserver ${version} is built.`, [{ do: "link" }]);
+    return step(LINKING_MS, "Linking", `The kube-apiserver ${version} is being built.`, [{ do: "link" }]);
   }
   if (binary.state === "linking")
-    return step(LINKING_MS, "Linking", `The kube-apiserver ${version} is built.`, []);
+    return step(LINKING_MS, "Linking", `The kube-apiserver ${version} is being built.`, []);
   if (binary.state === "failed") return step(LINK_RETRY_MS, "LinkFailed", binary.message, [{ do: "link" }]);
   if (!observed.filesGood)
-    return step(SOON_MS, "WritingFiles", "Certificates are written.", [{ do: "writeFiles" }]);
+    return step(SOON_MS, "WritingFiles", "Certificates are being written.", [{ do: "writeFiles" }]);
   return decideApiserver(observed) ?? decideOthers(observed);
 }
 
-/** undefined when the kube-apiserver runs as wanted and is ready. */
+/** undefined when the kube-apiserver runs with the desired spec and is ready. */
 function decideApiserver(observed: ObservedControlPlane): NextStep | undefined {
   const program = "kube-apiserver";
   const state = observed.programs[program];
   if (state?.running !== true) return decideStart(observed, state);
   if (state.specHash !== observed.wanted?.[program]) {
-    const message = `The kube-apiserver ${state.version} is stopped for ${observed.object.spec.version}.`;
+    const message = `The kube-apiserver ${state.version} is being replaced by ${observed.object.spec.version}.`;
     return { effects: [{ do: "stop", program }], requeueAfterMs: SOON_MS, reason: "Restarting", message };
   }
   if (observed.ready) return undefined;
@@ -125,16 +125,16 @@ function decideStart(observed: ObservedControlPlane, state: ProgramState | undef
     return { effects: [], requeueAfterMs: state.retryInMs, reason: "Ended", message };
   }
   if (observed.portTaken) {
-    const message = "The port of the kube-apiserver is in use by another program; another one is chosen.";
+    const message = "The port of the kube-apiserver is in use by another program; choosing another port.";
     return { effects: [{ do: "movePort" }], requeueAfterMs: SOON_MS, reason: "MovingPort", message };
   }
-  const message = "The kube-apiserver is started.";
+  const message = "The kube-apiserver is starting.";
   if (!observed.mayStart) {
     return {
       effects: [],
       requeueAfterMs: STARTING_MS,
       reason: "WaitingForTurn",
-      message: `${message} Others first.`,
+      message: "Waiting for other kube-apiservers to start.",
     };
   }
   const effects: ControlPlaneEffect[] = [{ do: "start", program: "kube-apiserver" }];
@@ -142,9 +142,9 @@ function decideStart(observed: ObservedControlPlane, state: ProgramState | undef
 }
 
 /**
- * The others end when there is no kube-apiserver at their start, so they come after it. One that was there before this
- * kube-apiserver is started again: after an absence client-go asks again up to 60 s later, and until then it acts on what
- * it saw last (a scheduler that fills drained nodes) or not at all.
+ * The others exit when they start without a kube-apiserver, so they start after it. One that is older than this
+ * kube-apiserver is restarted: after an outage client-go reconnects up to 60 s later, and until then it acts on stale
+ * data (a scheduler that fills drained nodes) or not at all.
  */
 function decideOthers({ programs, wanted }: ObservedControlPlane): NextStep {
   const apiserverNumber = programs["kube-apiserver"]?.startNumber ?? 0;
@@ -169,7 +169,7 @@ function describeStatus(observed: ObservedControlPlane, step: NextStep): Status 
   const { version, replicas } = object.spec;
   const previous = object.status ?? {};
   const isCurrent = ready && step.reason === "Available";
-  // The old version stays until the new process answers: the workers' turn in an upgrade begins with this field.
+  // The old version stays until the new process responds: this field starts the upgrade of the workers.
   const versions = isCurrent ? [{ version, ...(replicas !== undefined && { replicas }) }] : previous.versions;
   const controlPlaneInitialized = previous.initialization?.controlPlaneInitialized === true || isCurrent;
   const available = describeAvailable(observed, step, isCurrent);
@@ -178,7 +178,7 @@ function describeStatus(observed: ObservedControlPlane, step: NextStep): Status 
     object,
     {
       initialization: { controlPlaneInitialized },
-      // Without it Cluster API looks for control plane Machines, finds none and gives the Nodes up.
+      // Without it Cluster API looks for control plane Machines, finds none and abandons the Nodes.
       externalManagedControlPlane: true,
       ...(versions !== undefined && { versions }),
       ...(replicas !== undefined && {

@@ -1,7 +1,7 @@
 import type { FrontState } from "./fronts.ts";
 import type { FrontSpec } from "./listener.ts";
 
-/** Tells the front's process what to do; every method rejects when it does not answer within 2 s. */
+/** A client of the front's control address; every method rejects without a response within 2 s. */
 export interface FrontClient {
   get(key: string): Promise<FrontState | undefined>;
   put(key: string, spec: FrontSpec): Promise<FrontState>;
@@ -13,20 +13,21 @@ const TIMEOUT_MS = 2000;
 
 export function createFrontClient(url: string): FrontClient {
   const call = async (path: string, method = "GET", body?: unknown): Promise<Response> => {
-    const answer = await fetch(`${url}${path}`, {
+    const response = await fetch(`${url}${path}`, {
       method,
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (answer.status >= 500) throw new Error(`the front answers ${answer.status}: ${await answer.text()}`);
-    return answer;
+    if (response.status >= 500)
+      throw new Error(`the front responds with ${response.status}: ${await response.text()}`);
+    return response;
   };
   const pathOf = (key: string): string => `/fronts/${encodeURIComponent(key)}`;
   return {
     async get(key) {
-      const answer = await call(pathOf(key));
-      if (answer.status !== 404) return (await answer.json()) as FrontState;
-      await answer.body?.cancel();
+      const response = await call(pathOf(key));
+      if (response.status !== 404) return (await response.json()) as FrontState;
+      await response.body?.cancel();
       return undefined;
     },
     put: async (key, spec) => (await (await call(pathOf(key), "PUT", spec)).json()) as FrontState,

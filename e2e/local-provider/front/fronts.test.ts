@@ -82,12 +82,12 @@ test("a change of the rules holds for the next connection without closing the po
 test("a held connection waits, and goes on where it was once the target is ready", async () => {
   const spec = await specOf();
   await fronts.put("one", { ...spec, held: true });
-  const answer = ask(spec.port, "127.0.0.2");
-  expect(await Promise.race([answer, fronts.put("one", { ...spec, held: true })])).toMatchObject({
+  const response = ask(spec.port, "127.0.0.2");
+  expect(await Promise.race([response, fronts.put("one", { ...spec, held: true })])).toMatchObject({
     listening: true,
   });
   await fronts.put("one", spec);
-  expect(await answer).toBe("pong ping");
+  expect(await response).toBe("pong ping");
 });
 
 test("a port that another program has is said in the state, and is had once it is free", async () => {

@@ -7,7 +7,7 @@ export interface ObservedMachine {
   object: LocalMachine;
   /** The Machine that Cluster API made its owner. */
   machine: EngineMachine | undefined;
-  /** Whether the tenant's API answers, and its Node of this name; asked while the machine has no provider ID. */
+  /** Whether the tenant's API responds and has a Node of this name; read while the machine has no provider ID. */
   node: { reachable: boolean; registered: boolean };
   now: Date;
 }
@@ -21,8 +21,8 @@ const DEFAULT_SIZE = { vcpus: 2, memoryGB: 4, diskGB: 20 };
 const PODS_PER_NODE = "110";
 
 /**
- * A worker. "Starting the machine" is registering its Node; kwok then plays its kubelet. At the end there is nothing
- * to do: Cluster API has drained the Node and deletes it when the machine is gone.
+ * A worker. "Starting the machine" is registering its Node, whose kubelet kwok simulates. Deletion needs no step:
+ * Cluster API has drained the Node and deletes it after the machine.
  */
 export function reconcileMachine(observed: ObservedMachine): Decision<Status, MachineEffect> {
   const { object, machine, node } = observed;
@@ -60,7 +60,7 @@ function chooseProviderId(machine: LocalMachine) {
   return { verb: "apply" as const, kind: localMachineKind, object };
 }
 
-/** The Node as a kubelet would register it: what is allocatable is all of it, nothing is kept for a system. */
+/** The Node as a kubelet would register it. All of its capacity is allocatable. */
 export function describeNode(object: LocalMachine, machine: EngineMachine): TenantNode {
   const { name } = object.metadata;
   const { vcpus, memoryGB, diskGB } = { ...DEFAULT_SIZE, ...object.spec };
@@ -81,13 +81,13 @@ export function describeNode(object: LocalMachine, machine: EngineMachine): Tena
     },
     spec: {
       providerID: providerIdOf(object),
-      // Cluster API takes it away once the labels and taints of the Machine have arrived, so that no pod comes sooner.
+      // Cluster API removes it once the Node has the labels and taints of the Machine; no pod is scheduled before.
       taints: [{ key: "node.cluster.x-k8s.io/uninitialized", effect: "NoSchedule" }],
     },
     status: {
       capacity,
       allocatable: capacity,
-      // kwok puts these into YAML without quotes: none may look like a number.
+      // kwok writes these into YAML unquoted: none may look like a number.
       nodeInfo: {
         architecture: "amd64",
         operatingSystem: "linux",
