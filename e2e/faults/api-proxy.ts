@@ -12,41 +12,41 @@ export interface Call {
   /** With its query. */
   path: string;
   userAgent: string;
-  /** Of the API server's answer; 0 while there is none. */
+  /** Status of the API server's response; 0 while there is none. */
   status: number;
 }
 
-/** What the program gets instead of the API server's answer. "hang": nothing, ever; "break": an end of the connection. */
+/** What the program gets instead of the API server's response. "hang": nothing, ever; "break": a closed connection. */
 export type Fault = "hang" | "break" | { status: number; headers?: Record<string, string>; body?: object };
 
 export interface Hooks {
-  /** Before the API server hears of it: a fault is the answer, and the API server never hears of it. */
+  /** Before the request is forwarded; after a fault it is not forwarded. */
   before?(call: Call): Fault | undefined;
-  /** The API server has acted; a fault is what the program hears of it. Called for writes. */
-  answered?(call: Call): Fault | undefined | Promise<Fault | undefined>;
-  /** The program has got the whole answer. Called for writes. */
-  heard?(call: Call): void;
-  /** True: a line of a watch that the program never gets, while the stream stays open. */
-  swallow?(call: Call): boolean;
+  /** For writes, before the response is forwarded; a fault replaces it. */
+  afterWrite?(call: Call): Fault | undefined | Promise<Fault | undefined>;
+  /** For writes, after the program has received the whole response. */
+  delivered?(call: Call): void;
+  /** Whether to drop this line of a watch; the stream stays open. */
+  dropLine?(call: Call): boolean;
 }
 
-/** An HTTPS proxy between one program and the API server, which sees every request and can spoil it. */
+/** An HTTPS proxy between one program and the API server, which records every request and can inject faults. */
 export interface ApiProxy {
-  /** For the program: the stack's own, with the proxy's address. */
+  /** The stack's kubeconfig with the proxy's address. */
   kubeconfig: string;
-  /** Every write that reached the API server, but those of the Lease, which are no work. */
+  /** Every write that reached the API server, without those of the Lease. */
   writes: Call[];
-  /** Every read that reached the API server, watches too. */
+  /** Every read that reached the API server, including watches. */
   reads: Call[];
   /** Writes of the Lease that reached the API server. */
   leaseWrites: Call[];
   hooks: Hooks;
-  /** Ends every connection, watches too. */
+  /** Closes every connection, including watches. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** Lays a proxy before the API server of a stack. `name` tells its kubeconfig from others. */
+/** Opens a proxy in front of the API server of a stack. `name` names its kubeconfig. */
 export async function openApiProxy(stack: StackInfo, name: string): Promise<ApiProxy> {
   const dir = dirname(stack.kubeconfig);
   const read = (file: string) => readFileSync(join(dir, "certificates", file));
@@ -91,20 +91,20 @@ async function serve(
   const { method = "", url: path = "", headers } = request;
   const call: Call = { method, path, userAgent: headers["user-agent"] ?? "", status: 0 };
   const isLease = path.includes("/leases");
-  const isWork = method !== "GET" && !isLease;
+  const isRecordedWrite = method !== "GET" && !isLease;
   const body = await buffer(request);
   const refusal = proxy.hooks.before?.(call);
-  if (refusal !== undefined) return answerFault(response, refusal);
-  const answer = await forward(upstream, agent, request, response, body);
-  call.status = answer.statusCode ?? 0;
-  if (isWork) proxy.writes.push(call);
+  if (refusal !== undefined) return sendFault(response, refusal);
+  const upstreamResponse = await forward(upstream, agent, request, response, body);
+  call.status = upstreamResponse.statusCode ?? 0;
+  if (isRecordedWrite) proxy.writes.push(call);
   else (method === "GET" ? proxy.reads : proxy.leaseWrites).push(call);
-  if (path.includes("watch=true")) return relayWatch(proxy, call, answer, response);
-  const whole = await buffer(answer);
-  const loss = isWork ? await proxy.hooks.answered?.(call) : undefined;
-  if (loss !== undefined) return answerFault(response, loss);
-  response.writeHead(call.status, answer.headers);
-  response.end(whole, () => isWork && proxy.hooks.heard?.(call));
+  if (path.includes("watch=true")) return relayWatch(proxy, call, upstreamResponse, response);
+  const whole = await buffer(upstreamResponse);
+  const lost = isRecordedWrite ? await proxy.hooks.afterWrite?.(call) : undefined;
+  if (lost !== undefined) return sendFault(response, lost);
+  response.writeHead(call.status, upstreamResponse.headers);
+  response.end(whole, () => isRecordedWrite && proxy.hooks.delivered?.(call));
 }
 
 function forward(
@@ -127,23 +127,23 @@ function forward(
 async function relayWatch(
   proxy: ApiProxy,
   call: Call,
-  answer: IncomingMessage,
+  upstreamResponse: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  response.writeHead(call.status, answer.headers);
+  response.writeHead(call.status, upstreamResponse.headers);
   response.flushHeaders();
-  let rest = "";
-  for await (const chunk of answer.setEncoding("utf8")) {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop() ?? "";
+  let partial = "";
+  for await (const chunk of upstreamResponse.setEncoding("utf8")) {
+    const lines = (partial + chunk).split("\n");
+    partial = lines.pop() ?? "";
     for (const line of lines) {
-      if (proxy.hooks.swallow?.(call) !== true) response.write(`${line}\n`);
+      if (proxy.hooks.dropLine?.(call) !== true) response.write(`${line}\n`);
     }
   }
-  response.end(rest);
+  response.end(partial);
 }
 
-function answerFault(response: ServerResponse, fault: Fault): void {
+function sendFault(response: ServerResponse, fault: Fault): void {
   if (fault === "break") response.destroy();
   else if (fault !== "hang") {
     const { status, headers = {}, body = {} } = fault;
@@ -151,7 +151,7 @@ function answerFault(response: ServerResponse, fault: Fault): void {
   }
 }
 
-/** What the API server says when it refuses for a while. */
+/** A temporary refusal of the API server. */
 export function refusalOf(code: number, reason: string): { status: number; body: object } {
   const body = {
     apiVersion: "v1",
@@ -159,7 +159,7 @@ export function refusalOf(code: number, reason: string): { status: number; body:
     status: "Failure",
     code,
     reason,
-    message: "it is a fault",
+    message: "injected fault",
   };
   return { status: code, body };
 }

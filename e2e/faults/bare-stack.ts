@@ -7,15 +7,15 @@ import { kubectl } from "../stack/testing.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { type ApiProxy, openApiProxy } from "./api-proxy.ts";
 import { type OperatorProcess, startOperator } from "./operator-process.ts";
-import { playEngine } from "./played-engine.ts";
+import { simulateClusterApi } from "./simulated-cluster-api.ts";
 
-/** A real API server with Cluster API's kinds but without its managers: what these do is played, in tenths of seconds. */
+/** A real API server with Cluster API's kinds but without its managers, which are simulated in tenths of a second. */
 export interface BareStack {
   stack: Stack;
   proxy: ApiProxy;
-  /** An operator behind the proxy that leads at once; other settings on demand. */
+  /** Starts an operator behind the proxy, which becomes leader immediately. */
   startOperator(settings?: Record<string, string>): Promise<OperatorProcess>;
-  /** An organization of its own, with an engine that is played in it. */
+  /** Creates an organization, with a simulated Cluster API in it. */
   openOrganization(): Promise<Organization>;
   stop(): Promise<void>;
 }
@@ -40,14 +40,14 @@ export async function startBareStack(dir: string): Promise<BareStack> {
   const webhooks = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
   await kubectl(["delete", webhooks, "--all"], { stack: stack.info });
   const proxy = await openApiProxy(stack.info, "proxy");
-  const janitor = await createEngineer(stack.info);
+  const cleaner = await createEngineer(stack.info);
   const running: OperatorProcess[] = [];
   return {
     stack,
     proxy,
     async startOperator(settings = {}) {
-      // Whoever held the Lease is dead: nobody has to wait for its end.
-      await janitor.client.delete(leaseKind, PLATFORM_NAMESPACE, LEASE);
+      // The previous holder was killed: without this the new operator waits for its Lease to expire.
+      await cleaner.client.delete(leaseKind, PLATFORM_NAMESPACE, LEASE);
       const all = { KUBECONFIG: proxy.kubeconfig, MARINA_METRICS_PORT: "0", ...settings };
       const operator = startOperator(stack.info, "operator", all);
       running.push(operator);
@@ -55,11 +55,11 @@ export async function startBareStack(dir: string): Promise<BareStack> {
     },
     async openOrganization() {
       const engineer = await createEngineer(stack.info);
-      const engine = playEngine(engineer.client, proxy.kubeconfig, engineer.namespace);
+      const simulation = simulateClusterApi(engineer.client, proxy.kubeconfig, engineer.namespace);
       return {
         engineer,
         async close() {
-          await engine.stop();
+          await simulation.stop();
           await engineer.close();
         },
       };
@@ -67,7 +67,7 @@ export async function startBareStack(dir: string): Promise<BareStack> {
     async stop() {
       for (const operator of running) await operator.signal("SIGKILL");
       await proxy.close();
-      await janitor.close();
+      await cleaner.close();
       await stack.stop();
     },
   };

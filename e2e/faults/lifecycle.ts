@@ -12,43 +12,43 @@ import {
   machineKind,
 } from "../testing/custom-resources.ts";
 
-/** One change of a user, and how the world looks when all has followed from it. */
+/** One change of a user, and the state that it leads to. */
 export interface Step {
   name: "create" | "scale" | "upgrade" | "remove pool" | "delete";
   change(engineer: Engineer): Promise<unknown>;
-  /** Throws, or is false, while it is not so yet. */
+  /** Throws or returns false until the state is reached. */
   isDone(engineer: Engineer): Promise<boolean>;
 }
 
-/** The life of a cluster with two pools. */
-export const LIFE: readonly Step[] = [
+/** The lifecycle of a cluster with two pools. */
+export const LIFECYCLE: readonly Step[] = [
   {
     name: "create",
     async change(engineer) {
-      await engineer.createCluster("mortal", {});
-      await engineer.createPool("front", "mortal", { desiredNodes: 1 });
-      await engineer.createPool("back", "mortal", { desiredNodes: 1 });
+      await engineer.createCluster("sample", {});
+      await engineer.createPool("front", "sample", { desiredNodes: 1 });
+      await engineer.createPool("back", "sample", { desiredNodes: 1 });
     },
-    isDone: (engineer) => isAtRest(engineer, "1.34.2", { front: 1, back: 1 }),
+    isDone: (engineer) => hasConverged(engineer, "1.34.2", { front: 1, back: 1 }),
   },
   {
     name: "scale",
     change: (engineer) => engineer.patchPool("front", { spec: { desiredNodes: 2 } }),
-    isDone: (engineer) => isAtRest(engineer, "1.34.2", { front: 2, back: 1 }),
+    isDone: (engineer) => hasConverged(engineer, "1.34.2", { front: 2, back: 1 }),
   },
   {
     name: "upgrade",
-    change: (engineer) => engineer.patchCluster("mortal", { spec: { version: "1.35" } }),
-    isDone: (engineer) => isAtRest(engineer, "1.35.1", { front: 2, back: 1 }),
+    change: (engineer) => engineer.patchCluster("sample", { spec: { version: "1.35" } }),
+    isDone: (engineer) => hasConverged(engineer, "1.35.1", { front: 2, back: 1 }),
   },
   {
     name: "remove pool",
     change: ({ client, namespace }) => client.delete(nodePoolKind, namespace, "back"),
-    isDone: (engineer) => isAtRest(engineer, "1.35.1", { front: 2 }),
+    isDone: (engineer) => hasConverged(engineer, "1.35.1", { front: 2 }),
   },
   {
     name: "delete",
-    change: ({ client, namespace }) => client.delete(clusterKind, namespace, "mortal"),
+    change: ({ client, namespace }) => client.delete(clusterKind, namespace, "sample"),
     async isDone(engineer) {
       const left = await Promise.all([clusterKind, nodePoolKind].map((kind) => listAll(engineer, kind)));
       return left.flat().length === 0;
@@ -56,33 +56,33 @@ export const LIFE: readonly Step[] = [
   },
 ];
 
-async function isAtRest(
+async function hasConverged(
   engineer: Engineer,
   version: string,
   pools: Record<string, number>,
 ): Promise<boolean> {
-  const { status, metadata } = await engineer.getCluster("mortal");
+  const { status, metadata } = await engineer.getCluster("sample");
   const total = Object.values(pools).reduce((sum, nodes) => sum + nodes, 0);
-  const seen = await listAll(engineer, nodePoolKind);
+  const found = await listAll(engineer, nodePoolKind);
   expect(status).toMatchObject({
     phase: "Ready",
     version,
     observedGeneration: metadata.generation,
     nodes: { total, ready: total },
-    nodePools: { total: seen.length, ready: seen.length },
+    nodePools: { total: found.length, ready: found.length },
   });
-  expect(seen.map(({ metadata: { name } }) => name).toSorted()).toEqual(Object.keys(pools).toSorted());
+  expect(found.map(({ metadata: { name } }) => name).toSorted()).toEqual(Object.keys(pools).toSorted());
   for (const [name, nodes] of Object.entries(pools)) {
     const pool = await engineer.getPool(name);
     const { generation } = pool.metadata;
-    const settled = { phase: "Ready", readyNodes: nodes, nodes, version, observedGeneration: generation };
-    expect(pool.status).toMatchObject(settled);
+    const converged = { phase: "Ready", readyNodes: nodes, nodes, version, observedGeneration: generation };
+    expect(pool.status).toMatchObject(converged);
   }
-  const secret = await engineer.client.get(secretKind, engineer.namespace, "mortal-admin-kubeconfig");
+  const secret = await engineer.client.get(secretKind, engineer.namespace, "sample-admin-kubeconfig");
   return secret !== undefined;
 }
 
-/** What must stay as it is from one step to the next: who everything is. */
+/** Identities of the objects of a cluster, which must stay the same from one step to the next. */
 export interface Identities {
   ids: (string | undefined)[];
   subnet: string | undefined;
@@ -93,10 +93,10 @@ export interface Identities {
   machines: string[];
 }
 
-/** Looks at everything that was made for the cluster, and fails when anything of it is there twice. */
+/** Reads the objects that exist for the cluster; fails when one of them exists twice. */
 export async function identify(engineer: Engineer): Promise<Identities> {
   const { client, namespace } = engineer;
-  const cluster = await engineer.getCluster("mortal");
+  const cluster = await engineer.getCluster("sample");
   const id = cluster.metadata.labels?.[LABEL_ID];
   const list = (kind: Kind<KubeObject>) => listAll(engineer, kind);
   const [engineClusters, deployments, machines, pools] = await Promise.all([
@@ -111,7 +111,7 @@ export async function identify(engineer: Engineer): Promise<Identities> {
   ]);
   expect(engineClusters).toHaveLength(1);
   expect(deployments).toHaveLength(pools.length);
-  const secret = await client.get(secretKind, namespace, "mortal-admin-kubeconfig");
+  const secret = await client.get(secretKind, namespace, "sample-admin-kubeconfig");
   return {
     ids: [id, ...pools.map(({ metadata }) => metadata.labels?.[LABEL_ID])],
     subnet: cluster.status?.workerSubnet,
@@ -124,7 +124,7 @@ export async function identify(engineer: Engineer): Promise<Identities> {
   };
 }
 
-/** Nothing that was there before a step may be another one after it; only an upgrade replaces machines. */
+/** No object may have been replaced during the step; only an upgrade replaces machines. */
 export function expectSame(step: Step["name"], before: Identities, after: Identities): void {
   const { ids, deployments, machines, ...rest } = after;
   expect(rest).toEqual(pick(before));
@@ -136,7 +136,7 @@ export function expectSame(step: Step["name"], before: Identities, after: Identi
   if (step === "upgrade") expect(machines.filter((uid) => before.machines.includes(uid))).toEqual([]);
 }
 
-/** After the deletion: whether anything of the cluster is left. What has it as its owner is collected a little later. */
+/** What is left of a deleted cluster. Its dependents are garbage-collected a little later. */
 export async function listLeftovers(engineer: Engineer, id: string | undefined): Promise<string[]> {
   const { client, namespace } = engineer;
   const kinds: Kind<KubeObject>[] = [engineClusterKind, machineDeploymentKind, machineKind, secretKind];

@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { StackInfo } from "../stack/stack-info.ts";
 
-/** An operator besides the stack's own, with other settings. */
+/** An operator beside the stack's own, with other settings. */
 export interface OperatorProcess {
   readonly child: ChildProcess;
   /** Signals it; resolves when it has ended, at once for a signal that does not end it. */
@@ -13,7 +13,7 @@ export interface OperatorProcess {
   ended(): Promise<number | null>;
 }
 
-/** Starts an operator from the stack's environment; `settings` come first. Its output goes to logs/<name>.log. */
+/** Starts an operator from the stack's environment; `settings` take precedence. Its output goes to logs/<name>.log. */
 export function startOperator(
   stack: StackInfo,
   name: string,

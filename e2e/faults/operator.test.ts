@@ -13,7 +13,7 @@ import {
   statusOf,
   waitForCluster,
 } from "../testing/custom-resources.ts";
-import { breakNode, lookAtEngine, OF_POOL, withOperator } from "./saved-cluster.ts";
+import { breakNode, OF_POOL, readRollout, withOperator } from "./existing-cluster.ts";
 
 let stack: Stack;
 let engineer: Engineer;
@@ -21,9 +21,9 @@ let engineer: Engineer;
 beforeAll(async () => {
   stack = await startStack({ dir: ".marina/faults", fresh: true, engine: "in-memory", onCrash: "report" });
   engineer = await createEngineer(stack.info);
-  await engineer.createCluster("saved", {});
-  await engineer.createPool("workers", "saved", { desiredNodes: 2 });
-  await waitForCluster(engineer, "saved");
+  await engineer.createCluster("existing", {});
+  await engineer.createPool("workers", "existing", { desiredNodes: 2 });
+  await waitForCluster(engineer, "existing");
 }, 300_000);
 
 afterAll(async () => {
@@ -31,13 +31,13 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-test("an operator killed while a node is being replaced tells of it once, when it is back", async () => {
+test("an operator killed while a node is being replaced records the replacement once after its restart", async () => {
   const { client, namespace } = engineer;
   const [victim] = (await engineer.getPool("workers")).status?.machines ?? [];
   const operator = stack.part("operator");
   await breakNode(stack, engineer, victim?.node ?? "");
   const marked = await waitFor(
-    "the mark of the remediation",
+    "the remediation condition",
     async () => {
       const machine = await client.get(machineKind, namespace, victim?.name ?? "");
       return machine?.status?.conditions?.some(({ type }) => type === "OwnerRemediated");
@@ -48,23 +48,23 @@ test("an operator killed while a node is being replaced tells of it once, when i
   await operator.kill("SIGKILL");
   await waitFor("a successor with a node", async () => {
     const machines = await client.listAll(machineKind, { namespace, labelSelector: OF_POOL });
-    const whole = machines.filter(({ status }) => status?.nodeRef !== undefined);
-    return whole.length === 2 && whole.every(({ metadata }) => metadata.uid !== victim?.uid);
+    const withNode = machines.filter(({ status }) => status?.nodeRef !== undefined);
+    return withNode.length === 2 && withNode.every(({ metadata }) => metadata.uid !== victim?.uid);
   });
   await operator.start();
-  await waitFor("the replacement to be told", async () => (await listReplaced()).length > 0);
+  await waitFor("the replacement to be recorded", async () => (await listReplaced()).length > 0);
   await operator.kill("SIGKILL");
   await operator.start();
-  await waitForCluster(engineer, "saved");
+  await waitForCluster(engineer, "existing");
   expect(await listReplaced()).toMatchObject([{ oldNode: victim?.node }]);
 });
 
-test("another class for a plan rolls nobody; another default reaches every pool at once, and no specification", async () => {
+test("another class for a plan rolls out nothing; another default reaches every pool immediately, and no specification", async () => {
   const { client, namespace } = engineer;
   const clusterClass = await client.get(clusterClassKind, "marina-system", "marina-in-memory-v1");
   const metadata = { name: "marina-in-memory-v2", namespace: "marina-system" };
   await client.create(clusterClassKind, { metadata, spec: clusterClass?.spec }, { fieldManager: "test" });
-  const running = await lookAtEngine(engineer);
+  const running = await readRollout(engineer);
   const plan = { class: "marina-in-memory-v2", namespace: "marina-system", controlPlaneReplicas: 1 };
   await withOperator(stack, { MARINA_PLANS: JSON.stringify({ default: plan }) }, async () => {
     // A second cluster shows that the new mapping is in force.
@@ -73,49 +73,49 @@ test("another class for a plan rolls nobody; another default reaches every pool 
       const { spec } = (await client.get(engineClusterKind, namespace, "mapped")) ?? {};
       return spec?.topology.classRef.name === "marina-in-memory-v2";
     });
-    expect(await lookAtEngine(engineer)).toEqual(running);
-    expect((await engineer.getCluster("saved")).status?.clusterClass).toBe("marina-in-memory-v1");
+    expect(await readRollout(engineer)).toEqual(running);
+    expect((await engineer.getCluster("existing")).status?.clusterClass).toBe("marina-in-memory-v1");
     await kubectl(["delete", "clusters.cloud.marina.dev", "mapped", "-n", namespace], { stack: stack.info });
   });
   const { generation } = (await engineer.getPool("workers")).metadata;
   await withOperator(stack, { MARINA_DRAIN_TIMEOUT_SECONDS: "321" }, async () => {
-    await waitFor("the default to reach the engine", async () => {
-      const { spec } = (await client.get(engineClusterKind, namespace, "saved")) ?? {};
+    await waitFor("the default to reach Cluster API", async () => {
+      const { spec } = (await client.get(engineClusterKind, namespace, "existing")) ?? {};
       return spec?.topology.workers.machineDeployments[0].deletion.nodeDrainTimeoutSeconds === 321;
     });
     expect((await engineer.getPool("workers")).metadata.generation).toBe(generation);
-    expect((await lookAtEngine(engineer)).machines).toEqual(running.machines);
+    expect((await readRollout(engineer)).machines).toEqual(running.machines);
   });
-  await waitFor("the old default to be back", async () => {
+  await waitFor("the old default to be restored", async () => {
     const [workers] = await client.listAll(machineDeploymentKind, { namespace, labelSelector: OF_POOL });
     return workers?.spec.template?.spec?.deletion?.nodeDrainTimeoutSeconds === 600;
   });
 });
 
-test("objects restored from a backup keep their ids and adopt what runs, without a rollout, the cluster first; a copy is refused", async () => {
+test("objects restored from a backup keep their ids and adopt what runs, without a rollout; a copy is refused", async () => {
   const { client, namespace } = engineer;
-  const before = await waitForCluster(engineer, "saved");
-  const running = await lookAtEngine(engineer);
+  const before = await waitForCluster(engineer, "existing");
+  const running = await readRollout(engineer);
 
   const operator = stack.part("operator");
   await operator.kill("SIGKILL");
-  const saved = ["nodepools.cloud.marina.dev/workers", "clusters.cloud.marina.dev/saved"];
-  for (const object of saved)
+  const objects = ["nodepools.cloud.marina.dev/workers", "clusters.cloud.marina.dev/existing"];
+  for (const object of objects)
     await run(["patch", object, "--type=merge", "-p", '{"metadata":{"finalizers":null}}']);
   const clusters = await run(["get", "clusters.cloud.marina.dev", "-o", "yaml"]);
   const pools = await run(["get", "nodepools.cloud.marina.dev", "-o", "yaml"]);
-  for (const object of saved) await run(["delete", object, "--cascade=orphan"]);
-  // Kind by kind, as backup programs restore, under an operator that looks at the cluster as soon as it is there.
+  for (const object of objects) await run(["delete", object, "--cascade=orphan"]);
+  // Kind by kind, as backup programs restore, with an operator that reconciles the cluster as soon as it exists.
   await run(["apply", "-f", "-"], clusters);
   await operator.start();
-  await waitFor("the operator to have looked at the cluster", async () => {
-    const { status } = await engineer.getCluster("saved");
+  await waitFor("the operator to have reconciled the cluster", async () => {
+    const { status } = await engineer.getCluster("existing");
     return status?.clusterClass === undefined ? undefined : status;
   });
-  expect(await lookAtEngine(engineer)).toEqual(running);
+  expect(await readRollout(engineer)).toEqual(running);
   await run(["apply", "-f", "-"], pools);
 
-  const after = await waitForNodes("saved", 2);
+  const after = await waitForNodes("existing", 2);
   expect(after.metadata.uid).not.toBe(before.metadata.uid);
   expect(after.metadata.labels).toEqual(before.metadata.labels);
   expect(after.status).toMatchObject({
@@ -124,21 +124,21 @@ test("objects restored from a backup keep their ids and adopt what runs, without
     clusterClass: before.status?.clusterClass,
     nodes: { total: 2, ready: 2 },
   });
-  const owner = await waitFor("the engine's object to have the new owner", async () => {
-    const { metadata } = (await client.get(engineClusterKind, namespace, "saved")) ?? {};
+  const owner = await waitFor("Cluster API's object to have the new owner", async () => {
+    const { metadata } = (await client.get(engineClusterKind, namespace, "existing")) ?? {};
     return metadata?.ownerReferences?.find(({ uid }: { uid: string }) => uid === after.metadata.uid);
   });
-  expect(owner).toMatchObject({ kind: "Cluster", name: "saved" });
-  // Long enough for a garbage collector, and for a rollout to begin.
+  expect(owner).toMatchObject({ kind: "Cluster", name: "existing" });
+  // Long enough for garbage collection and for a rollout to begin.
   await new Promise((resolve) => setTimeout(resolve, 10_000));
-  expect(await lookAtEngine(engineer)).toEqual(running);
+  expect(await readRollout(engineer)).toEqual(running);
   expect((await engineer.getPool("workers")).metadata.deletionTimestamp).toBeUndefined();
 
   const copy = (text: string) =>
     text
-      .replaceAll("name: saved", "name: copied")
+      .replaceAll("name: existing", "name: copied")
       .replaceAll("name: workers", "name: copied-workers")
-      .replaceAll("clusterName: saved", "clusterName: copied");
+      .replaceAll("clusterName: existing", "clusterName: copied");
   await run(["apply", "-f", "-"], copy(clusters));
   await run(["apply", "-f", "-"], copy(pools));
   const refused = await waitFor("the copy to be refused", async () => {
@@ -148,19 +148,19 @@ test("objects restored from a backup keep their ids and adopt what runs, without
   expect(conditionOf(refused, "Stalled")).toMatchObject({ reason: "DuplicateID" });
   expect(await client.get(engineClusterKind, namespace, "copied")).toBeUndefined();
   await run(["delete", "clusters.cloud.marina.dev/copied", "nodepools.cloud.marina.dev/copied-workers"]);
-  expect((await engineer.getCluster("saved")).status?.workerSubnet).toBe(before.status?.workerSubnet);
-  expect(await lookAtEngine(engineer)).toEqual(running);
+  expect((await engineer.getCluster("existing")).status?.workerSubnet).toBe(before.status?.workerSubnet);
+  expect(await readRollout(engineer)).toEqual(running);
 });
 
-test("without Cluster API's managers and the tenants' APIs users change things, are told what is away, and get it all later", async () => {
-  const before = await waitForCluster(engineer, "saved");
+test("without Cluster API's managers and the tenants' APIs, changes are accepted, the outage is reported, and all changes apply later", async () => {
+  const before = await waitForCluster(engineer, "existing");
   await withOperator(stack, { MARINA_DEGRADED_AFTER_SECONDS: "10" }, async () => {
     await stack.part("capi-in-memory").kill();
     await engineer.createCluster("stranded", {});
-    const degraded = await waitForMessage("saved", /does not answer|is not well/);
+    const degraded = await waitForMessage("existing", /does not answer|is not well/);
     expect(degraded.status?.phase).toBe("Degraded");
-    await expectTold(
-      "saved",
+    await expectReported(
+      "existing",
       degraded,
       "Ready",
       /(does not answer|is not well): .+ask the platform's operator/,
@@ -169,20 +169,20 @@ test("without Cluster API's managers and the tenants' APIs users change things, 
       "stranded",
       /control plane of stranded is being made: .*ask the platform/,
     );
-    await expectTold("stranded", stranded, "Reconciling", /failed calling webhook/);
+    await expectReported("stranded", stranded, "Reconciling", /failed calling webhook/);
     expect(statusOf(stranded, "Stalled")).toBe("False");
 
     await stack.part("capi-core").kill();
     await engineer.patchPool("workers", { spec: { desiredNodes: 3 } });
-    const silent = await waitFor("the engine to be called away", async () => {
-      const cluster = await engineer.getCluster("saved");
+    const unavailable = await waitFor("Cluster API to be reported as unavailable", async () => {
+      const cluster = await engineer.getCluster("existing");
       return conditionOf(cluster, "Reconciling")?.reason === "EngineUnavailable" ? cluster : undefined;
     });
-    expect(conditionOf(silent, "Reconciling")?.message).toMatch(
+    expect(conditionOf(unavailable, "Reconciling")?.message).toMatch(
       /does not answer and is asked again by itself/,
     );
     await Promise.all(["capi-core", "capi-in-memory"].map((name) => stack.part(name).start()));
-    const recovered = await waitForNodes("saved", 3);
+    const recovered = await waitForNodes("existing", 3);
     expect(recovered.status?.workerSubnet).toBe(before.status?.workerSubnet);
     const types = recovered.status?.transitions?.map(({ type }) => type);
     expect(types?.slice(-2)).toEqual(["Degraded", "Recovered"]);
@@ -190,7 +190,7 @@ test("without Cluster API's managers and the tenants' APIs users change things, 
   });
 });
 
-test("a missing class, a refused variable and the end of the subnets: cause, object and next step are told at once", async () => {
+test("a missing class, a refused variable and exhausted subnets: cause, object and next step are reported immediately", async () => {
   const { client, namespace } = engineer;
   const platform = "marina-system";
   const found = await client.get(clusterClassKind, platform, "marina-in-memory-v1");
@@ -211,50 +211,50 @@ test("a missing class, a refused variable and the end of the subnets: cause, obj
       "classless",
       /class marina-system\/absent does not exist; ask .*operator to install/,
     );
-    await expectTold("classless", classless, "Stalled", /absent/);
+    await expectReported("classless", classless, "Stalled", /absent/);
     const refused = await waitForMessage("refused", /does not accept .*vcpus.*Change the specification/);
-    await expectTold("refused", refused, "Stalled", /vcpus/);
-    const pool = await waitFor("the pool to say so", async () => {
+    await expectReported("refused", refused, "Stalled", /vcpus/);
+    const pool = await waitFor("the pool to report it", async () => {
       const { status } = await engineer.getPool("large");
       return status?.message?.includes("vcpus") ? status : undefined;
     });
     expect(pool).toMatchObject({ phase: "Failed" });
-    await engineer.createCluster("homeless", {});
-    const homeless = await waitForMessage("homeless", /no free \/24 .*homeless; delete a cluster/);
-    await expectTold("homeless", homeless, "Stalled", /no free/);
-    for (const name of ["classless", "refused", "homeless"])
+    await engineer.createCluster("subnetless", {});
+    const subnetless = await waitForMessage("subnetless", /no free \/24 .*subnetless; delete a cluster/);
+    await expectReported("subnetless", subnetless, "Stalled", /no free/);
+    for (const name of ["classless", "refused", "subnetless"])
       await client.delete(clusterKind, namespace, name);
-    await waitFor("them to be gone", async () => {
+    await waitFor("them to be deleted", async () => {
       const left = await client.listAll(clusterKind, { namespace });
       return left.every(({ metadata }) => metadata.deletionTimestamp === undefined);
     });
   });
 });
 
-/** What is stuck is told of within a minute; the rest is for the way there. */
-function waitForMessage(name: string, words: RegExp): Promise<Cluster> {
+/** A stuck object is reported within a minute; the rest of the timeout is for getting there. */
+function waitForMessage(name: string, pattern: RegExp): Promise<Cluster> {
   return waitFor(
-    `${name} to tell ${words}`,
+    `${name} to report ${pattern}`,
     async () => {
       const cluster = await engineer.getCluster(name);
-      if (words.test(cluster.status?.message ?? "")) return cluster;
+      if (pattern.test(cluster.status?.message ?? "")) return cluster;
       throw new Error(`${cluster.status?.phase}: ${cluster.status?.message}`);
     },
     { timeoutMs: 75_000 },
   );
 }
 
-/** Not in the message alone: in a condition and in one Warning, too. */
-async function expectTold(
+/** In a condition and in exactly one Warning. */
+async function expectReported(
   name: string,
   cluster: Cluster,
   type: "Ready" | "Stalled" | "Reconciling",
-  words: RegExp,
+  pattern: RegExp,
 ) {
-  expect(conditionOf(cluster, type)?.message).toMatch(words);
+  expect(conditionOf(cluster, type)?.message).toMatch(pattern);
   const warnings = await waitFor("the Warning", async () => {
     const events = await engineer.listEvents(name);
-    const found = events.filter((event) => event.type === "Warning" && words.test(event.note ?? ""));
+    const found = events.filter((event) => event.type === "Warning" && pattern.test(event.note ?? ""));
     return found.length > 0 ? found : undefined;
   });
   expect(warnings.map(({ note }) => note)).toHaveLength(1);

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a program (`--import`), it sets that program's clock CLOCK_AHEAD_MS ahead: of what `Date` tells, not of
- * timers, as it is when a machine's clock is wrong.
+ * Preloaded into a program (`--import`), it sets that program's clock CLOCK_AHEAD_MS ahead. `Date` is shifted, timers
+ * are not, as on a machine whose clock is wrong.
  */
 const aheadMs = Number(process.env.CLOCK_AHEAD_MS);
 const now = Date.now.bind(Date);

@@ -5,11 +5,11 @@ import { createServer } from "node:net";
 import { ensureTestTool } from "../stack/test-tools.ts";
 import { waitFor } from "../stack/testing.ts";
 
-/** A TCP proxy before the server of a kubeconfig, whose connections can be made half-open. */
+/** A TCP proxy in front of the server of a kubeconfig, whose connections can be made half-open. */
 export interface Toxiproxy {
   /** The given kubeconfig, with this proxy's address. */
   kubeconfig: string;
-  /** From now on nothing passes, in either direction, and no connection ends. */
+  /** Stops forwarding in both directions without closing a connection. */
   freeze(): Promise<void>;
   close(): Promise<void>;
 }

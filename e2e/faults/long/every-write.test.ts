@@ -1,36 +1,36 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type BareStack, startBareStack } from "../bare-stack.ts";
-import { type Keeper, type Life, liveMortally } from "../mortal-life.ts";
+import { type OperatorHolder, type Outcome, runLifecycleWithKills } from "../killable-lifecycle.ts";
 
-/** To go on where a run was stopped. */
+/** Continues an interrupted run. */
 const FIRST = Number(process.env.FIRST_WRITE ?? 1);
 
-let world: BareStack;
-let keeper: Keeper;
+let bare: BareStack;
+let holder: OperatorHolder;
 
 beforeAll(async () => {
-  world = await startBareStack(".marina/bare");
-  keeper = { operator: await world.startOperator() };
+  bare = await startBareStack(".marina/bare");
+  holder = { operator: await bare.startOperator() };
 });
 
-afterAll(() => world?.stop());
+afterAll(() => bare?.stop());
 
-test.each(["heard", "lost"] as const)(
-  "an operator may be killed after any single write of a cluster's life, its response %s",
+test.each(["received", "lost"] as const)(
+  "an operator may be killed after any single write of a cluster's lifecycle, its response %s",
   async (response) => {
-    let deaths = 0;
-    let life: Life;
+    let kills = 0;
+    let outcome: Outcome;
     let atWrite = FIRST;
     do {
-      life = await liveMortally(world, keeper, { atWrite, response });
-      const { died, writes } = life;
-      deaths += died.length;
+      outcome = await runLifecycleWithKills(bare, holder, { atWrite, response });
+      const { killedIn, writes } = outcome;
+      kills += killedIn.length;
       console.log(
-        `write ${atWrite}, response ${response}: died in ${died.join(", ")}; ${JSON.stringify(writes)}`,
+        `write ${atWrite}, response ${response}: killed in ${killedIn.join(", ")}; ${JSON.stringify(writes)}`,
       );
       atWrite += 1;
-    } while (life.died.length > 0);
-    console.log(`${deaths} deaths, response ${response}`);
+    } while (outcome.killedIn.length > 0);
+    console.log(`${kills} kills, response ${response}`);
     expect(atWrite).toBeGreaterThan(10);
   },
 );

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** What takes minutes: every single write, and the deadlines of silent connections. Not part of the gate. */
+/** Tests that take minutes: a kill after every write, and the deadlines of silent connections. Not part of the gate. */
 export default defineConfig({
   test: {
     include: ["e2e/faults/long/*.test.ts"],

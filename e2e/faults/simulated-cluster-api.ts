@@ -2,26 +2,25 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import { loadConnection } from "../../shared/kube/connection.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { engineClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: the engine's objects are written field by field, as its CRDs take them
+// biome-ignore lint/suspicious/noExplicitAny: Cluster API's objects are written field by field, as its CRDs accept them
 type Any = any;
 
-const PLAYER = { fieldManager: "played-engine" };
+const SIMULATOR = { fieldManager: "simulated-cluster-api" };
 const FINALIZER = "cluster.cluster.x-k8s.io";
 const LABEL_CLUSTER = "cluster.x-k8s.io/cluster-name";
 const LABEL_POOL = "topology.cluster.x-k8s.io/deployment-name";
 const SINCE = "2026-01-01T00:00:00Z";
 
 /**
- * Plays Cluster API in one namespace, in tenths of seconds: MachineDeployments and Machines come and go as the topology
- * says, an upgrade replaces Machines, a deletion goes by workers first. The tenant's API server is the one that
- * `kubeconfig` leads to, so that certificates and bindings are real. Ends with `stop`.
+ * Simulates Cluster API in one namespace, in tenths of a second: creates and deletes MachineDeployments and Machines as
+ * the topology says, replaces Machines in an upgrade, deletes workers before the cluster. The tenant's API server is the
+ * one in `kubeconfig`, so certificates and bindings are real. Runs until `stop`.
  */
-export function playEngine(
+export function simulateClusterApi(
   client: KubeClient,
   kubeconfig: string,
   namespace: string,
@@ -37,10 +36,10 @@ export function playEngine(
     while (!stopped) {
       try {
         for (const cluster of await client.listAll(engineClusterKind, { namespace })) {
-          await playCluster(client, tenant, cluster);
+          await reconcileCluster(client, tenant, cluster);
         }
       } catch {
-        // Somebody else wrote first, or the API is away: the next round looks again.
+        // A conflict, or the API is unavailable: the next pass retries.
       }
       await sleep(50);
     }
@@ -58,7 +57,7 @@ interface Tenant {
   authority: Record<string, string>;
 }
 
-async function playCluster(client: KubeClient, tenant: Tenant, cluster: Any): Promise<void> {
+async function reconcileCluster(client: KubeClient, tenant: Tenant, cluster: Any): Promise<void> {
   const { namespace, name } = cluster.metadata;
   const ofCluster = { namespace, labelSelector: `${LABEL_CLUSTER}=${name}` };
   const machines: Any[] = await client.listAll(machineKind, ofCluster);
@@ -66,28 +65,28 @@ async function playCluster(client: KubeClient, tenant: Tenant, cluster: Any): Pr
   if (cluster.metadata.deletionTimestamp !== undefined) {
     return removeCluster(client, cluster, machines, deployments);
   }
-  if (cluster.spec.controlPlaneEndpoint === undefined) return beginCluster(client, tenant, cluster);
-  const wanted: Any[] = cluster.spec.topology.workers?.machineDeployments ?? [];
+  if (cluster.spec.controlPlaneEndpoint === undefined) return initializeCluster(client, tenant, cluster);
+  const desired: Any[] = cluster.spec.topology.workers?.machineDeployments ?? [];
   for (const deployment of deployments) {
-    const isWanted = wanted.some((entry) => entry.name === deployment.metadata.labels[LABEL_POOL]);
-    if (isWanted) continue;
+    const isDesired = desired.some((entry) => entry.name === deployment.metadata.labels[LABEL_POOL]);
+    if (isDesired) continue;
     for (const machine of machinesOf(machines, deployment)) await remove(client, machineKind, machine);
     await remove(client, machineDeploymentKind, deployment);
   }
-  for (const entry of wanted) await playPool(client, cluster, entry, machines);
+  for (const entry of desired) await reconcilePool(client, cluster, entry, machines);
   await client.apply(engineClusterKind, statusOfCluster(cluster, machines), {
-    ...PLAYER,
+    ...SIMULATOR,
     subresource: "status",
   });
 }
 
-async function beginCluster(client: KubeClient, tenant: Tenant, cluster: Any): Promise<void> {
+async function initializeCluster(client: KubeClient, tenant: Tenant, cluster: Any): Promise<void> {
   const { namespace, name } = cluster.metadata;
   const metadata = { namespace, name: `${name}-ca`, labels: { [LABEL_CLUSTER]: name } };
   const secret = { metadata, type: "cluster.x-k8s.io/secret", data: tenant.authority };
-  await client.apply(secretKind, secret, { ...PLAYER, force: true });
+  await client.apply(secretKind, secret, { ...SIMULATOR, force: true });
   const patch = { metadata: { finalizers: [FINALIZER] }, spec: { controlPlaneEndpoint: tenant.endpoint } };
-  await client.mergePatch(engineClusterKind, namespace, name, patch, PLAYER);
+  await client.mergePatch(engineClusterKind, namespace, name, patch, SIMULATOR);
 }
 
 async function removeCluster(client: KubeClient, cluster: Any, machines: Any[], deployments: Any[]) {
@@ -98,10 +97,10 @@ async function removeCluster(client: KubeClient, cluster: Any, machines: Any[], 
     return;
   }
   await client.delete(secretKind, namespace, `${name}-ca`);
-  await client.mergePatch(engineClusterKind, namespace, name, { metadata: { finalizers: null } }, PLAYER);
+  await client.mergePatch(engineClusterKind, namespace, name, { metadata: { finalizers: null } }, SIMULATOR);
 }
 
-async function playPool(client: KubeClient, cluster: Any, entry: Any, all: Any[]): Promise<void> {
+async function reconcilePool(client: KubeClient, cluster: Any, entry: Any, all: Any[]): Promise<void> {
   const { namespace, name } = cluster.metadata;
   const labels = { [LABEL_CLUSTER]: name, [LABEL_POOL]: entry.name };
   const metadata = { namespace, name: `${name}-${entry.name}`, labels };
@@ -109,7 +108,7 @@ async function playPool(client: KubeClient, cluster: Any, entry: Any, all: Any[]
   const template = { spec: { ...machineSpec(name), version } };
   const spec = { clusterName: name, replicas: entry.replicas, selector: { matchLabels: labels }, template };
   const deployment: Any = await client.apply(machineDeploymentKind, { metadata, spec } as Any, {
-    ...PLAYER,
+    ...SIMULATOR,
     force: true,
   });
   const machines = machinesOf(all, deployment);
@@ -119,10 +118,14 @@ async function playPool(client: KubeClient, cluster: Any, entry: Any, all: Any[]
   for (let missing = entry.replicas - machines.length; missing > 0; missing--) {
     const machineName = `${metadata.name}-${crypto.randomUUID().slice(0, 8)}`;
     const machine: Any = { metadata: { namespace, name: machineName, labels }, spec: template.spec };
-    await client.create(machineKind, machine, PLAYER);
-    const status = { phase: "Running", nodeRef: { name: machineName }, conditions: [say("Ready", "True")] };
+    await client.create(machineKind, machine, SIMULATOR);
+    const status = {
+      phase: "Running",
+      nodeRef: { name: machineName },
+      conditions: [condition("Ready", "True")],
+    };
     await client.apply(machineKind, { metadata: machine.metadata, status } as Any, {
-      ...PLAYER,
+      ...SIMULATOR,
       subresource: "status",
     });
   }
@@ -135,10 +138,13 @@ async function playPool(client: KubeClient, cluster: Any, entry: Any, all: Any[]
     availableReplicas: ready,
     upToDateReplicas: ready,
     ...(machines.length > 0 && { versions: countVersions(machines) }),
-    conditions: [say("RollingOut", outdated.length > 0 ? "True" : "False"), say("Available", "True")],
+    conditions: [
+      condition("RollingOut", outdated.length > 0 ? "True" : "False"),
+      condition("Available", "True"),
+    ],
   };
   await client.apply(machineDeploymentKind, { metadata, status } as Any, {
-    ...PLAYER,
+    ...SIMULATOR,
     subresource: "status",
   });
 }
@@ -149,8 +155,10 @@ function statusOfCluster(cluster: Any, machines: Any[]) {
   const rolling = machines.some((machine) => machine.spec.version !== version);
   const good = ["Available", "TopologyReconciled", "ControlPlaneInitialized", "ControlPlaneAvailable"];
   const conditions = [
-    ...[...good, "InfrastructureReady", "RemoteConnectionProbe"].map((type) => say(type, "True", generation)),
-    say("RollingOut", rolling ? "True" : "False", generation),
+    ...[...good, "InfrastructureReady", "RemoteConnectionProbe"].map((type) =>
+      condition(type, "True", generation),
+    ),
+    condition("RollingOut", rolling ? "True" : "False", generation),
   ];
   const status = {
     observedGeneration: generation,
@@ -166,13 +174,13 @@ function machineSpec(clusterName: string) {
   const infrastructureRef = {
     apiGroup: "infrastructure.cluster.x-k8s.io",
     kind: "DevMachine",
-    name: "played",
+    name: "simulated",
   };
-  return { clusterName, bootstrap: { dataSecretName: "played" }, infrastructureRef };
+  return { clusterName, bootstrap: { dataSecretName: "simulated" }, infrastructureRef };
 }
 
-function say(type: string, status: "True" | "False", observedGeneration = 1) {
-  return { type, status, reason: "Played", message: "", lastTransitionTime: SINCE, observedGeneration };
+function condition(type: string, status: "True" | "False", observedGeneration = 1) {
+  return { type, status, reason: "Simulated", message: "", lastTransitionTime: SINCE, observedGeneration };
 }
 
 function machinesOf(machines: Any[], deployment: Any): Any[] {

@@ -8,7 +8,7 @@ import { startOperator } from "./operator-process.ts";
 
 export const OF_POOL = "topology.cluster.x-k8s.io/deployment-name=workers";
 
-/** Runs the operator with other settings in place of the stack's, as a new release would be. */
+/** Replaces the stack's operator by one with other settings, as a new release would, while `use` runs. */
 export async function withOperator(
   stack: Stack,
   settings: Record<string, string>,
@@ -25,9 +25,9 @@ export async function withOperator(
   }
 }
 
-/** With the engine's own kubeconfig, as somebody who breaks a node of the cluster `saved` would. */
+/** Sets a node of the cluster `existing` to not ready, by Cluster API's kubeconfig of it. */
 export async function breakNode(stack: Stack, { client, namespace }: Engineer, node: string): Promise<void> {
-  const secret = await client.get(secretKind, namespace, "saved-kubeconfig");
+  const secret = await client.get(secretKind, namespace, "existing-kubeconfig");
   const file = join(dirname(stack.info.kubeconfig), "tenant.kubeconfig");
   writeFileSync(file, Buffer.from(secret?.data?.value ?? "", "base64"), { mode: 0o600 });
   const conditions = [{ type: "Ready", status: "False", reason: "Dead", message: "" }];
@@ -38,11 +38,11 @@ export async function breakNode(stack: Stack, { client, namespace }: Engineer, n
   });
 }
 
-/** What a rollout of the cluster `saved` would change: the machines themselves and the generations of what makes them. */
-export async function lookAtEngine({ client, namespace }: Engineer) {
-  const ofSaved = { namespace, labelSelector: "cluster.x-k8s.io/cluster-name=saved" };
-  const machines = await client.listAll(machineKind, ofSaved);
-  const deployments = await client.listAll(machineDeploymentKind, ofSaved);
+/** What a rollout of the cluster `existing` would change: its Machines and the generations of its MachineDeployments. */
+export async function readRollout({ client, namespace }: Engineer) {
+  const ofExisting = { namespace, labelSelector: "cluster.x-k8s.io/cluster-name=existing" };
+  const machines = await client.listAll(machineKind, ofExisting);
+  const deployments = await client.listAll(machineDeploymentKind, ofExisting);
   return {
     machines: machines.map(({ metadata }) => metadata.uid ?? "").toSorted(compare),
     deployments: deployments
