@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeClient } from "../../shared/kube/client.ts";
+import { loadConnection } from "../../shared/kube/connection.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { engineClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
