@@ -158,14 +158,14 @@ describe("one step at a time, from nothing to a cluster that runs", () => {
     expect(decision.plan.requeueAfterMs).toBeGreaterThan(0);
   });
 
-  test("what the last step failed with is told", () => {
+  test("the error of the last step is reported", () => {
     const failure = "ENOSPC: no space left on device, write";
     const { plan } = reconcileControlPlane(
       observe({ filesGood: false, ready: false, lastReadyMs: undefined, failure }),
     );
     expect(plan.status?.conditions?.[0]).toMatchObject({
       reason: "WritingFiles",
-      message: `Certificates are written. The last attempt failed: ${failure}.`,
+      message: `Certificates are being written. The last attempt failed: ${failure}.`,
     });
   });
 
