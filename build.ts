@@ -22,8 +22,8 @@ const REQUIRE_BANNER =
  */
 const dropUnusedClientModules: Plugin = {
   name: "drop-unused-client-modules",
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /^\..*\.js$/ }, ({ path, resolveDir }) =>
+  setup: (bundler) =>
+    bundler.onResolve({ filter: /^\..*\.js$/ }, ({ path, resolveDir }) =>
       resolveDir.includes("@kubernetes/client-node/dist")
         ? { path: join(resolveDir, path), sideEffects: false }
         : undefined,
