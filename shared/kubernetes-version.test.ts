@@ -17,7 +17,7 @@ describe("a version", () => {
     ["v1.34.2", { major: 1, minor: 34, patch: 2 }, "1.34.2"],
     ["1.34", { major: 1, minor: 34 }, "1.34"],
     ["v1.0", { major: 1, minor: 0 }, "1.0"],
-  ])("%s is read, and written without v", (text, version, written) => {
+  ])("%s is parsed, and formatted without v", (text, version, written) => {
     expect(parseKubernetesVersion(text)).toEqual(version);
     expect(formatKubernetesVersion(version)).toBe(written);
   });
@@ -34,7 +34,7 @@ describe("a version", () => {
     "latest",
     "1.34.2\n",
     "1.99999",
-  ])('"%s" is none', (text) => {
+  ])('"%s" is not a version', (text) => {
     expect(parseKubernetesVersion(text)).toBeUndefined();
   });
 });
@@ -52,7 +52,7 @@ describe("comparing", () => {
     expect(Math.sign(compareKubernetesVersions(right, left))).toBe(sign === 0 ? 0 : -sign);
   });
 
-  test("what is no version throws a RangeError that shows it", () => {
+  test("text that is not a version throws a RangeError that quotes it", () => {
     expect(() => compareKubernetesVersions("latest", "1.34.2")).toThrow(RangeError);
     expect(() => compareKubernetesVersions("1.34.2", "latest")).toThrow('"latest"');
   });
@@ -76,7 +76,7 @@ describe("an upgrade step", () => {
   });
 });
 
-describe("a wish", () => {
+describe("a requested version", () => {
   test.each([
     ["1.34.2", "1.34.2", true],
     ["1.34.2", "1.34", true],
@@ -87,7 +87,7 @@ describe("a wish", () => {
     ["1.34.2", "1.33", false],
     ["1.34.2", "2.34", false],
     ["1.34.2", "next", false],
-  ])("of a cluster that runs %s for %s may stand: %s", (current, wanted, allowed) => {
+  ])("is valid for a cluster at %s with %s: %s", (current, wanted, allowed) => {
     expect(isWithinOneMinor(current, wanted)).toBe(allowed);
   });
 });
@@ -128,7 +128,7 @@ describe("the catalogue", () => {
     expect(findUpgrade(catalogue, current)).toBe(upgrade);
   });
 
-  test("is refused with a version that is not full, an unknown status or a time that is none", () => {
+  test("rejects a partial version, an unknown status and an invalid time", () => {
     expect(versionCatalogueSchema.safeParse(catalogue).success).toBe(true);
     for (const entry of [
       { version: "1.34", status: "supported" },

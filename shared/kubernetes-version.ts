@@ -24,7 +24,7 @@ export const versionCatalogueSchema = z.array(catalogueEntrySchema);
 export type CatalogueEntry = z.output<typeof catalogueEntrySchema>;
 export type VersionCatalogue = z.output<typeof versionCatalogueSchema>;
 
-/** Parses a version; undefined for anything that is not one. */
+/** Undefined for text that is not a version. */
 export function parseKubernetesVersion(text: string): KubernetesVersion | undefined {
   const match = KUBERNETES_VERSION_PATTERN.exec(text);
   if (match === null) return undefined;
@@ -39,8 +39,8 @@ export function formatKubernetesVersion(version: KubernetesVersion): string {
 }
 
 /**
- * Negative when `left` is older than `right`, 0 when equal, positive when newer. A version without a patch stands for
- * its whole minor and equals every patch of it. Throws RangeError on text that is no version.
+ * Negative when `left` is older than `right`, 0 when equal, positive when newer. A version without a patch equals every
+ * patch of its minor. Throws RangeError for text that is not a version.
  */
 export function compareKubernetesVersions(left: string, right: string): number {
   const a = mustParse(left);
@@ -52,7 +52,7 @@ export function compareKubernetesVersions(left: string, right: string): number {
 
 /**
  * Whether `target` is one upgrade step from `current`: a higher patch of the same minor, or any patch of exactly the
- * next minor. Both are full versions; anything else is no step.
+ * next minor. False unless both are full versions.
  */
 export function isIncrementalStep(current: string, target: string): boolean {
   const from = parseKubernetesVersion(current);
@@ -62,8 +62,8 @@ export function isIncrementalStep(current: string, target: string): boolean {
 }
 
 /**
- * Whether a cluster that runs `current` may be asked to run `wanted`: not older, and at most one minor newer. The same
- * rule as the one that the Cluster resource carries in CEL; `wanted` may leave the patch out.
+ * Whether `wanted` is not older than `current` and at most one minor newer: the CEL rule of the Cluster resource.
+ * `wanted` may omit the patch.
  */
 export function isWithinOneMinor(current: string, wanted: string): boolean {
   const from = parseKubernetesVersion(current);
@@ -74,8 +74,8 @@ export function isWithinOneMinor(current: string, wanted: string): boolean {
 }
 
 /**
- * The full version (no `v`) that `wanted` means: `MAJOR.MINOR` is the newest supported patch of that minor, a full
- * version is itself when the catalogue has it and it is not at its end of life. Undefined when there is none.
+ * The full version (no `v`) of `wanted`: for `MAJOR.MINOR` the newest supported patch of that minor, for a full version
+ * itself when the catalogue has it and it is not at its end of life. Undefined when there is none.
  */
 export function resolveVersion(catalogue: VersionCatalogue, wanted: string): string | undefined {
   const version = parseKubernetesVersion(wanted);
@@ -91,20 +91,8 @@ export function resolveVersion(catalogue: VersionCatalogue, wanted: string): str
     .at(-1);
 }
 
-const foundUpgrades = new WeakMap<VersionCatalogue, Map<string, string | undefined>>();
-
-/**
- * The newest supported version that is one upgrade step from `current`; undefined when there is none. Found once per
- * catalogue and version: every record of a cluster asks for it.
- */
+/** The newest supported version that is one upgrade step from `current`; undefined when there is none. */
 export function findUpgrade(catalogue: VersionCatalogue, current: string): string | undefined {
-  const known = foundUpgrades.get(catalogue) ?? new Map<string, string | undefined>();
-  foundUpgrades.set(catalogue, known);
-  if (!known.has(current)) known.set(current, searchUpgrade(catalogue, current));
-  return known.get(current);
-}
-
-function searchUpgrade(catalogue: VersionCatalogue, current: string): string | undefined {
   return catalogue
     .filter((entry) => entry.status === "supported" && isIncrementalStep(current, entry.version))
     .map((entry) => entry.version)

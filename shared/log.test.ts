@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createLogger } from "./log.ts";
 
-test("values under a secret's name never reach the log", () => {
+test("values of secret fields never reach the log", () => {
   const lines: string[] = [];
   const log = createLogger({ name: "x", level: "info", destination: { write: (line) => lines.push(line) } });
   log.info(

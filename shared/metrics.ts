@@ -4,7 +4,7 @@ import type { RequestInfo } from "./kube/transport.ts";
 
 export { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** A registry with the process's own figures (CPU, memory, event loop delay). */
+/** A registry with the default process metrics (CPU, memory, event loop delay). */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -19,7 +19,7 @@ export interface KubeMetrics extends ReflectorMetrics {
 /**
  * `<prefix>_kube_requests_total{method,kind,status}`, `<prefix>_kube_request_duration_seconds{method,kind}`,
  * `<prefix>_watch_restarts_total{kind,reason}` and `<prefix>_cache_objects{kind}`. `kind` is the plural; status "0"
- * is a request without an answer. The duration of a watch is the time to its headers.
+ * is a request without a response. The duration of a watch is the time to its headers.
  */
 export function createKubeMetrics(registry: Registry, prefix: string): KubeMetrics {
   const registers = [registry];
@@ -31,14 +31,14 @@ export function createKubeMetrics(registry: Registry, prefix: string): KubeMetri
   });
   const seconds = new Histogram({
     name: `${prefix}_kube_request_duration_seconds`,
-    help: "Time until the answer of a Kubernetes API server began",
+    help: "Time to the response headers of a Kubernetes API server",
     labelNames: ["method", "kind"],
     buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 30],
     registers,
   });
   const restarts = new Counter({
     name: `${prefix}_watch_restarts_total`,
-    help: "Watches that failed and were renewed",
+    help: "Watches that failed and were restarted",
     labelNames: ["kind", "reason"],
     registers,
   });

@@ -1,22 +1,6 @@
-import { KubeError } from "../../shared/kube/errors.ts";
+import { KubeError, wasNeverSent } from "../../shared/kube/errors.ts";
 
-/** Socket errors of a connection that was never there, so that nothing can have been sent over it. */
-const NEVER_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
-
-/** Whether a failed write has surely changed nothing: it was refused, or it never left this machine. */
+/** Whether a failed write certainly changed nothing: it was rejected, or it was never sent. */
 export function isCertainlyNotWritten(error: unknown): boolean {
-  if (!(error instanceof KubeError)) return false;
-  if (error.status !== 0) return true;
-  return NEVER_SENT.has(socketCodeOf(error.cause));
-}
-
-function socketCodeOf(cause: unknown): string {
-  for (
-    let current = cause, depth = 0;
-    current instanceof Error && depth < 4;
-    current = current.cause, depth++
-  ) {
-    if ("code" in current && typeof current.code === "string") return current.code;
-  }
-  return "";
+  return error instanceof KubeError && (error.status !== 0 || wasNeverSent(error));
 }

@@ -7,7 +7,7 @@ import { type ConfigMap, configMapKind, eventKind, leaseKind, namespaceKind } fr
 import { objectKey, splitKey } from "../kube/object.ts";
 import { createReflector } from "../kube/reflector.ts";
 import { createStore } from "../kube/store.ts";
-import { type Cable, layCable } from "../kube/testing-cable.ts";
+import { startTestProxy, type TestProxy } from "../kube/testing-proxy.ts";
 import { createTransport } from "../kube/transport.ts";
 import { createLogger } from "../log.ts";
 import { createController } from "./controller.ts";
@@ -36,11 +36,11 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0)) await step();
 });
 
-/** A candidate for a Lease behind a cable of its own, by default five times as fast as in production. */
+/** A candidate for a Lease behind a proxy of its own, by default five times as fast as in production. */
 async function stand(identity: string, name = "leader", leaseDurationMs = 3_000) {
   const connection = loadConnection(readStack().kubeconfig);
-  const cable: Cable = await layCable(connection.server);
-  const transport = createTransport({ connection: { ...connection, server: cable.url } });
+  const proxy: TestProxy = await startTestProxy(connection.server);
+  const transport = createTransport({ connection: { ...connection, server: proxy.url } });
   const told: string[] = [];
   const election = createLeaderElection({
     client: createClient(transport),
@@ -58,9 +58,9 @@ async function stand(identity: string, name = "leader", leaseDurationMs = 3_000)
   cleanUp.push(
     () => election.release(),
     () => transport.close(),
-    () => cable.close(),
+    () => proxy.close(),
   );
-  return { election, cable, told };
+  return { election, proxy, told };
 }
 
 test("of two candidates one leads; cut off it stops before the other one starts", async () => {
@@ -81,9 +81,9 @@ test("of two candidates one leads; cut off it stops before the other one starts"
   });
   expect(b.election.isLeader()).toBe(false);
 
-  a.cable.freeze();
+  a.proxy.freeze();
   await waitFor("the failover", () => b.election.isLeader(), { intervalMs: 10, timeoutMs: 10_000 });
-  a.cable.mend();
+  a.proxy.restore();
   await waitFor("the old leader to know", () => a.told.includes("lost"), { intervalMs: 10 });
   expect(a.election.isLeader()).toBe(false);
 

@@ -1,13 +1,13 @@
-import { KubeError } from "./errors.ts";
+import { KubeError, networkCodeOf } from "./errors.ts";
 
-/** One call: the caller's signal and a deadline in one, and the KubeError that tells which of them ended it. */
+/** Combines the caller's signal with a deadline, and reports as a KubeError which of them ended the call. */
 export interface Call {
   signal: AbortSignal;
   remainingMs(): number;
-  /** The deadline no longer counts; the caller's signal does. */
-  stopClock(): void;
+  /** Removes the deadline; the caller's signal stays. */
+  clearDeadline(): void;
   abort(reason: KubeError): void;
-  /** Must be called once: gives the timer and the listener on the caller's signal back. */
+  /** Must be called once: releases the timer and the listener on the caller's signal. */
   end(): void;
   toError(error: unknown, request: string): KubeError;
 }
@@ -29,7 +29,7 @@ export function startCall(request: { signal?: AbortSignal | undefined }, timeout
   return {
     signal: controller.signal,
     remainingMs: () => endsAt - performance.now(),
-    stopClock: () => clearTimeout(timer),
+    clearDeadline: () => clearTimeout(timer),
     abort: (error) => controller.abort(error),
     end() {
       clearTimeout(timer);
@@ -41,7 +41,8 @@ export function startCall(request: { signal?: AbortSignal | undefined }, timeout
       return new KubeError({
         status: 0,
         reason,
-        kubeMessage: reason === "DeadlineExceeded" ? `no answer within ${timeoutMs} ms` : wordsOf(error),
+        kubeMessage:
+          reason === "DeadlineExceeded" ? `no response within ${timeoutMs} ms` : describeError(error),
         request: description,
         cause: error,
       });
@@ -49,13 +50,7 @@ export function startCall(request: { signal?: AbortSignal | undefined }, timeout
   };
 }
 
-/** The `code` of a Node or undici error: "ECONNREFUSED". */
-export function codeOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" ? code : undefined;
-}
-
-function wordsOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof Error && error.message !== "") return error.message;
-  return codeOf(error) ?? String(error);
+  return networkCodeOf(error) ?? String(error);
 }

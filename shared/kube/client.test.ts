@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type ClientOptions, createClient, type KubeClient } from "./client.ts";
 import { defineKind, type KubeObject, metadataOnly } from "./kind.ts";
-import { type Answer, json, startProtocolServer, status, watchLines } from "./testing.ts";
+import { json, type Responder, startTestServer, status, watchLines } from "./testing.ts";
 import { createTransport } from "./transport.ts";
 
 interface Thing extends KubeObject {
@@ -21,12 +21,12 @@ afterEach(async () => {
   for (const close of open.splice(0)) await close();
 });
 
-async function connect(...answers: [Answer, ...Answer[]]) {
-  return connectWith({}, ...answers);
+async function connect(...responders: [Responder, ...Responder[]]) {
+  return connectWith({}, ...responders);
 }
 
-async function connectWith(options: ClientOptions, ...answers: [Answer, ...Answer[]]) {
-  const server = await startProtocolServer(...answers);
+async function connectWith(options: ClientOptions, ...responders: [Responder, ...Responder[]]) {
+  const server = await startTestServer(...responders);
   const transport = createTransport({ connection: { server: server.url } });
   open.push(
     () => transport.close(),
@@ -109,7 +109,7 @@ test.each<{
       },
     },
   },
-])("$what is sent as the API wants it", async ({ call, sent }) => {
+])("$what sends the request of the API", async ({ call, sent }) => {
   const { server, client } = await connect(json(200, {}));
   await call(client);
   const [request] = server.received;
@@ -122,25 +122,25 @@ test.each<{
   }).toEqual(sent);
 });
 
-test("an object that is absent is undefined, and deleting it is done", async () => {
+test("a missing object is undefined, and its deletion succeeds", async () => {
   const { client } = await connect(status(404, "NotFound", "no", { name: "a", kind: "things" }));
   expect(await client.get(thingKind, "n", "a")).toBeUndefined();
   await client.delete(thingKind, "n", "a");
 });
 
-test("a kind that the server does not serve is an error, not an absent object", async () => {
+test("a kind that the server does not serve is an error, not a missing object", async () => {
   const { client } = await connect((response) => response.writeHead(404).end("404 page not found\n"));
   await expect(client.get(thingKind, "n", "a")).rejects.toMatchObject({ isNotFound: true });
 });
 
-test("a refusal is a KubeError", async () => {
+test("an error response is a KubeError", async () => {
   const { client } = await connect(status(409, "AlreadyExists", 'things "a" already exists'));
   const object = { metadata: { namespace: "n", name: "a" } };
   await expect(client.create(thingKind, object, write)).rejects.toMatchObject({ isAlreadyExists: true });
 });
 
-test("listAll reads page after page and names the kind of each item", async () => {
-  const page = (name: string, next: string): Answer =>
+test("listAll reads all pages and sets the kind of each item", async () => {
+  const page = (name: string, next: string): Responder =>
     json(200, { metadata: { resourceVersion: "7", continue: next }, items: [{ metadata: { name } }] });
   const { server, client } = await connect(page("a", "more"), page("b", ""));
   expect(await client.listAll(thingKind, { labelSelector: "x=y" })).toEqual([
@@ -153,7 +153,7 @@ test("listAll reads page after page and names the kind of each item", async () =
   ]);
 });
 
-test("a watch gives events and bookmarks, and throws an ERROR event", async () => {
+test("a watch yields events and bookmarks, and throws on an ERROR event", async () => {
   const object = { metadata: { name: "a", resourceVersion: "5" } };
   const { server, client } = await connect(
     watchLines(
@@ -185,7 +185,7 @@ test("a watch gives events and bookmarks, and throws an ERROR event", async () =
   );
 });
 
-describe("a kind of which the metadata alone are read", () => {
+describe("a kind read as metadata only", () => {
   const metadata = { name: "a", namespace: "n", resourceVersion: "5" };
   const partial = { apiVersion: "meta.k8s.io/v1", kind: "PartialObjectMetadata", metadata };
   const read = { ...identity, metadata };
@@ -199,9 +199,9 @@ describe("a kind of which the metadata alone are read", () => {
   };
 
   test.each([
-    { what: "cannot hold more", sent: partial },
-    { what: "came whole, from a server that knows no other way", sent: { ...read, spec: { size: 1 } } },
-  ])("gives objects of that kind, when the answer $what", async ({ sent }) => {
+    { what: "is PartialObjectMetadata", sent: partial },
+    { what: "is the whole object", sent: { ...read, spec: { size: 1 } } },
+  ])("returns metadata when the response $what", async ({ sent }) => {
     const { server, client } = await connect(
       json(200, { metadata: { resourceVersion: "9" }, items: [sent] }),
       watchLines([{ type: "MODIFIED", object: sent }], "end"),
@@ -215,7 +215,7 @@ describe("a kind of which the metadata alone are read", () => {
     expect(server.received.map(({ headers }) => headers.accept)).toEqual([many, one, one]);
   });
 
-  test("is asked for in no other way than a whole one", async () => {
+  test("uses the same requests as the whole kind", async () => {
     const { server, client } = await connect(json(200, { metadata: {}, items: [] }));
     await client.list(bare, { labelSelector: "x=y" });
     await client.list(thingKind, { labelSelector: "x=y" });
@@ -225,15 +225,15 @@ describe("a kind of which the metadata alone are read", () => {
   });
 });
 
-test("names are encoded into the path", async () => {
+test("names are URL-encoded in the path", async () => {
   const { server, client } = await connect(json(200, {}));
   await client.get(thingKind, "n", "a/b");
   expect(server.received[0]?.path).toBe(`${path}/a%2Fb`);
 });
 
-test("a client that may not write any more sends no write, not even the second attempt of one, and reads on", async () => {
+test("a client that may no longer write sends no write, not even a retry, and still reads", async () => {
   let allowed = true;
-  const busy: Answer = (response, request) => {
+  const busy: Responder = (response, request) => {
     allowed = false;
     status(429, "TooManyRequests")(response, request);
   };

@@ -7,19 +7,20 @@ import { type WatchEvent, type WatchOptions, watchEvents } from "./watch.ts";
 export type { WatchEvent, WatchOptions } from "./watch.ts";
 
 /**
- * Objects per page. Each page costs the API server by the number of all objects: a start with 10,000 clusters takes 40 s
- * in pages of 500 (as client-go), 36 s of 750, 29 s of 1000, of which the operator peaks at 477, 472 and 521 MB.
+ * Objects per page. The API server's cost of a page grows with the number of all objects: with 10,000 clusters the
+ * operator starts in 40 s with pages of 500 (as client-go), 36 s with 750 and 29 s with 1000, and peaks at 477, 472 and
+ * 521 MB.
  */
 export const LIST_PAGE_SIZE = 750;
 
-/** An object as a writer sends it: what is absent is left to the server. apiVersion and kind are filled in. */
+/** The object of a write request: absent fields are left to the server, apiVersion and kind are added. */
 export type DeepPartial<T> = T extends (infer E)[]
   ? DeepPartial<E>[]
   : T extends object
     ? { [K in keyof T]?: DeepPartial<T[K]> | undefined }
     : T;
 
-/** `timeoutMs` is the deadline of the whole call with its retries (default: the transport's). */
+/** `timeoutMs` is the deadline of the whole call, retries included (default: the transport's). */
 export interface CallOptions {
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
@@ -27,7 +28,7 @@ export interface CallOptions {
 
 export interface WriteOptions extends CallOptions {
   fieldManager: string;
-  /** Runs every check of the API server and stores nothing. */
+  /** The API server runs every check and stores nothing. */
   dryRun?: boolean | undefined;
 }
 
@@ -36,7 +37,7 @@ export interface PatchOptions extends WriteOptions {
 }
 
 export interface ApplyOptions extends PatchOptions {
-  /** Takes fields over from other managers; without it a conflict is a KubeError with `isConflict`. */
+  /** Takes ownership of fields from other managers; without it a conflict is a KubeError with `isConflict`. */
   force?: boolean | undefined;
 }
 
@@ -73,24 +74,24 @@ export interface JsonPatchOperation {
   from?: string;
 }
 
-/** Typed calls on one API server. Every method rejects with a KubeError and nothing else. */
+/** Typed calls to one API server. Every method rejects with a KubeError only. */
 export interface KubeClient {
-  /** `undefined` when there is no such object. */
+  /** Undefined when there is no such object. */
   get<T>(
     kind: Kind<T>,
     namespace: string | undefined,
     name: string,
     opts?: CallOptions,
   ): Promise<T | undefined>;
-  /** One page (all, without `limit`). Pass `continue` of the last page for the next one. */
+  /** One page (all objects without `limit`). Pass `continue` of the last page for the next one. */
   list<T>(kind: Kind<T>, opts?: ListOptions): Promise<ListResult<T>>;
-  /** Every object, read in pages of 750. */
+  /** All objects, read in pages. */
   listAll<T>(kind: Kind<T>, opts?: ListAllOptions): Promise<T[]>;
   /** The namespace is `object.metadata.namespace`. */
   create<T>(kind: Kind<T>, object: DeepPartial<NoInfer<T>>, opts: WriteOptions): Promise<T>;
-  /** Server-side apply of the manager's whole intent; creates the object when it is absent. */
+  /** Server-side apply of all fields that the manager owns; creates a missing object. */
   apply<T>(kind: Kind<T>, object: DeepPartial<NoInfer<T>>, opts: ApplyOptions): Promise<T>;
-  /** RFC 7386; `metadata.resourceVersion` in the patch makes it conditional (409 when it moved). */
+  /** RFC 7386; `metadata.resourceVersion` in the patch makes it conditional (409 when the object changed). */
   mergePatch<T>(
     kind: Kind<T>,
     namespace: string | undefined,
@@ -106,24 +107,24 @@ export interface KubeClient {
     operations: JsonPatchOperation[],
     opts: PatchOptions,
   ): Promise<T>;
-  /** Resolves when the API accepted the deletion, also when the object was gone. Finalizers may still hold it. */
+  /** Resolves when the API accepted the deletion or the object does not exist. Finalizers may still delay it. */
   delete<T>(kind: Kind<T>, namespace: string | undefined, name: string, opts?: DeleteOptions): Promise<void>;
   /** Ends when the server closes the watch; throws a KubeError on an ERROR event (410: `isGone`) or a broken stream. */
   watch<T>(kind: Kind<T>, opts: WatchOptions): AsyncIterable<WatchEvent<T>>;
 }
 
 export interface ClientOptions {
-  /** Asked right before every attempt of a write; false ends it with a KubeError, and nothing is sent. */
+  /** Checked right before every attempt of a write; false ends the call with a KubeError. */
   mayWrite?: (() => boolean) | undefined;
 }
 
-/** The client of one transport. It adds no state: make as many as are handy. */
+/** A client without state of its own: several may share a transport. */
 export function createClient(transport: Transport, { mayWrite }: ClientOptions = {}): KubeClient {
   async function call<T>(kind: Kind<unknown>, request: TransportRequest): Promise<T> {
     const mayStillSend = request.method === "GET" ? undefined : mayWrite;
-    const answer = await transport.request({ ...request, kindPlural: kind.plural, mayStillSend });
-    if (answer.status >= 300) throw toKubeError(answer, `${request.method} ${request.path}`);
-    return answer.body as T;
+    const response = await transport.request({ ...request, kindPlural: kind.plural, mayStillSend });
+    if (response.status >= 300) throw toKubeError(response, `${request.method} ${request.path}`);
+    return response.body as T;
   }
 
   async function list<T>(kind: Kind<T>, opts: ListOptions = {}): Promise<ListResult<T>> {
@@ -175,7 +176,7 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
         const accept = acceptOf(kind, "object");
         return readAs(kind, await call(kind, { method: "GET", path, accept, ...callOptions(opts) }));
       } catch (error) {
-        if (error instanceof KubeError && isAbsent(error)) return undefined;
+        if (error instanceof KubeError && isMissingObject(error)) return undefined;
         throw error;
       }
     },
@@ -202,7 +203,7 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
       try {
         await call(kind, deleteRequest(objectPath(kind, namespace, name), opts));
       } catch (error) {
-        if (!(error instanceof KubeError && isAbsent(error))) throw error;
+        if (!(error instanceof KubeError && isMissingObject(error))) throw error;
       }
     },
     watch: (kind, opts) => watchEvents(transport, kind, opts),
@@ -214,12 +215,12 @@ interface ListBody<T> {
   items: T[] | null;
 }
 
-/** A 404 that speaks of the object, not one for a kind that the server does not serve. */
-function isAbsent(error: KubeError): boolean {
+/** A 404 of the object, not of a kind that the server does not serve. */
+function isMissingObject(error: KubeError): boolean {
   return error.isNotFound && error.details?.name !== undefined;
 }
 
-/** All options go into the body: beside one, the API server does not look at the query, and would delete for real. */
+/** All options go into the body: with a body the API server ignores the query, and a dry run would delete the object. */
 function deleteRequest(path: string, opts: DeleteOptions): TransportRequest {
   const conditional = opts.uid !== undefined || opts.resourceVersion !== undefined;
   return {

@@ -115,7 +115,7 @@ test.each([
     says: 'no user "gone"',
   },
   { what: "no YAML object", text: "nonsense", says: "no context" },
-])("a kubeconfig with $what is rejected by name", async ({ text, says }) => {
+])("a kubeconfig with $what is rejected with the reason", async ({ text, says }) => {
   await expect(load(text)).rejects.toThrow(says);
 });
 

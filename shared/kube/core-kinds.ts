@@ -11,7 +11,7 @@ import type {
 } from "@kubernetes/client-node";
 import { defineKind, type KubeObject } from "./kind.ts";
 
-/** A client-node model as JSON has it: timestamps are strings, the type and object metadata are present. */
+/** A client-node model as JSON: timestamps are strings; apiVersion, kind and metadata are present. */
 type OnWire<Model> = KubeObject & JsonOf<Omit<Model, keyof KubeObject>>;
 type JsonOf<Value> = Value extends Date
   ? string
@@ -22,10 +22,10 @@ type JsonOf<Value> = Value extends Date
       : Value;
 
 export type Namespace = OnWire<V1Namespace>;
-/** `data` is base64, as on the wire. */
+/** `data` is base64-encoded. */
 export type Secret = OnWire<V1Secret>;
 export type ConfigMap = OnWire<V1ConfigMap>;
-/** An Event of events.k8s.io/v1; `eventTime` and `series.lastObservedTime` have microseconds. */
+/** An events.k8s.io/v1 Event; `eventTime` and `series.lastObservedTime` have microseconds. */
 export type Event = Omit<OnWire<EventsV1Event>, "eventTime"> & { eventTime?: string | null };
 export type Lease = OnWire<V1Lease>;
 export type Role = OnWire<V1Role>;

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { KubeError, toKubeError } from "./errors.ts";
 import { toStatus } from "./testing.ts";
 
-const answer = (status: number, body: unknown, headers = {}) =>
+const respond = (status: number, body: unknown, headers = {}) =>
   toKubeError({ status, body, headers }, "GET /x");
 
-test("a Status becomes a KubeError with the API's own words", () => {
-  const error = answer(422, toStatus(422, "Invalid", "spec.x: too long", { name: "a" }));
+test("a Status becomes a KubeError with the API's own message", () => {
+  const error = respond(422, toStatus(422, "Invalid", "spec.x: too long", { name: "a" }));
   expect(error).toMatchObject({
     status: 422,
     reason: "Invalid",
@@ -17,26 +17,26 @@ test("a Status becomes a KubeError with the API's own words", () => {
   expect(error.message).toBe("GET /x: 422 Invalid: spec.x: too long");
 });
 
-test("an answer that is no Status still tells what came", () => {
-  expect(answer(502, "<html>bad gateway</html>")).toMatchObject({
+test("a response that is not a Status keeps its text", () => {
+  expect(respond(502, "<html>bad gateway</html>")).toMatchObject({
     status: 502,
-    reason: "UnexpectedAnswer",
+    reason: "UnexpectedResponse",
     kubeMessage: "<html>bad gateway</html>",
     isUnavailable: true,
   });
-  expect(answer(404, "404 page not found\n")).toMatchObject({
+  expect(respond(404, "404 page not found\n")).toMatchObject({
     isNotFound: true,
     kubeMessage: "404 page not found",
   });
-  expect(answer(500, "").kubeMessage).toBe("the answer had no body");
+  expect(respond(500, "").kubeMessage).toBe("the response had no body");
 });
 
 test("Retry-After is read from the header, else from the Status", () => {
-  expect(answer(429, "", { "retry-after": "2" }).retryAfterMs).toBe(2_000);
-  expect(answer(429, toStatus(429, "TooManyRequests", "", { retryAfterSeconds: 3 })).retryAfterMs).toBe(
+  expect(respond(429, "", { "retry-after": "2" }).retryAfterMs).toBe(2_000);
+  expect(respond(429, toStatus(429, "TooManyRequests", "", { retryAfterSeconds: 3 })).retryAfterMs).toBe(
     3_000,
   );
-  expect(answer(429, "").retryAfterMs).toBeUndefined();
+  expect(respond(429, "").retryAfterMs).toBeUndefined();
 });
 
 test.each<{ status: number; reason?: string; message?: string; is: string[] }>([

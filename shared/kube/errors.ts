@@ -1,15 +1,15 @@
 export interface KubeErrorFields {
-  /** HTTP status of the answer; 0 when there was no answer (see `reason`). */
+  /** HTTP status of the response; 0 without one (see `reason`). */
   status: number;
-  /** `Status.reason` of the Kubernetes API; without an answer "Unreachable", "DeadlineExceeded" or "Aborted". */
+  /** `Status.reason` of the Kubernetes API; without a response "Unreachable", "DeadlineExceeded" or "Aborted". */
   reason: string;
-  /** The API's own words, fit to be shown to people. */
+  /** The API's own message. */
   kubeMessage: string;
   /** `Status.details`: name, kind, causes[{reason, message, field}] where the API gives them. */
   details?: KubeErrorDetails | undefined;
-  /** How long the server asks to wait, from Retry-After or `details.retryAfterSeconds`. */
+  /** The wait that the server requests by Retry-After or `details.retryAfterSeconds`. */
   retryAfterMs?: number | undefined;
-  /** "PATCH /apis/…": what was asked, for logs. */
+  /** "PATCH /apis/…", for logs. */
   request?: string | undefined;
   cause?: unknown;
 }
@@ -23,7 +23,7 @@ export interface KubeErrorDetails {
   retryAfterSeconds?: number;
 }
 
-/** The only error that callers of the Kubernetes client see: a refusal of the API, or no answer at all. */
+/** The only error of the Kubernetes client: an error response, or no response at all. */
 export class KubeError extends Error {
   readonly status: number;
   readonly reason: string;
@@ -32,8 +32,8 @@ export class KubeError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(fields: KubeErrorFields) {
-    const answer = fields.status === 0 ? fields.reason : `${fields.status} ${fields.reason}`;
-    super(`${fields.request ?? "kubernetes"}: ${answer}: ${fields.kubeMessage}`, { cause: fields.cause });
+    const outcome = fields.status === 0 ? fields.reason : `${fields.status} ${fields.reason}`;
+    super(`${fields.request ?? "kubernetes"}: ${outcome}: ${fields.kubeMessage}`, { cause: fields.cause });
     this.name = "KubeError";
     this.status = fields.status;
     this.reason = fields.reason;
@@ -42,7 +42,7 @@ export class KubeError extends Error {
     this.retryAfterMs = fields.retryAfterMs;
   }
 
-  /** A stale resourceVersion, or a field that another manager owns. */
+  /** The resourceVersion is outdated, or another manager owns a field. */
   get isConflict(): boolean {
     return this.status === 409 && this.reason !== "AlreadyExists";
   }
@@ -55,24 +55,24 @@ export class KubeError extends Error {
     return this.status === 409 && this.reason === "AlreadyExists";
   }
 
-  /** Refused by schema, CEL or an admission rule: the same request will not pass later. */
+  /** Rejected by the schema, CEL or an admission rule: a retry will not succeed. */
   get isInvalid(): boolean {
     return this.status === 422 || this.reason === "Invalid";
   }
 
-  /** The resourceVersion is too old: list again. */
+  /** The resourceVersion is too old: relist. */
   get isGone(): boolean {
     return this.status === 410 || this.reason === "Expired" || this.reason === "Gone";
   }
 
-  /** The caller's own signal ended the call. */
+  /** The caller's signal aborted the call. */
   get isAborted(): boolean {
     return this.status === 0 && this.reason === "Aborted";
   }
 
   /**
-   * Worth the same request later: no answer, 429, 502, 503, 504, or a webhook that could not be called
-   * (the API answers that with 500 "failed calling webhook").
+   * A later retry may succeed: no response, 429, 502, 503, 504, or a webhook that could not be called
+   * (500 "failed calling webhook").
    */
   get isUnavailable(): boolean {
     if (this.status === 0) return !this.isAborted;
@@ -81,34 +81,56 @@ export class KubeError extends Error {
   }
 }
 
-/** A KubeError for any answer of 300 and above, also one that is not a Kubernetes Status (a proxy's page, a redirect). */
+/** Network errors that occur before there is a connection. */
+const CONNECT_ERRORS = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** Whether the server cannot have received the request, because there was no connection to it. */
+export function wasNeverSent(error: unknown): boolean {
+  return CONNECT_ERRORS.has(networkCodeOf(error) ?? "");
+}
+
+/** The `code` of a Node or undici error, or of its cause: "ECONNREFUSED". */
+export function networkCodeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if ("code" in error && typeof error.code === "string") return error.code;
+  return networkCodeOf(error.cause);
+}
+
+/** A KubeError for a response of 300 and above, also one that is not a Kubernetes Status (a proxy's page, a redirect). */
 export function toKubeError(
-  answer: { status: number; headers: Record<string, string>; body: unknown },
+  response: { status: number; headers: Record<string, string>; body: unknown },
   request: string,
 ): KubeError {
-  const status = asStatus(answer.body);
-  const retryAfterMs = readRetryAfterMs(answer.headers["retry-after"], status?.details?.retryAfterSeconds);
+  const status = asStatus(response.body);
+  const retryAfterMs = readRetryAfterMs(response.headers["retry-after"], status?.details?.retryAfterSeconds);
   if (status !== undefined) {
     return new KubeError({
-      status: status.code ?? answer.status,
-      reason: status.reason ?? httpReason(answer.status),
+      status: status.code ?? response.status,
+      reason: status.reason ?? httpReason(response.status),
       kubeMessage: status.message ?? "",
       details: status.details,
       retryAfterMs,
       request,
     });
   }
-  const text = typeof answer.body === "string" ? answer.body : JSON.stringify(answer.body);
+  const text = typeof response.body === "string" ? response.body : JSON.stringify(response.body);
   return new KubeError({
-    status: answer.status,
-    reason: httpReason(answer.status),
-    kubeMessage: text.trim().slice(0, 300) || "the answer had no body",
+    status: response.status,
+    reason: httpReason(response.status),
+    kubeMessage: text.trim().slice(0, 300) || "the response had no body",
     retryAfterMs,
     request,
   });
 }
 
-/** Retry-After in seconds (the API server's form; the HTTP date form is not used by it), else the Status's own figure. */
+/** Retry-After in seconds (the API server never sends the HTTP date form), else `retryAfterSeconds` of the Status. */
 export function readRetryAfterMs(header: string | undefined, seconds?: number): number | undefined {
   const fromHeader = header === undefined || header.trim() === "" ? Number.NaN : Number(header);
   const value = Number.isFinite(fromHeader) ? fromHeader : seconds;
@@ -128,10 +150,10 @@ function asStatus(body: unknown): KubeStatus | undefined {
 }
 
 function httpReason(status: number): string {
-  return STATUS_REASONS[status] ?? "UnexpectedAnswer";
+  return STATUS_REASONS[status] ?? "UnexpectedResponse";
 }
 
-/** `metav1.StatusReason` by status, for answers that carry none. */
+/** `metav1.StatusReason` by status, for responses without one. */
 const STATUS_REASONS: Record<number, string> = {
   400: "BadRequest",
   401: "Unauthorized",

@@ -1,27 +1,27 @@
-/** One API kind as the client needs it; `_type` only carries the TypeScript type of its objects and is never set. */
+/** An API kind. `_type` only carries the TypeScript type of its objects and is never set. */
 export interface Kind<T> {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Reads ask the server for the metadata alone. */
+  /** Reads request PartialObjectMetadata. */
   readonly metadataOnly?: true;
   readonly _type?: T;
 }
 
-/** Names a kind together with the type of its objects: `defineKind<Cluster>({...})`. The core group is `""`. */
+/** Declares a kind with the type of its objects: `defineKind<Cluster>({...})`. The core group is `""`. */
 export function defineKind<T extends KubeObject>(kind: Omit<Kind<T>, "_type">): Kind<T> {
   return kind;
 }
 
-/** The same kind, of whose objects no more is read than the metadata: their content does not leave the API server. */
+/** The same kind, read as metadata only: the content of its objects does not leave the API server. */
 export function metadataOnly(kind: Kind<unknown>): Kind<KubeObject> {
   const { _type, ...named } = kind;
   return { ...named, metadataOnly: true };
 }
 
-/** `group/version`, or `version` alone in the core group: what stands in an object's `apiVersion`. */
+/** An object's `apiVersion`: `group/version`, or `version` in the core group. */
 export function apiVersionOf(kind: Kind<unknown>): string {
   return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
 }
@@ -45,7 +45,7 @@ export interface ManagedFieldsEntry {
   subresource?: string;
 }
 
-/** Object metadata as it stands on the wire: timestamps are RFC 3339 strings. The server fills what is optional here. */
+/** Object metadata in JSON: timestamps are RFC 3339 strings. The server sets the optional fields. */
 export interface ObjectMeta {
   name: string;
   namespace?: string;

@@ -8,7 +8,7 @@ import { type ConfigMap, configMapKind, namespaceKind } from "./core-kinds.ts";
 import { metadataOnly } from "./kind.ts";
 import { createReflector } from "./reflector.ts";
 import { createStore } from "./store.ts";
-import { type Cable, layCable } from "./testing-cable.ts";
+import { startTestProxy, type TestProxy } from "./testing-proxy.ts";
 import { createTransport, type Transport } from "./transport.ts";
 
 const namespace = `kube-test-${randomUUID()}`;
@@ -78,7 +78,7 @@ test("a reflector shows a write once it has seen its resourceVersion", async () 
   expect(store.get(`${namespace}/seen`)?.data).toEqual({ value: "1" });
 });
 
-test("of a kind that is read as metadata alone, no content comes: by list, watch and get", async () => {
+test("a kind read as metadata only returns no content: by list, watch and get", async () => {
   const bare = metadataOnly(configMapKind);
   const labels = { bare: "yes" };
   const named = (name: string) => ({ metadata: { namespace, name, labels }, data: { value: "secret" } });
@@ -97,49 +97,49 @@ test("of a kind that is read as metadata alone, no content comes: by list, watch
 });
 
 test.each(["cut", "freeze"] as const)(
-  "a reflector whose connection is hit by %s catches up with everything that happened meanwhile",
+  "a reflector catches up with all changes after its connection was broken by %s",
   async (fault) => {
     for (const name of ["stays", "changes", "goes", "again"]) {
       await client.apply(configMapKind, map(name, "before"), { ...me, force: true });
     }
-    const { store, cable, told } = await reflect(readStack().kubeconfig);
-    cable[fault]();
-    told.length = 0;
+    const { store, proxy, changes } = await reflect(readStack().kubeconfig);
+    proxy[fault]();
+    changes.length = 0;
     await client.delete(configMapKind, namespace, "goes");
     await client.delete(configMapKind, namespace, "again");
     for (const name of ["changes", "again", "new"]) {
       await client.apply(configMapKind, map(name, fault), { ...me, force: true });
     }
-    expect(told).toEqual([]);
-    cable.mend();
+    expect(changes).toEqual([]);
+    proxy.restore();
     await waitFor("the store to catch up", () => store.get(`${namespace}/new`)?.data?.value === fault, {
       intervalMs: 20,
     });
     const versionsOf = (maps: ConfigMap[]) =>
       new Map(maps.map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
     expect(versionsOf(store.list())).toEqual(versionsOf(await client.listAll(configMapKind, { namespace })));
-    expect(told).toContain("deleted goes");
-    expect(told).toContain("deleted again");
-    expect(told).toContain("added again");
-    expect(told).toContain("updated changes");
-    expect(told).not.toContain("updated stays");
+    expect(changes).toContain("deleted goes");
+    expect(changes).toContain("deleted again");
+    expect(changes).toContain("added again");
+    expect(changes).toContain("updated changes");
+    expect(changes).not.toContain("updated stays");
   },
 );
 
-/** A synced reflector over the test's namespace behind a cable of its own. */
+/** A synced reflector over the test's namespace behind a proxy of its own. */
 async function reflect(kubeconfig: string) {
   const connection = loadConnection(kubeconfig);
-  const cable: Cable = await layCable(connection.server);
-  const own = createTransport({ connection: { ...connection, server: cable.url }, timeoutMs: 3_000 });
+  const proxy: TestProxy = await startTestProxy(connection.server);
+  const own = createTransport({ connection: { ...connection, server: proxy.url }, timeoutMs: 3_000 });
   const store = createStore<ConfigMap>();
-  const told: string[] = [];
+  const changes: string[] = [];
   const stop = new AbortController();
   const reflector = createReflector({
     client: createClient(own),
     kind: configMapKind,
     namespace,
     store,
-    onChange: ({ type, object }) => told.push(`${type} ${object.metadata.name}`),
+    onChange: ({ type, object }) => changes.push(`${type} ${object.metadata.name}`),
     log,
     timing: { backoffBaseMs: 20, backoffCapMs: 100 },
   });
@@ -147,8 +147,8 @@ async function reflect(kubeconfig: string) {
   cleanUp.push(
     () => stop.abort(),
     () => own.close(),
-    () => cable.close(),
+    () => proxy.close(),
   );
   await reflector.synced;
-  return { store, cable, told };
+  return { store, proxy, changes };
 }

@@ -1,6 +1,6 @@
 /**
- * The lines of a byte stream without their newline; a last line without one counts. `onIdle` is called when no byte
- * came for `idleTimeoutMs` while a line was awaited: it must end the stream.
+ * The lines of a byte stream without their newline; a last line without newline is included. Calls `onIdle`, which must
+ * end the stream, when no byte arrives for `idleTimeoutMs` while a line is awaited.
  */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,

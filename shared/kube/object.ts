@@ -5,12 +5,11 @@ export function objectKey(object: { metadata: { namespace?: string; name: string
   return toKey(object.metadata.namespace, object.metadata.name);
 }
 
-/** Joined: V8 would keep a concatenation beside its text, for as long as anything has it for a key. */
 export function toKey(namespace: string | undefined, name: string): string {
-  return namespace ? [namespace, name].join("/") : name;
+  return namespace ? `${namespace}/${name}` : name;
 }
 
-/** The inverse of `toKey`; names hold no slash. */
+/** The inverse of `toKey`: names contain no slash. */
 export function splitKey(key: string): { namespace: string | undefined; name: string } {
   const at = key.indexOf("/");
   return at === -1
@@ -18,18 +17,18 @@ export function splitKey(key: string): { namespace: string | undefined; name: st
     : { namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-/** An object as its kind is read; a list of a built-in kind, and metadata alone, do not say what they are of. */
+/** Sets apiVersion and kind, which items of built-in lists and PartialObjectMetadata lack. */
 export function readAs<T>(kind: Kind<T>, received: T): T {
   const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
   if (kind.metadataOnly === true) return { ...type, metadata: metadataOf(received) } as T;
   return { ...type, ...received };
 }
 
-/** What a read of the kind accepts; a server that cannot leave the content out may send it. */
-export function acceptOf(kind: Kind<unknown>, answer: "object" | "list"): string | undefined {
+/** The Accept header of a read; a server that does not support metadata-only reads sends whole objects. */
+export function acceptOf(kind: Kind<unknown>, shape: "object" | "list"): string | undefined {
   if (kind.metadataOnly !== true) return undefined;
-  const shape = answer === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
-  return `application/json;as=${shape};g=meta.k8s.io;v=v1,application/json`;
+  const schema = shape === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
+  return `application/json;as=${schema};g=meta.k8s.io;v=v1,application/json`;
 }
 
 /** Metadata of any API object. Throws a TypeError for a value that has none. */
@@ -39,7 +38,7 @@ export function metadataOf(object: unknown): ObjectMeta {
   return metadata;
 }
 
-/** Without a namespace: the collection over all of them, which can be read but (`single`) not written to. */
+/** Without a namespace: the collection over all namespaces, which is read-only (`single` throws a TypeError). */
 export function collectionPath(kind: Kind<unknown>, namespace: string | undefined, single = false): string {
   const root = kind.group === "" ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   if (!kind.namespaced) return `${root}/${kind.plural}`;

@@ -4,7 +4,7 @@ import { createClient } from "./client.ts";
 import { defineKind, type KubeObject } from "./kind.ts";
 import { type Change, createReflector, type ReflectorOptions } from "./reflector.ts";
 import { createStore } from "./store.ts";
-import { type Answer, json, startProtocolServer, status, toStatus, watchLines } from "./testing.ts";
+import { json, type Responder, startTestServer, status, toStatus, watchLines } from "./testing.ts";
 import { createTransport } from "./transport.ts";
 
 const thingKind = defineKind<KubeObject>({
@@ -29,13 +29,16 @@ const list = (resourceVersion: string, items: object[], next?: string) =>
   json(200, { metadata: { resourceVersion, continue: next }, items });
 const silence = watchLines([], "stay");
 
-/** Runs a reflector against the answers, in order; `told` is what it delivered, as "added n/a 1". */
-async function reflect(options: Partial<ReflectorOptions<KubeObject>>, ...answers: [Answer, ...Answer[]]) {
-  const server = await startProtocolServer(...answers);
+/** Runs a reflector with these responders, in order; `delivered` lists the changes, as "added n/a 1". */
+async function reflect(
+  options: Partial<ReflectorOptions<KubeObject>>,
+  ...responders: [Responder, ...Responder[]]
+) {
+  const server = await startTestServer(...responders);
   const transport = createTransport({ connection: { server: server.url }, timeoutMs: 2_000 });
   const stop = new AbortController();
   const store = createStore<KubeObject>();
-  const told: string[] = [];
+  const delivered: string[] = [];
   const changes: Change<KubeObject>[] = [];
   const restarts: string[] = [];
   const reflector = createReflector({
@@ -44,7 +47,9 @@ async function reflect(options: Partial<ReflectorOptions<KubeObject>>, ...answer
     store,
     onChange: (change) => {
       changes.push(change);
-      told.push(`${change.type} ${change.object.metadata.name} ${change.object.metadata.resourceVersion}`);
+      delivered.push(
+        `${change.type} ${change.object.metadata.name} ${change.object.metadata.resourceVersion}`,
+      );
     },
     log: createLogger({ name: "test", level: "silent" }),
     metrics: { onRestart: (_kind, reason) => restarts.push(reason), onSize: () => undefined },
@@ -57,10 +62,10 @@ async function reflect(options: Partial<ReflectorOptions<KubeObject>>, ...answer
     () => transport.close(),
     () => server.close(),
   );
-  return { server, store, reflector, told, changes, restarts, stop };
+  return { server, store, reflector, delivered, changes, restarts, stop };
 }
 
-test("the first list is read in pages, kept, and marked as initial", async () => {
+test("the first list is paged, stored and marked as initial", async () => {
   const { server, store, reflector, changes } = await reflect(
     {},
     list("10", [thing("a", "1")], "more"),
@@ -81,10 +86,10 @@ test("the first list is read in pages, kept, and marked as initial", async () =>
   expect(Number(watch?.get("timeoutSeconds"))).toBeLessThanOrEqual(600);
 });
 
-test("changes of the watch reach the store before they are told", async () => {
+test("changes of the watch reach the store before they are delivered", async () => {
   const shown: (string | undefined)[] = [];
   const store = createStore<KubeObject>();
-  const { told } = await reflect(
+  const { delivered } = await reflect(
     {
       store,
       onChange: ({ object }) => shown.push(store.get("n/a")?.metadata.resourceVersion ?? object.kind),
@@ -99,12 +104,12 @@ test("changes of the watch reach the store before they are told", async () => {
     ),
   );
   await vi.waitFor(() => expect(shown).toEqual(["1", "2", "Thing"]));
-  expect(told).toEqual([]);
+  expect(delivered).toEqual([]);
   expect(store.hasSeen("3")).toBe(true);
 });
 
-test("a first list that fails is tried again until it succeeds", async () => {
-  const { reflector, told } = await reflect(
+test("a failed first list is retried until it succeeds", async () => {
+  const { reflector, delivered } = await reflect(
     {},
     status(500, "InternalError"),
     status(403, "Forbidden"),
@@ -113,19 +118,19 @@ test("a first list that fails is tried again until it succeeds", async () => {
     silence,
   );
   await reflector.synced;
-  expect(told).toEqual(["added a 1"]);
+  expect(delivered).toEqual(["added a 1"]);
   expect(reflector.healthy()).toBe(true);
 });
 
-test.each<{ what: string; gone: Answer }>([
-  { what: "a 410 answer", gone: status(410, "Expired") },
+test.each<{ what: string; gone: Responder }>([
+  { what: "a 410 response", gone: status(410, "Expired") },
   {
     what: "an ERROR event of 410",
     gone: watchLines([{ type: "ERROR", object: toStatus(410, "Expired") }], "stay"),
   },
-])("$what leads to a new list whose differences are told", async ({ gone }) => {
+])("$what leads to a relist whose differences are delivered", async ({ gone }) => {
   const epochs: number[] = [];
-  const { told, restarts, changes } = await reflect(
+  const { delivered, restarts, changes } = await reflect(
     { onRelist: (epoch) => epochs.push(epoch) },
     list("10", [thing("same", "1"), thing("changed", "2"), thing("missing", "3"), thing("again", "4")]),
     gone,
@@ -138,7 +143,7 @@ test.each<{ what: string; gone: Answer }>([
     silence,
   );
   await vi.waitFor(() => expect(epochs).toEqual([1, 2]));
-  expect(told.slice(4)).toEqual([
+  expect(delivered.slice(4)).toEqual([
     "updated changed 12",
     "deleted again 4",
     "added again 14",
@@ -149,8 +154,8 @@ test.each<{ what: string; gone: Answer }>([
   expect(restarts).toEqual(["gone"]);
 });
 
-test("a dropped watch goes on from the last event or bookmark, without a new list", async () => {
-  const { server, told } = await reflect(
+test("a dropped watch continues from the last event or bookmark, without a relist", async () => {
+  const { server, delivered } = await reflect(
     {},
     list("1", []),
     watchLines([{ type: "ADDED", object: thing("a", "5") }], "break"),
@@ -159,32 +164,32 @@ test("a dropped watch goes on from the last event or bookmark, without a new lis
   );
   await vi.waitFor(() => expect(server.received).toHaveLength(4));
   expect(server.received.map(({ query }) => query.get("resourceVersion"))).toEqual([null, "1", "5", "42"]);
-  expect(told).toEqual(["added a 5"]);
+  expect(delivered).toEqual(["added a 5"]);
 });
 
-test("a silent watch is renewed after its idle time", async () => {
+test("a silent watch is restarted after its idle time", async () => {
   const { server, restarts } = await reflect({ timing: { idleTimeoutMs: 30 } }, list("1", []), silence);
   await vi.waitFor(() => expect(server.received.length).toBeGreaterThan(2));
   expect(restarts[0]).toBe("idle");
 });
 
-test("a watch that is refused with Retry-After waits that long", async () => {
+test("a watch rejected with Retry-After waits that long", async () => {
   const { server } = await reflect({}, list("1", []), json(429, {}, { "retry-after": "0.2" }), silence);
   const from = performance.now();
   await vi.waitFor(() => expect(server.received).toHaveLength(3));
   expect(performance.now() - from).toBeGreaterThanOrEqual(150);
 });
 
-test("an object made anew under its old name is deleted and added", async () => {
-  const { told } = await reflect(
+test("an object recreated under its name is deleted and added", async () => {
+  const { delivered } = await reflect(
     {},
     list("1", [thing("a", "1")]),
     watchLines([{ type: "MODIFIED", object: thing("a", "9", { uid: "other" }) }], "stay"),
   );
-  await vi.waitFor(() => expect(told).toEqual(["added a 1", "deleted a 1", "added a 9"]));
+  await vi.waitFor(() => expect(delivered).toEqual(["added a 1", "deleted a 1", "added a 9"]));
 });
 
-test("managedFields are dropped unless they are wanted, and objects are frozen", async () => {
+test("managedFields are dropped unless requested, and objects are frozen", async () => {
   const managed = { managedFields: [{ manager: "x", operation: "Apply" }] };
   for (const keepManagedFields of [false, true]) {
     const { store, reflector } = await reflect(
@@ -214,23 +219,23 @@ test("a handler that throws does not stop the reflector", async () => {
   await vi.waitFor(() => expect(seen).toEqual(["a", "b"]));
 });
 
-test("a stopped reflector delivers nothing, not even an answer that was under way", async () => {
+test("a stopped reflector delivers nothing, not even a response in flight", async () => {
   let release: (() => void) | undefined;
-  const { server, stop, told, store } = await reflect({}, (response, request) => {
+  const { server, stop, delivered, store } = await reflect({}, (response, request) => {
     release = () => list("1", [thing("a", "1")])(response, request);
   });
   await vi.waitFor(() => expect(server.received).toHaveLength(1));
   stop.abort();
   release?.();
   await new Promise(setImmediate);
-  expect(told).toEqual([]);
+  expect(delivered).toEqual([]);
   expect(store.size).toBe(0);
 });
 
 test("a reflector can be started again after it was stopped, but not twice", async () => {
   const { reflector, stop } = await reflect({}, list("1", []), silence, list("2", []), silence);
   await reflector.synced;
-  expect(() => reflector.start(new AbortController().signal)).toThrow("running already");
+  expect(() => reflector.start(new AbortController().signal)).toThrow("already running");
   stop.abort();
   const again = new AbortController();
   reflector.start(again.signal);
@@ -244,11 +249,11 @@ test("staleness counts only while no watch is open", async () => {
   expect(server.received).toHaveLength(2);
 });
 
-test("a list of the past is asked for again, so that nothing is undone; one that is insisted on is believed", async () => {
+test("a stale list is retried, so that nothing is reverted; one that persists is accepted", async () => {
   const gone = status(410, "Expired");
   const old = list("10", [thing("a", "4")]);
   const past = [old, old, old, old, old, old] as const;
-  const { told, store } = await reflect(
+  const { delivered, store } = await reflect(
     {},
     list("20", [thing("a", "15")]),
     gone,
@@ -259,17 +264,17 @@ test("a list of the past is asked for again, so that nothing is undone; one that
     old,
     silence,
   );
-  await vi.waitFor(() => expect(told).toEqual(["added a 15", "updated a 21", "updated a 4"]));
+  await vi.waitFor(() => expect(delivered).toEqual(["added a 15", "updated a 21", "updated a 4"]));
   expect(store.hasSeen("11")).toBe(false);
 });
 
-test("what the transform drops is not kept, also when it was kept before", async () => {
+test("an object that the transform drops is removed from the store", async () => {
   const marked = { labels: { drop: "yes" } };
-  const { store, told } = await reflect(
+  const { store, delivered } = await reflect(
     { transform: (object) => (object.metadata.labels?.drop === undefined ? object : undefined) },
     list("10", [thing("a", "1"), thing("b", "2", marked)]),
     watchLines([{ type: "MODIFIED", object: thing("a", "11", marked) }], "stay"),
   );
-  await vi.waitFor(() => expect(told).toEqual(["added a 1", "deleted a 1"]));
+  await vi.waitFor(() => expect(delivered).toEqual(["added a 1", "deleted a 1"]));
   expect(store.size).toBe(0);
 });

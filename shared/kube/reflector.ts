@@ -1,17 +1,17 @@
 import type { Logger } from "../log.ts";
+import { createCacheUpdater } from "./cache-updater.ts";
 import { type KubeClient, LIST_PAGE_SIZE } from "./client.ts";
 import { KubeError } from "./errors.ts";
-import { createIntake } from "./intake.ts";
 import type { Kind, KubeObject } from "./kind.ts";
 import { fullJitterMs, sleep } from "./sleep.ts";
 import type { Store } from "./store.ts";
 
 export interface Change<T> {
   type: "added" | "updated" | "deleted";
-  /** For "deleted": the last state known. */
+  /** For "deleted": the last known state. */
   object: T;
   previous?: T | undefined;
-  /** Part of the first list: nothing happened, the object was there before. */
+  /** From the first list: the object existed before. */
   initial: boolean;
 }
 
@@ -27,12 +27,12 @@ export interface ReflectorOptions<T> {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
-  /** Drops what nobody reads before it is kept; must keep the metadata. Undefined = nobody reads any of it. */
+  /** Trims an object before it is stored; must keep the metadata. Undefined = the object is not stored. */
   transform?: ((object: T) => T | undefined) | undefined;
   keepManagedFields?: boolean | undefined;
-  /** Synchronous and cheap (add a key). A throw is logged and does not stop the reflector. */
+  /** Must be synchronous and cheap (add a key). An exception is logged and does not stop the reflector. */
   onChange(change: Change<T>): void;
-  /** After each complete list, the first one included: epoch 1, 2, ... */
+  /** Called after each complete list, the first one included: epoch 1, 2, ... */
   onRelist?: ((epoch: number) => void) | undefined;
   log: Logger;
   metrics?: ReflectorMetrics | undefined;
@@ -40,22 +40,22 @@ export interface ReflectorOptions<T> {
 }
 
 export interface ReflectorTiming {
-  /** The server is asked to end each watch after a random time between this and twice this (client-go: 5 min). */
+  /** The server ends each watch after a random time between this and twice this (client-go: 5 min). */
   minWatchSeconds: number;
-  /** A watch without a byte for this long is dead: the API server sends a bookmark every minute. */
+  /** A watch without data for this long is broken: the API server sends a bookmark every minute. */
   idleTimeoutMs: number;
   backoffBaseMs: number;
   backoffCapMs: number;
 }
 
 export interface Reflector {
-  /** Runs until the signal aborts; after that nothing is delivered any more. Throws when it is running already. */
+  /** Runs until the signal aborts; delivers no change after that. Throws when it is already running. */
   start(signal: AbortSignal): void;
-  /** Resolves once the first list is complete in the store. Never rejects; stays pending when stopped before. */
+  /** Resolves when the store holds the complete first list. Never rejects; stays pending when stopped before. */
   synced: Promise<void>;
-  /** False when the loop itself is dead or stuck. An API server that is down does not make it false. */
+  /** False when the loop failed or is stuck, not when the API server is unavailable. */
   healthy(): boolean;
-  /** Milliseconds without contact to the API server; 0 while a watch is open. */
+  /** Milliseconds since the last contact with the API server; 0 while a watch is open. */
   staleMs(): number;
 }
 
@@ -68,23 +68,23 @@ const DEFAULT_TIMING: ReflectorTiming = {
 
 /** A watch that ends sooner than this counts as a failure, or a server that closes at once would be hammered. */
 const SHORT_WATCH_MS = 1_000;
-/** With the backoff in between about 10 s: by then a lagging API server has caught up. */
+/** About 10 s with the backoff: a lagging API server has caught up by then. */
 const MAX_STALE_LISTS = 6;
-/** Longer than the longest watch (10 min) with its backoff: no step of a live loop takes this long. */
+/** Longer than the longest watch (10 min) with its backoff: no step of a healthy loop takes this long. */
 const STUCK_MS = 15 * 60_000;
 
 /**
- * Keeps `store` equal to the API server's objects of one kind: a paged list, then a watch with bookmarks, renewed for
- * ever. Every error is retried with full jitter; a resourceVersion that is too old leads to a new list, whose
- * differences are delivered as changes (missing = deleted; another uid = deleted and added). Changes are delivered
- * after the store shows them, in the order of the API server.
+ * Keeps `store` in sync with the API server's objects of one kind: a paged list, then watches with bookmarks. Every
+ * error is retried with full jitter; an expired resourceVersion leads to a relist, whose differences are delivered as
+ * changes (missing = deleted; another uid = deleted and added). Changes are delivered after the store is updated, in
+ * the order of the API server.
  */
 export function createReflector<T extends KubeObject>(options: ReflectorOptions<T>): Reflector {
   const timing = { ...DEFAULT_TIMING, ...options.timing };
-  const intake = createIntake(options);
+  const cache = createCacheUpdater(options);
   const { promise: synced, resolve: markSynced } = Promise.withResolvers<void>();
   let running: AbortSignal | undefined;
-  let dead = false;
+  let failed = false;
   let epoch = 0;
   let staleLists = 0;
   let progressAt = performance.now();
@@ -97,14 +97,14 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
   }
 
   /**
-   * An API server that lags behind its peers may list the past, and what was done since would be done again. Only one
-   * that insists is believed: its data were restored from a backup.
+   * Rejects a list that is older than the store: an API server that lags behind its peers would have actions repeated.
+   * After several stale lists the list is accepted: etcd was restored from a backup.
    */
   function requireProgress(resourceVersion: string): void {
     const isStale = options.store.isPast(resourceVersion);
     staleLists = isStale ? staleLists + 1 : 0;
     if (!isStale || staleLists > MAX_STALE_LISTS) return;
-    const kubeMessage = `the list is older than what was seen before: ${resourceVersion}`;
+    const kubeMessage = `the list is older than the cache: ${resourceVersion}`;
     throw new KubeError({ status: 0, reason: "Stale", kubeMessage });
   }
 
@@ -124,10 +124,10 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       if (signal.aborted) return "";
       touch();
       requireProgress(page.resourceVersion);
-      for (const object of page.items) present.add(intake.put(object, epoch === 0));
+      for (const object of page.items) present.add(cache.put(object, epoch === 0));
       next = page.continue;
       if (next !== undefined) continue;
-      intake.keepOnly(present);
+      cache.keepOnly(present);
       options.store.advance(page.resourceVersion);
       options.metrics?.onSize(options.kind.plural, options.store.size);
       epoch += 1;
@@ -156,8 +156,8 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       for await (const event of events) {
         if (signal.aborted) return;
         touch();
-        if (event.type === "DELETED") intake.remove(event.object);
-        else if (event.type !== "BOOKMARK") intake.put(event.object, false);
+        if (event.type === "DELETED") cache.remove(event.object);
+        else if (event.type !== "BOOKMARK") cache.put(event.object, false);
         const to =
           event.type === "BOOKMARK" ? event.resourceVersion : (event.object.metadata.resourceVersion ?? "");
         options.store.advance(to);
@@ -189,7 +189,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
         if (signal.aborted) return;
         if (performance.now() - watchedFrom > SHORT_WATCH_MS) failures = 0;
         failures += 1;
-        if (noteFailure(error, failures) === "gone") resourceVersion = undefined;
+        if (reportFailure(error, failures) === "gone") resourceVersion = undefined;
         retryAfterMs = (error instanceof KubeError && error.retryAfterMs) || 0;
       }
       if (failures === 0) continue;
@@ -198,27 +198,27 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     }
   }
 
-  function noteFailure(error: unknown, failures: number): "error" | "gone" | "idle" {
+  function reportFailure(error: unknown, failures: number): "error" | "gone" | "idle" {
     const kube = error instanceof KubeError ? error : undefined;
     const reason = kube?.isGone ? "gone" : kube?.reason === "Idle" ? "idle" : "error";
     options.metrics?.onRestart(options.kind.plural, reason);
     const fields = { kind: options.kind.plural, reason, failures, err: error };
     if (reason === "error") options.log.warn(fields, "watch failed, retrying");
-    else options.log.info(fields, "watch ended, renewing");
+    else options.log.info(fields, "watch ended, restarting");
     return reason;
   }
 
   return {
     start(signal) {
-      if (running !== undefined && !running.aborted) throw new Error("the reflector is running already");
+      if (running !== undefined && !running.aborted) throw new Error("the reflector is already running");
       running = signal;
       run(signal).catch((error: unknown) => {
-        dead = true;
-        options.log.fatal({ kind: options.kind.plural, err: error }, "the reflector died");
+        failed = true;
+        options.log.fatal({ kind: options.kind.plural, err: error }, "the reflector failed");
       });
     },
     synced,
-    healthy: () => !dead && performance.now() - progressAt < STUCK_MS,
+    healthy: () => !failed && performance.now() - progressAt < STUCK_MS,
     staleMs: () => (watching ? 0 : performance.now() - contactAt),
   };
 }

@@ -3,25 +3,27 @@ import { type FailedAttempt, retryDelayMs } from "./retry.ts";
 
 const failed: FailedAttempt = { attempt: 1, idempotent: false, status: 0, remainingMs: 20_000 };
 
-test.each<{ what: string; attempt: Partial<FailedAttempt>; repeated: boolean }>([
-  { what: "429", attempt: { status: 429 }, repeated: true },
-  { what: "503 of a create", attempt: { status: 503 }, repeated: false },
-  { what: "503 of a read", attempt: { status: 503, idempotent: true }, repeated: true },
-  { what: "500", attempt: { status: 500, idempotent: true }, repeated: false },
-  { what: "409", attempt: { status: 409, idempotent: true }, repeated: false },
-  { what: "200", attempt: { status: 200, idempotent: true }, repeated: false },
-  { what: "a refused connection", attempt: { code: "ECONNREFUSED" }, repeated: true },
-  { what: "a broken create", attempt: { code: "ECONNRESET" }, repeated: false },
-  { what: "a broken read", attempt: { code: "ECONNRESET", idempotent: true }, repeated: true },
+const networkError = (code: string) => Object.assign(new Error("failed"), { code });
+
+test.each<{ what: string; attempt: Partial<FailedAttempt>; retried: boolean }>([
+  { what: "429", attempt: { status: 429 }, retried: true },
+  { what: "503 of a create", attempt: { status: 503 }, retried: false },
+  { what: "503 of a read", attempt: { status: 503, idempotent: true }, retried: true },
+  { what: "500", attempt: { status: 500, idempotent: true }, retried: false },
+  { what: "409", attempt: { status: 409, idempotent: true }, retried: false },
+  { what: "200", attempt: { status: 200, idempotent: true }, retried: false },
+  { what: "a refused connection", attempt: { error: networkError("ECONNREFUSED") }, retried: true },
+  { what: "a broken create", attempt: { error: networkError("ECONNRESET") }, retried: false },
+  { what: "a broken read", attempt: { error: networkError("ECONNRESET"), idempotent: true }, retried: true },
   {
     what: "an expired certificate",
-    attempt: { code: "CERT_HAS_EXPIRED", idempotent: true },
-    repeated: false,
+    attempt: { error: networkError("CERT_HAS_EXPIRED"), idempotent: true },
+    retried: false,
   },
-  { what: "the fifth attempt", attempt: { status: 429, attempt: 5 }, repeated: false },
-  { what: "a wait beyond the deadline", attempt: { status: 429, retryAfterMs: 20_000 }, repeated: false },
-])("$what is repeated: $repeated", ({ attempt, repeated }) => {
-  expect(retryDelayMs({ ...failed, ...attempt }) !== undefined).toBe(repeated);
+  { what: "the fifth attempt", attempt: { status: 429, attempt: 5 }, retried: false },
+  { what: "a wait beyond the deadline", attempt: { status: 429, retryAfterMs: 20_000 }, retried: false },
+])("$what is retried: $retried", ({ attempt, retried }) => {
+  expect(retryDelayMs({ ...failed, ...attempt }) !== undefined).toBe(retried);
 });
 
 test("the wait grows with the attempts and starts after Retry-After", () => {

@@ -1,4 +1,4 @@
-/** Waits; false as soon as the signal aborts, true when the time has passed. Never rejects. */
+/** Resolves to true after `ms`, or to false as soon as the signal aborts. Never rejects. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<boolean> {
   if (signal?.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {
@@ -13,7 +13,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<boolean> {
   });
 }
 
-/** Full jitter: anything between 0 and base x 2^(attempt-1), at most `capMs`. `attempt` counts from 1. */
+/** Full jitter: between 0 and base x 2^(attempt-1), at most `capMs`. `attempt` counts from 1. */
 export function fullJitterMs(attempt: number, baseMs: number, capMs: number, random = Math.random): number {
   return random() * Math.min(capMs, baseMs * 2 ** Math.min(attempt - 1, 30));
 }

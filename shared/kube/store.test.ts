@@ -21,18 +21,18 @@ test("an index follows every change", () => {
   expect(store.keys()).toEqual(["n/b"]);
 });
 
-test("an object that is replaced keeps its place", () => {
+test("a replaced object keeps its position", () => {
   const store = createStore(byOwner);
   for (const name of ["a", "b", "a"]) store.set(object(name, "x"));
   expect(store.byIndex("owner", "x").map((thing) => thing.metadata.name)).toEqual(["a", "b"]);
   expect(store.keys()).toEqual(["n/a", "n/b"]);
 });
 
-test("an index that was not declared is a mistake of the caller", () => {
+test("an undeclared index is a TypeError", () => {
   expect(() => createStore(byOwner).byIndex("colour", "red")).toThrow(TypeError);
 });
 
-test("nobody can change what is kept", () => {
+test("stored objects cannot be changed", () => {
   const store = createStore<KubeObject>();
   store.set(object("a", "x"));
   const kept = store.get("n/a");
@@ -44,7 +44,7 @@ test.each([
   { seen: "100", asked: "100", shown: true },
   { seen: "9", asked: "10", shown: false },
   { seen: "18446744073709551616", asked: "18446744073709551615", shown: true },
-])("after $seen a write of $asked is shown: $shown", ({ seen, asked, shown }) => {
+])("at $seen the store has seen $asked: $shown", ({ seen, asked, shown }) => {
   const store = createStore<KubeObject>();
   store.advance(seen);
   expect(store.hasSeen(asked)).toBe(shown);

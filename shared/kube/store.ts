@@ -1,12 +1,12 @@
 import type { KubeObject } from "./kind.ts";
 import { deepFreeze, objectKey } from "./object.ts";
 
-/** The values under which an object is found. */
+/** The index values of an object. */
 export type Indexer<T> = (object: T) => readonly string[];
 
 /**
- * A copy of what the API server holds, kept by a reflector. Keys are "namespace/name", or "name" for a cluster-scoped
- * kind. Objects are deeply frozen.
+ * A cache of the API server's objects of one kind, filled by a reflector. Keys are "namespace/name", or "name" for a
+ * cluster-scoped kind. Objects are deeply frozen.
  */
 export interface Store<T> {
   get(key: string): T | undefined;
@@ -15,21 +15,21 @@ export interface Store<T> {
   /** Throws for an index that was not declared. */
   byIndex(index: string, value: string): T[];
   readonly size: number;
-  /** Whether everything up to this resourceVersion has arrived, so that a read shows the write that returned it. */
+  /** Whether the cache includes this resourceVersion, so that a read shows the write that returned it. */
   hasSeen(resourceVersion: string): boolean;
-  /** Whether the store is further than this resourceVersion. */
+  /** Whether the cache is newer than this resourceVersion. */
   isPast(resourceVersion: string): boolean;
-  /** For the reflector alone. Puts an object and returns the one it replaced. */
+  /** Only for the reflector. Returns the object that was replaced. */
   set(object: T): T | undefined;
-  /** For the reflector alone. */
+  /** Only for the reflector. */
   remove(key: string): T | undefined;
-  /** For the reflector alone: how far it has come. */
+  /** Only for the reflector: records the newest resourceVersion received. */
   advance(resourceVersion: string): void;
 }
 
 /**
- * An empty store with the named indexes; an index is kept up to date on every change. An object that is replaced keeps its
- * place in every order.
+ * An empty store with the named indexes, which follow every change. A replaced object keeps its position in `list` and
+ * `byIndex`.
  */
 export function createStore<T extends KubeObject>(indexers: Record<string, Indexer<T>> = {}): Store<T> {
   const objects = new Map<string, T>();
@@ -88,30 +88,23 @@ interface Index {
   keys(value: string): string[];
 }
 
-/** Most values stand for one object alone: a Set for each would be a tenth of a large cache. */
 function createIndex(): Index {
-  const entries = new Map<string, string | Set<string>>();
+  const keysByValue = new Map<string, Set<string>>();
   return {
     add(value, key) {
-      const known = entries.get(value);
-      if (known === undefined || known === key) entries.set(value, key);
-      else if (typeof known === "string") entries.set(value, new Set([known, key]));
-      else known.add(key);
+      const keys = keysByValue.get(value) ?? new Set();
+      keysByValue.set(value, keys.add(key));
     },
     remove(value, key) {
-      const known = entries.get(value);
-      if (known instanceof Set) known.delete(key);
-      if (known === key || (known instanceof Set && known.size === 0)) entries.delete(value);
+      const keys = keysByValue.get(value);
+      keys?.delete(key);
+      if (keys?.size === 0) keysByValue.delete(value);
     },
-    keys(value) {
-      const known = entries.get(value);
-      if (known === undefined) return [];
-      return typeof known === "string" ? [known] : [...known];
-    },
+    keys: (value) => [...(keysByValue.get(value) ?? [])],
   };
 }
 
-/** resourceVersions of one kind may be compared as numbers of any length (KEP-5504); anything else counts as 0. */
+/** resourceVersions of one kind compare as integers of any length (KEP-5504); anything else counts as 0. */
 function toBigInt(resourceVersion: string): bigint {
   return /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
 }

@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A request as the server saw it. */
-export interface Received {
+export interface ReceivedRequest {
   method: string;
   path: string;
   query: URLSearchParams;
@@ -10,30 +9,30 @@ export interface Received {
   body: unknown;
 }
 
-export interface ProtocolServer {
+export interface TestServer {
   url: string;
-  received: Received[];
+  received: ReceivedRequest[];
   /** TCP connections opened so far. */
   connections(): number;
   close(): Promise<void>;
 }
 
-export type Answer = (response: ServerResponse, request: Received) => void;
+export type Responder = (response: ServerResponse, request: ReceivedRequest) => void;
 
 /**
- * An HTTP server for tests of the client: it answers what the test tells it to and knows nothing of Kubernetes.
- * `answers` are used up in order; the last one stays.
+ * An HTTP server for tests of the client, without Kubernetes semantics. Each responder handles one request, in order; the
+ * last one handles all further requests.
  */
-export async function startProtocolServer(...answers: [Answer, ...Answer[]]): Promise<ProtocolServer> {
-  const received: Received[] = [];
+export async function startTestServer(...responders: [Responder, ...Responder[]]): Promise<TestServer> {
+  const received: ReceivedRequest[] = [];
   let connections = 0;
   const server = createServer((request, response) => {
     readBody(request).then((body) => {
       const url = new URL(request.url ?? "/", "http://localhost");
       const { method = "", headers } = request;
-      const seen = { method, path: url.pathname, query: url.searchParams, headers, body };
-      received.push(seen);
-      answers[Math.min(received.length, answers.length) - 1]?.(response, seen);
+      const requestInfo = { method, path: url.pathname, query: url.searchParams, headers, body };
+      received.push(requestInfo);
+      responders[Math.min(received.length, responders.length) - 1]?.(response, requestInfo);
     }, response.destroy.bind(response));
   });
   server.on("connection", () => {
@@ -52,14 +51,14 @@ export async function startProtocolServer(...answers: [Answer, ...Answer[]]): Pr
   };
 }
 
-export function json(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+export function json(status: number, body: unknown, headers: Record<string, string> = {}): Responder {
   return (response) => {
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
   };
 }
 
 /** A `metav1.Status` failure. */
-export function status(code: number, reason: string, message = reason, details: object = {}): Answer {
+export function status(code: number, reason: string, message = reason, details: object = {}): Responder {
   return json(code, toStatus(code, reason, message, details));
 }
 
@@ -67,15 +66,15 @@ export function toStatus(code: number, reason: string, message = reason, details
   return { apiVersion: "v1", kind: "Status", status: "Failure", code, reason, message, details };
 }
 
-/** Breaks the connection instead of answering. */
-export function breakConnection(): Answer {
+/** Closes the connection without a response. */
+export function closeConnection(): Responder {
   return (response) => {
     response.destroy();
   };
 }
 
-/** Watch lines; the stream then ends, breaks, or stays silent. */
-export function watchLines(events: object[], then: "end" | "break" | "stay"): Answer {
+/** A watch stream that sends the events and then ends, breaks, or stays open. */
+export function watchLines(events: object[], then: "end" | "break" | "stay"): Responder {
   return (response) => {
     response.writeHead(200, { "content-type": "application/json" });
     response.flushHeaders();

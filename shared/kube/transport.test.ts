@@ -3,12 +3,12 @@ import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import { KubeError } from "./errors.ts";
 import {
-  type Answer,
-  breakConnection,
+  closeConnection,
   json,
-  type ProtocolServer,
-  startProtocolServer,
+  type Responder,
+  startTestServer,
   status,
+  type TestServer,
 } from "./testing.ts";
 import {
   APPLY_PATCH,
@@ -25,9 +25,9 @@ afterEach(async () => {
 
 async function connect(
   options: Partial<TransportOptions>,
-  ...answers: [Answer, ...Answer[]]
-): Promise<{ server: ProtocolServer; transport: Transport }> {
-  const server = await startProtocolServer(...answers);
+  ...responders: [Responder, ...Responder[]]
+): Promise<{ server: TestServer; transport: Transport }> {
+  const server = await startTestServer(...responders);
   const transport = createTransport({ connection: { server: server.url }, ...options });
   open.push(
     () => transport.close(),
@@ -37,31 +37,31 @@ async function connect(
 }
 
 const get = { method: "GET", path: "/x" } as const;
-const silent: Answer = () => undefined;
+const silent: Responder = () => undefined;
 
-test("answers are given back with status, headers and parsed body", async () => {
+test("a response has status, headers and parsed body", async () => {
   const { server, transport } = await connect({}, json(200, { a: 1 }, { "x-a": "b" }));
-  const answer = await transport.request({ ...get, query: { a: "b c", limit: 5, none: undefined } });
-  expect(answer).toMatchObject({ status: 200, headers: { "x-a": "b" }, body: { a: 1 } });
+  const response = await transport.request({ ...get, query: { a: "b c", limit: 5, none: undefined } });
+  expect(response).toMatchObject({ status: 200, headers: { "x-a": "b" }, body: { a: 1 } });
   expect(server.received[0]?.query.toString()).toBe("a=b+c&limit=5");
 });
 
-test("calls one after another share connections instead of opening one each", async () => {
+test("consecutive calls share connections", async () => {
   const { server, transport } = await connect({}, json(200, {}));
   for (let call = 0; call < 20; call++) await transport.request(get);
   expect(server.connections()).toBeLessThanOrEqual(2);
 });
 
-test("a 429 is repeated, also for a create, and not before Retry-After", async () => {
+test("a 429 is retried, also for a create, and not before Retry-After", async () => {
   const { server, transport } = await connect({}, json(429, {}, { "retry-after": "0.2" }), json(201, {}));
   const from = performance.now();
-  const answer = await transport.request({ method: "POST", path: "/x", body: {} });
-  expect(answer.status).toBe(201);
+  const response = await transport.request({ method: "POST", path: "/x", body: {} });
+  expect(response.status).toBe(201);
   expect(performance.now() - from).toBeGreaterThanOrEqual(195);
   expect(server.received).toHaveLength(2);
 });
 
-test("a 429 whose Retry-After lies beyond the deadline is given back at once", async () => {
+test("a 429 whose Retry-After exceeds the deadline is returned at once", async () => {
   const { server, transport } = await connect({}, json(429, {}, { "retry-after": "60" }));
   expect((await transport.request({ ...get, timeoutMs: 500 })).status).toBe(429);
   expect(server.received).toHaveLength(1);
@@ -82,7 +82,7 @@ test.each([
     tries: 1,
   },
 ])("after a broken connection $what is sent $tries time(s)", async ({ request, tries }) => {
-  const { server, transport } = await connect({}, breakConnection(), json(200, {}));
+  const { server, transport } = await connect({}, closeConnection(), json(200, {}));
   const outcome = await transport.request(request).catch((error: unknown) => error);
   expect(server.received).toHaveLength(tries);
   expect(outcome).toMatchObject(
@@ -90,7 +90,7 @@ test.each([
   );
 });
 
-test("a server that does not answer ends the call at its deadline", async () => {
+test("a call to an unresponsive server ends at its deadline", async () => {
   const { transport } = await connect({}, silent);
   await expect(transport.request({ ...get, timeoutMs: 50 })).rejects.toMatchObject({
     reason: "DeadlineExceeded",
@@ -98,7 +98,7 @@ test("a server that does not answer ends the call at its deadline", async () => 
   });
 });
 
-test("the caller's signal ends the call, and is told apart from a failure", async () => {
+test("the caller's signal aborts the call, which is not a failure", async () => {
   const { server, transport } = await connect({}, silent);
   const stop = new AbortController();
   const call = transport.request({ ...get, signal: stop.signal });
@@ -107,7 +107,7 @@ test("the caller's signal ends the call, and is told apart from a failure", asyn
   await expect(call).rejects.toMatchObject({ isAborted: true, isUnavailable: false });
 });
 
-test("a server that is not there is a KubeError within the retries, never a hang", async () => {
+test("an unreachable server is a KubeError after the retries", async () => {
   const { server, transport } = await connect({}, silent);
   await server.close();
   await expect(transport.request({ method: "POST", path: "/x", body: {} })).rejects.toBeInstanceOf(KubeError);
@@ -121,8 +121,8 @@ test("a redirect is never followed", async () => {
   expect(server.received).toHaveLength(1);
 });
 
-test("a 401 is repeated once with fresh credentials", async () => {
-  const server = await startProtocolServer(status(401, "Unauthorized"), json(200, {}));
+test("a 401 is retried once with fresh credentials", async () => {
+  const server = await startTestServer(status(401, "Unauthorized"), json(200, {}));
   const readHeaders = async (refresh?: boolean) => ({ Authorization: `Bearer ${refresh ? "new" : "old"}` });
   const transport = createTransport({ connection: { server: server.url, readHeaders } });
   open.push(
@@ -133,7 +133,7 @@ test("a 401 is repeated once with fresh credentials", async () => {
   expect(server.received.map(({ headers }) => headers.authorization)).toEqual(["Bearer old", "Bearer new"]);
 });
 
-test("a proxy is asked for a tunnel to the server", async () => {
+test("a proxy receives a CONNECT request for the server", async () => {
   const asked = Promise.withResolvers<string | undefined>();
   const proxy = createServer().on("connect", (request, socket) => {
     asked.resolve(request.url);
@@ -164,7 +164,7 @@ test("every attempt is reported with its status", async () => {
   const { transport } = await connect(
     { onRequest: (info) => seen.push(info) },
     json(503, {}),
-    breakConnection(),
+    closeConnection(),
     json(200, {}),
   );
   await transport.request({ ...get, kindPlural: "clusters" });
@@ -175,8 +175,8 @@ test("every attempt is reported with its status", async () => {
   ]);
 });
 
-test("a path in the server's address stands before every path", async () => {
-  const server = await startProtocolServer(json(200, {}));
+test("a path in the server's address prefixes every path", async () => {
+  const server = await startTestServer(json(200, {}));
   const transport = createTransport({ connection: { server: `${server.url}/clusters/a/` } });
   open.push(
     () => transport.close(),
@@ -186,7 +186,7 @@ test("a path in the server's address stands before every path", async () => {
   expect(server.received[0]?.path).toBe("/clusters/a/x");
 });
 
-test("a stream gives its lines as they come, also a line in two pieces", async () => {
+test("a stream yields lines as they arrive, also a line in two chunks", async () => {
   const { transport } = await connect({}, (response) => {
     response.writeHead(200).write("one\ntw");
     setImmediate(() => response.end("o\nthree"));
@@ -215,7 +215,7 @@ test("a stream outlives the deadline of its opening", async () => {
   expect(lines).toEqual(["one", "two"]);
 });
 
-test("a stream that is refused is a KubeError with the server's words", async () => {
+test("a rejected stream is a KubeError with the server's message", async () => {
   const { transport } = await connect({}, status(410, "Expired", "too old resource version"));
   await expect(transport.openStream({ path: "/x" })).rejects.toMatchObject({
     isGone: true,

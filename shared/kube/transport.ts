@@ -1,11 +1,11 @@
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
-import { type Call, codeOf, startCall } from "./call.ts";
+import { type Call, startCall } from "./call.ts";
 import type { KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
 import { readLines } from "./lines.ts";
+import { createRateLimiter } from "./rate-limiter.ts";
 import { retryDelayMs } from "./retry.ts";
 import { sleep } from "./sleep.ts";
-import { createTokenBucket } from "./token-bucket.ts";
 
 export const APPLY_PATCH = "application/apply-patch+yaml";
 
@@ -19,71 +19,71 @@ export interface TransportRequest {
   contentType?: string | undefined;
   /** Default "application/json". */
   accept?: string | undefined;
-  /** Deadline of the whole call with its retries. */
+  /** Deadline of the whole call, retries included. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
   /** "clusters": the label of the request metrics. */
   kindPlural?: string | undefined;
-  /** Asked right before every attempt; false ends the call with a KubeError, reason "NotAllowed", and sends nothing. */
+  /** Checked right before every attempt; false ends the call with a KubeError, reason "NotAllowed". */
   mayStillSend?: (() => boolean) | undefined;
 }
 
 export interface StreamRequest extends Omit<TransportRequest, "method" | "body" | "contentType"> {
-  /** No byte for this long ends the stream with a KubeError (default 150 000: a bookmark comes every minute). */
+  /** Without a byte for this long, the stream ends with a KubeError (default 150 000: bookmarks come every minute). */
   idleTimeoutMs?: number | undefined;
 }
 
 export interface TransportResponse {
   status: number;
   headers: Record<string, string>;
-  /** Parsed JSON, or the text when it is none. */
+  /** Parsed JSON, or the text when it is not JSON. */
   body: unknown;
 }
 
 export interface RequestInfo {
   method: string;
   kindPlural: string;
-  /** 0: no answer. */
+  /** 0 without a response. */
   status: number;
   seconds: number;
 }
 
 export interface TransportOptions {
   connection: KubeConnection;
-  /** Requests per second, token bucket (default 100). */
+  /** Requests per second (default 100). */
   qps?: number | undefined;
   /** Default 200. */
   burst?: number | undefined;
-  /** Default 25 000: above the 20 s of two admission webhooks of 10 s each. */
+  /** Default 25 000: more than two admission webhooks of 10 s each. */
   timeoutMs?: number | undefined;
   userAgent?: string | undefined;
-  /** Once per attempt; for a stream when its headers are there. */
+  /** Called once per attempt; for a stream when its headers arrived. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
 }
 
 export interface Transport {
-  /** Any answer of the server, also a refusal; a KubeError with status 0 when there is none within the deadline. */
+  /** Any response of the server, also an error; rejects with a KubeError, status 0, without one within the deadline. */
   request(request: TransportRequest): Promise<TransportResponse>;
-  /** The lines of a 200 answer; a KubeError for anything else. One attempt: a watcher has its own backoff. */
+  /** The lines of a 200 response; a KubeError for any other. One attempt: a watcher has its own backoff. */
   openStream(request: StreamRequest): Promise<AsyncIterable<string>>;
-  /** Ends every connection; calls under way are rejected. */
+  /** Closes every connection and rejects the calls in progress. */
   close(): Promise<void>;
 }
 
 /**
- * One pool of HTTP/1.1 connections to one API server. Requests are retried within their deadline as retry.ts says,
- * a 401 once with a fresh token. Redirects are never followed.
+ * A pool of HTTP/1.1 connections to one API server. Requests are retried within their deadline (retry.ts), a 401 once
+ * with refreshed credentials. Redirects are not followed.
  */
 export function createTransport(options: TransportOptions): Transport {
   const { connection } = options;
   const defaultTimeoutMs = options.timeoutMs ?? 25_000;
   const server = new URL(connection.server);
   const basePath = server.pathname.replace(/\/+$/, "");
-  const bucket = createTokenBucket({ perSecond: options.qps ?? 100, burst: options.burst ?? 200 });
+  const rateLimiter = createRateLimiter({ perSecond: options.qps ?? 100, burst: options.burst ?? 200 });
   const dispatcher = createDispatcher(connection);
 
   async function send(request: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    if (!(await bucket.take(signal))) throw signal.reason;
+    if (!(await rateLimiter.wait(signal))) throw signal.reason;
     const first = await sendOnce(request, signal, false);
     if (first.statusCode !== 401 || connection.readHeaders === undefined) return first;
     await first.body.dump();
@@ -145,7 +145,7 @@ export function createTransport(options: TransportOptions): Transport {
       try {
         const response = await send(get, call.signal);
         if (response.statusCode !== 200) throw toKubeError(await readResponse(response), describe(get));
-        call.stopClock();
+        call.clearDeadline();
         return streamLines(response.body, call, get, request.idleTimeoutMs ?? 150_000);
       } catch (error) {
         call.end();
@@ -180,7 +180,7 @@ function createDispatcher(connection: KubeConnection): Dispatcher {
   return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect });
 }
 
-type Outcome = { idempotent: boolean; status: number; code?: string; retryAfterMs?: number | undefined } & (
+type Outcome = { idempotent: boolean; status: number; retryAfterMs?: number | undefined } & (
   | { response: TransportResponse; error?: never }
   | { response?: never; error: KubeError }
 );
@@ -197,13 +197,7 @@ async function attemptRequest(
     const retryAfterMs = readRetryAfterMs(response.headers["retry-after"]);
     return { idempotent, status: response.status, retryAfterMs, response };
   } catch (error) {
-    const code = call.signal.aborted ? undefined : codeOf(error);
-    return {
-      idempotent,
-      status: 0,
-      ...(code && { code }),
-      error: call.toError(error, describe(request)),
-    };
+    return { idempotent, status: 0, error: call.toError(error, describe(request)) };
   }
 }
 
@@ -218,7 +212,7 @@ async function* streamLines(
       new KubeError({
         status: 0,
         reason: "Idle",
-        kubeMessage: `nothing arrived for ${idleTimeoutMs} ms`,
+        kubeMessage: `no data for ${idleTimeoutMs} ms`,
         request: describe(request),
       }),
     );
@@ -245,7 +239,7 @@ function parseBody(text: string, contentType: string | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return text; // Cut off or mislabelled: the caller's error shows the text.
+    return text; // Truncated or mislabelled: the caller's error shows the text.
   }
 }
 
@@ -257,7 +251,7 @@ function toQueryString(query: TransportRequest["query"]): string {
 }
 
 function notAllowed(request: TransportRequest): KubeError {
-  const kubeMessage = "this process may not write any more";
+  const kubeMessage = "this process may no longer write";
   return new KubeError({ status: 0, reason: "NotAllowed", kubeMessage, request: describe(request) });
 }
 

@@ -12,7 +12,7 @@ export interface WatchOptions {
   timeoutSeconds: number;
   /** No line, not even a bookmark, for this long ends the watch with a KubeError, reason "Idle" (a dead connection). */
   idleTimeoutMs?: number | undefined;
-  /** The server has accepted the watch. */
+  /** Called when the server accepted the watch. */
   onOpen?: (() => void) | undefined;
   signal: AbortSignal;
 }
@@ -66,7 +66,7 @@ function parseWatchLine<T>(line: string, path: string): WatchLine<T> {
   try {
     return JSON.parse(line) as WatchLine<T>;
   } catch (cause) {
-    const kubeMessage = `a line of the watch is no JSON: ${line.slice(0, 100)}`;
+    const kubeMessage = `a watch event is not JSON: ${line.slice(0, 100)}`;
     throw new KubeError({ status: 0, reason: "Unreachable", kubeMessage, request: `WATCH ${path}`, cause });
   }
 }

@@ -1,60 +1,60 @@
+import { TokenBucket } from "../../../shared/token-bucket.ts";
 import type { RateLimit } from "../server/limits.ts";
 
-/** What is left in a bucket after a look at it. */
+/** What is left in a bucket. */
 export interface BucketState {
   allowed: boolean;
-  /** Requests that would be let through now. */
+  /** Requests that are allowed now. */
   remaining: number;
-  /** Seconds until one more is let through; 0 while there are some. */
+  /** Seconds until the next request is allowed; 0 while some remain. */
   retryAfterSeconds: number;
   /** Seconds until the bucket is full again. */
   fullAfterSeconds: number;
 }
 
 export interface TokenBuckets {
-  /** Takes one token of the bucket of `key`; `allowed` tells whether there was one. */
+  /** Takes a token from the bucket of `key`; not `allowed` when there is none. */
   take(key: string): BucketState;
-  /** The same without taking. */
+  /** The state of the bucket, without taking a token. */
   look(key: string): BucketState;
   size(): number;
 }
 
-interface Bucket {
-  tokens: number;
-  atMs: number;
-}
-
-/** Memory is bounded: 100,000 buckets are about 15 MB. Beyond, the one that was made first is forgotten. */
+/** Bounds memory: 100,000 buckets are about 15 MB. Beyond that the oldest bucket is dropped. */
 const MAX_BUCKETS = 100_000;
 const FIRST_SWEEP = 1024;
 
 /**
- * Token buckets of one size by key, in memory. A bucket that has filled up is as good as none and is dropped: a sweep
- * runs whenever the number has doubled, so that its cost is spread evenly over the requests.
+ * In-memory token buckets of one size, by key. A full bucket equals a new one and is dropped: a sweep runs whenever the
+ * number of buckets has doubled, which spreads its cost evenly over the requests.
  */
 export function createTokenBuckets(
   { burst, perMinute }: RateLimit,
   nowMs: () => number = () => performance.now(),
   maxBuckets = MAX_BUCKETS,
 ): TokenBuckets {
-  const buckets = new Map<string, Bucket>();
-  const perMs = perMinute / 60_000;
+  const perSecond = perMinute / 60;
+  const buckets = new Map<string, TokenBucket>();
   let sweepAt = Math.min(FIRST_SWEEP, maxBuckets);
 
-  const levelOf = (bucket: Bucket, now: number) =>
-    Math.min(burst, bucket.tokens + (now - bucket.atMs) * perMs);
-
-  function describe(tokens: number, allowed: boolean): BucketState {
+  function describe(level: number, allowed: boolean): BucketState {
     return {
       allowed,
-      remaining: Math.floor(tokens),
-      retryAfterSeconds: tokens >= 1 ? 0 : Math.max(1, Math.ceil((1 - tokens) / perMs / 1000)),
-      fullAfterSeconds: Math.ceil((burst - tokens) / perMs / 1000),
+      remaining: Math.floor(level),
+      retryAfterSeconds: level >= 1 ? 0 : Math.max(1, Math.ceil((1 - level) / perSecond)),
+      fullAfterSeconds: Math.ceil((burst - level) / perSecond),
     };
   }
 
+  function addBucket(key: string, now: number): TokenBucket {
+    if (buckets.size >= sweepAt) makeRoom(now);
+    const bucket = new TokenBucket({ burst, perSecond }, now);
+    buckets.set(key, bucket);
+    return bucket;
+  }
+
   function makeRoom(now: number): void {
-    for (const [key, bucket] of buckets) if (levelOf(bucket, now) >= burst) buckets.delete(key);
+    for (const [key, bucket] of buckets) if (bucket.level(now) >= burst) buckets.delete(key);
     for (const key of buckets.keys()) {
       if (buckets.size < maxBuckets) break;
       buckets.delete(key);
@@ -65,23 +65,13 @@ export function createTokenBuckets(
   return {
     take(key) {
       const now = nowMs();
-      const bucket = buckets.get(key);
-      if (bucket === undefined) {
-        if (buckets.size >= sweepAt) makeRoom(now);
-        buckets.set(key, { tokens: burst - 1, atMs: now });
-        return describe(burst - 1, true);
-      }
-      const level = levelOf(bucket, now);
-      // A refusal leaves the bucket alone: many small sums would lose the last digit of a token.
-      if (level < 1) return describe(level, false);
-      bucket.tokens = level - 1;
-      bucket.atMs = now;
-      return describe(bucket.tokens, true);
+      const bucket = buckets.get(key) ?? addBucket(key, now);
+      const allowed = bucket.tryTake(now);
+      return describe(bucket.level(now), allowed);
     },
     look(key) {
-      const bucket = buckets.get(key);
-      const tokens = bucket === undefined ? burst : levelOf(bucket, nowMs());
-      return describe(tokens, tokens >= 1);
+      const level = buckets.get(key)?.level(nowMs()) ?? burst;
+      return describe(level, level >= 1);
     },
     size: () => buckets.size,
   };

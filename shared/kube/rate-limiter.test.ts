@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createTokenBucket } from "./token-bucket.ts";
+import { createRateLimiter } from "./rate-limiter.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -8,10 +8,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a burst passes at once, the rest at the rate and in order", async () => {
-  const bucket = createTokenBucket({ perSecond: 10, burst: 2 });
+test("a burst passes at once, the rest in order at the rate", async () => {
+  const limiter = createRateLimiter({ perSecond: 10, burst: 2 });
   const passed: number[] = [];
-  for (const nth of [1, 2, 3, 4]) void bucket.take().then(() => passed.push(nth));
+  for (const nth of [1, 2, 3, 4]) void limiter.wait().then(() => passed.push(nth));
   await vi.advanceTimersByTimeAsync(0);
   expect(passed).toEqual([1, 2]);
   await vi.advanceTimersByTimeAsync(100);
@@ -20,14 +20,14 @@ test("a burst passes at once, the rest at the rate and in order", async () => {
   expect(passed).toEqual([1, 2, 3, 4]);
 });
 
-test("one who gives up gives its place back", async () => {
-  const bucket = createTokenBucket({ perSecond: 1, burst: 1 });
-  await bucket.take();
+test("an aborted wait returns its token", async () => {
+  const limiter = createRateLimiter({ perSecond: 1, burst: 1 });
+  await limiter.wait();
   const stop = new AbortController();
-  const given = bucket.take(stop.signal);
+  const aborted = limiter.wait(stop.signal);
   stop.abort();
-  expect(await given).toBe(false);
-  const next = bucket.take();
+  expect(await aborted).toBe(false);
+  const next = limiter.wait();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(await next).toBe(true);
 });

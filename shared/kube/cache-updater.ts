@@ -1,23 +1,22 @@
-import { internWords } from "./intern.ts";
 import type { KubeObject } from "./kind.ts";
 import { objectKey } from "./object.ts";
 import type { Change, ReflectorOptions } from "./reflector.ts";
 
-export interface Intake<T> {
+export interface CacheUpdater<T> {
   /** Returns the object's key. */
   put(object: T, initial: boolean): string;
   remove(object: T): void;
-  /** Deletes what a complete list did not show. */
+  /** Removes every object that is not in a complete list. */
   keepOnly(present: Set<string>): void;
 }
 
-export type IntakeOptions<T> = Pick<
+export type CacheUpdaterOptions<T> = Pick<
   ReflectorOptions<T>,
   "kind" | "store" | "transform" | "keepManagedFields" | "onChange" | "log" | "metrics"
 >;
 
-/** Turns what the server sent into the store's state and the changes that led there. */
-export function createIntake<T extends KubeObject>(options: IntakeOptions<T>): Intake<T> {
+/** Updates the store with the objects that the server sent and delivers each change. */
+export function createCacheUpdater<T extends KubeObject>(options: CacheUpdaterOptions<T>): CacheUpdater<T> {
   const { store, kind } = options;
 
   function deliver(change: Change<T>): void {
@@ -31,9 +30,7 @@ export function createIntake<T extends KubeObject>(options: IntakeOptions<T>): I
 
   function trim(object: T): T | undefined {
     const kept = options.keepManagedFields === true ? object : withoutManagedFields(object);
-    const trimmed = options.transform === undefined ? kept : options.transform(kept);
-    if (trimmed !== undefined) internWords(trimmed);
-    return trimmed;
+    return options.transform === undefined ? kept : options.transform(kept);
   }
 
   function removeKey(key: string, lastState?: T): void {
@@ -51,6 +48,7 @@ export function createIntake<T extends KubeObject>(options: IntakeOptions<T>): I
         return key;
       }
       const known = store.get(key);
+      // Another uid: the object was deleted and created again in the meantime.
       if (known?.metadata.uid !== object.metadata.uid) removeKey(key);
       else if (known !== undefined && known.metadata.resourceVersion === object.metadata.resourceVersion)
         return key;
