@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import ipaddr from "ipaddr.js";
+import { hasNoHostBits } from "../../shared/crd/cidr.ts";
 
 /** Addresses of one cluster's workers: a /24. */
 const PREFIX_LENGTH = 24;
@@ -13,15 +15,14 @@ export interface SubnetRange {
 
 /** Parses "10.64.0.0/10". Throws a RangeError for anything but an IPv4 network of /24 or wider. */
 export function parseSubnetRange(text: string): SubnetRange {
-  const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
-  const [octets, length] = [match?.slice(1, 5).map(Number) ?? [], Number(match?.[5])];
-  if (octets.length !== 4 || octets.some((octet) => octet > 255) || length > PREFIX_LENGTH || length < 8) {
+  const [address, length] = ipaddr.IPv4.isValidCIDRFourPartDecimal(text)
+    ? ipaddr.IPv4.parseCIDR(text)
+    : [undefined, 0];
+  if (address === undefined || length > PREFIX_LENGTH || length < 8) {
     throw new RangeError(`must be an IPv4 network from /8 to /${PREFIX_LENGTH}, not ${JSON.stringify(text)}`);
   }
-  const first = octets.reduce((address, octet) => address * 256 + octet, 0);
-  const size = 2 ** (32 - length);
-  if (first % size !== 0) throw new RangeError(`has host bits set: ${text}`);
-  return { first, count: size / SUBNET_SIZE };
+  if (!hasNoHostBits(text)) throw new RangeError(`has host bits set: ${text}`);
+  return { first: Buffer.from(address.octets).readUInt32BE(), count: 2 ** (PREFIX_LENGTH - length) };
 }
 
 /**

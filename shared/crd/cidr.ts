@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from "node:net";
+import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { type Rule, withRules } from "./rule.ts";
 
@@ -6,22 +6,22 @@ export const MAX_CIDR_LENGTH = 49;
 export const MAX_AUTHORIZED_CIDRS = 256;
 
 /**
- * Whether the text is a block in CIDR notation, as `isCIDR` of CEL sees it: IPv4 or IPv6, prefix length without leading
- * zeros, no zone, no IPv4-mapped IPv6 address. A bare address is none.
+ * Whether the text is a CIDR block by the rules of CEL's `isCIDR`: IPv4 or IPv6, prefix length without leading zeros,
+ * no zone, no IPv4-mapped IPv6 address. An address without a prefix length is not a block.
  */
 export function isCidr(text: string): boolean {
-  const [address, prefix, ...rest] = text.split("/");
-  if (address === undefined || prefix === undefined || rest.length > 0) return false;
-  if (!/^(0|[1-9][0-9]{0,2})$/.test(prefix)) return false;
-  if (isIPv4(address)) return Number(prefix) <= 32;
-  return isIPv6(address) && !address.includes("%") && !isIPv4Mapped(address) && Number(prefix) <= 128;
+  if (!/\/(0|[1-9][0-9]*)$/.test(text) || text.includes("%")) return false;
+  if (ipaddr.IPv4.isValidCIDRFourPartDecimal(text)) return true;
+  return ipaddr.IPv6.isValidCIDR(text) && !ipaddr.IPv6.parseCIDR(text)[0].isIPv4MappedAddress();
 }
 
-/** Whether the address part is the first of its block, as it has to be: 10.0.0.0/8, not 10.0.0.5/8. Needs a CIDR. */
+/** Whether the address is the first one of its block: 10.0.0.0/8, not 10.0.0.5/8. `cidr` must satisfy `isCidr`. */
 export function hasNoHostBits(cidr: string): boolean {
-  const [address = "", prefix = ""] = cidr.split("/");
-  const bits = addressBits(address);
-  return !bits.slice(Number(prefix)).includes("1");
+  const [address] = ipaddr.parseCIDR(cidr);
+  const { IPv4, IPv6 } = ipaddr;
+  const network =
+    address.kind() === "ipv4" ? IPv4.networkAddressFromCIDR(cidr) : IPv6.networkAddressFromCIDR(cidr);
+  return network.toString() === address.toString();
 }
 
 const cidrRules: readonly Rule<string>[] = [
@@ -68,32 +68,3 @@ export const authorizedCIDRsSchema = withRules(
   }),
   [uniqueRule],
 );
-
-function isIPv4Mapped(address: string): boolean {
-  return addressBits(address).startsWith(`${"0".repeat(80)}${"1".repeat(16)}`);
-}
-
-/** The address as a string of 32 or 128 binary digits. */
-function addressBits(address: string): string {
-  return isIPv4(address) ? toBits(address.split("."), 10, 8) : toBits(expandIPv6(address), 16, 16);
-}
-
-function toBits(groups: string[], radix: number, width: number): string {
-  return groups.map((group) => Number.parseInt(group, radix).toString(2).padStart(width, "0")).join("");
-}
-
-/** The eight groups of an IPv6 address, `::` and a dotted IPv4 tail resolved. */
-function expandIPv6(address: string): string[] {
-  const tail = address.slice(address.lastIndexOf(":") + 1);
-  const plain = isIPv4(tail) ? address.slice(0, -tail.length) + dottedToGroups(tail) : address;
-  const [head = "", rest] = plain.split("::");
-  const left = head === "" ? [] : head.split(":");
-  if (rest === undefined) return left;
-  const right = rest === "" ? [] : rest.split(":");
-  return [...left, ...Array<string>(8 - left.length - right.length).fill("0"), ...right];
-}
-
-function dottedToGroups(dotted: string): string {
-  const bytes = dotted.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0"));
-  return `${bytes.slice(0, 2).join("")}:${bytes.slice(2).join("")}`;
-}
