@@ -1,37 +1,35 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { findJournalFault, migrationsFolder, readJournal } from "./migrate.ts";
 
+const ROOT = join(import.meta.dirname, "..", "..");
+
 /**
- * Checks that the migrations give the schema: in order, and drizzle-kit has nothing to add. Returns the fault in words.
- * Works on a copy, so that the tree stays as it is.
+ * Checks that the migrations are in order and give the tables of every table.ts below `apiserver`: drizzle-kit has
+ * nothing to add. Returns a description of the fault. Works on a copy of the migrations.
  */
-export function findSchemaFault(): string | undefined {
+export function findSchemaFault(apiserver = "apiserver"): string | undefined {
   const fault = findJournalFault(readJournal());
   if (fault !== undefined) return fault;
   const copy = mkdtempSync(join(tmpdir(), "marina-migrations-"));
   try {
     cpSync(migrationsFolder(), copy, { recursive: true });
-    const before = readdirSync(copy).length;
-    const run = spawnSync(process.execPath, [kitProgram(), "generate", ...kitOptions(copy)], {
+    // drizzle-kit puts "./" before both paths, and exits with 0 when it fails.
+    const paths = ["--schema", `${apiserver}/**/table.ts`, "--out", relative(ROOT, copy)];
+    const program = join(ROOT, "node_modules", "drizzle-kit", "bin.cjs");
+    const options = ["generate", "--dialect", "postgresql", ...paths];
+    const { stdout, stderr } = spawnSync(process.execPath, [program, ...options], {
+      cwd: ROOT,
       encoding: "utf8",
     });
-    if (run.status !== 0) return `drizzle-kit failed: ${run.stderr || run.stdout}`;
-    if (readdirSync(copy).length === before) return undefined;
-    return "The schema has changes that no migration makes: run drizzle-kit generate --name <what changes>.";
+    if (stdout.includes("No schema changes")) return undefined;
+    if (!stdout.includes("Your SQL migration file")) return `drizzle-kit failed: ${stderr}${stdout}`;
+    return "The tables have changes that no migration makes: run npm run migration -- <what-changes>.";
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
-}
-
-function kitProgram(): string {
-  return join(import.meta.dirname, "..", "..", "node_modules", "drizzle-kit", "bin.cjs");
-}
-
-function kitOptions(out: string): string[] {
-  return ["--dialect", "postgresql", "--schema", join(import.meta.dirname, "schema.ts"), "--out", out];
 }
 
 if (import.meta.main) {

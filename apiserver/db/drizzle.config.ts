@@ -3,6 +3,6 @@ import { defineConfig } from "drizzle-kit";
 // biome-ignore lint/style/noDefaultExport: drizzle-kit reads the default export.
 export default defineConfig({
   dialect: "postgresql",
-  schema: "./apiserver/db/schema.ts",
+  schema: "./apiserver/**/table.ts",
   out: "./apiserver/db/migrations",
 });
