@@ -1,10 +1,13 @@
+import { globSync } from "node:fs";
+import { join } from "node:path";
+
 /**
- * Who may call what, written down a second time, by operation: what the security tests hold the API against. Every
- * operation needs a row; one without fails the build.
+ * Who may call an operation, written a second time, independently of its route: the security tests compare the API
+ * with it. Every operation needs a row; one without fails the tests.
  *
  * - `public`: no credential. `signed-in`: any credential. `people`: a person, no API token. `staff`: the platform's.
  * - else the roles (o owner, a admin, m member, b billing, v viewer), and the scopes of which a token needs one;
- *   `clusters:*` are all scopes of the resource; without scopes no token gets in.
+ *   `clusters:*` are all scopes of the resource; without scopes no token is allowed.
  */
 export type SecurityRow =
   | "public"
@@ -13,65 +16,18 @@ export type SecurityRow =
   | "staff"
   | readonly [roles: string, ...scopes: string[]];
 
-export const SECURITY_ROWS: Readonly<Record<string, SecurityRow>> = {
-  getHealth: "public",
-  getReadiness: "public",
-  getMetrics: "public",
+/** By operationId. */
+export type SecurityRows = Readonly<Record<string, SecurityRow>>;
 
-  getMe: "signed-in",
-  listOrganizations: "signed-in",
-  createOrganization: "people",
-  getOrganization: ["oambv", "organization:*"],
-  updateOrganization: ["oab", "organization:write"],
-  deleteOrganization: ["o"],
+const SERVICE_ROWS: SecurityRows = { getHealth: "public", getReadiness: "public", getMetrics: "public" };
 
-  inviteMember: ["oa"],
-  listMembers: ["oambv", "members:read"],
-  getMember: ["oambv", "members:read"],
-  updateMember: ["oa"],
-  removeMember: ["oambv"],
-  resendInvitation: ["oa"],
+/** The rows of every slice, from the testing-security.ts in its folder. */
+export const SECURITY_ROWS: SecurityRows = Object.assign({}, SERVICE_ROWS, ...(await readRowsOfSlices()));
 
-  createApiToken: ["oam"],
-  listApiTokens: ["oam"],
-  getApiToken: ["oam"],
-  deleteApiToken: ["oam"],
-  rotateApiToken: ["oam"],
-
-  listAuditLog: ["oa", "audit:read"],
-  listAdminAuditLog: "staff",
-
-  listAdminOrganizations: "staff",
-  getAdminOrganization: "staff",
-  getOrganizationQuotas: "staff",
-  setOrganizationQuotas: "staff",
-  listAdminClusters: "staff",
-
-  createCluster: ["oam", "clusters:write"],
-  listClusters: ["oambv", "clusters:*"],
-  getCluster: ["oambv", "clusters:*"],
-  updateCluster: ["oam", "clusters:write", "clusters:upgrade"],
-  deleteCluster: ["oa", "clusters:delete"],
-  getKubeconfig: ["oam", "clusters:access"],
-  issueKubeconfig: ["oam", "clusters:access"],
-  listClusterAccesses: ["oam", "clusters:access"],
-  getClusterAccess: ["oam", "clusters:access"],
-  revokeClusterAccess: ["oam", "clusters:access"],
-  upgradeCluster: ["oam", "clusters:upgrade"],
-  listUpgrades: ["oambv", "clusters:*"],
-  rotateCredentials: ["oa", "clusters:access"],
-  listKubernetesVersions: "signed-in",
-  listPlans: "signed-in",
-  getNetworkPolicy: ["oambv", "network:*"],
-  setNetworkPolicy: ["oam", "network:write"],
-
-  createNodePool: ["oam", "nodepools:write"],
-  listNodePools: ["oambv", "nodepools:*"],
-  getNodePool: ["oambv", "nodepools:*"],
-  updateNodePool: ["oam", "nodepools:write"],
-  deleteNodePool: ["oam", "nodepools:write"],
-  listNodes: ["oambv", "nodepools:*"],
-  replaceNode: ["oam", "nodepools:write"],
-  streamSystemEvents: ["oamv", "events:read"],
-  createStreamTicket: ["oamv", "events:read"],
-};
+async function readRowsOfSlices(): Promise<SecurityRows[]> {
+  const apiserver = join(import.meta.dirname, "..");
+  const modules = globSync("*/testing-security.ts", { cwd: apiserver }).map(
+    (file) => import(join(apiserver, file)) as Promise<{ SECURITY_ROWS: SecurityRows }>,
+  );
+  return (await Promise.all(modules)).map(({ SECURITY_ROWS: rows }) => rows);
+}

@@ -1,0 +1,8 @@
+import type { SecurityRows } from "../testing/security-rows.ts";
+
+export const SECURITY_ROWS: SecurityRows = {
+  issueKubeconfig: ["oam", "clusters:access"],
+  listClusterAccesses: ["oam", "clusters:access"],
+  getClusterAccess: ["oam", "clusters:access"],
+  revokeClusterAccess: ["oam", "clusters:access"],
+};

@@ -1,0 +1,12 @@
+import type { SecurityRows } from "../testing/security-rows.ts";
+
+export const SECURITY_ROWS: SecurityRows = {
+  getMe: "signed-in",
+  listOrganizations: "signed-in",
+  inviteMember: ["oa"],
+  listMembers: ["oambv", "members:read"],
+  getMember: ["oambv", "members:read"],
+  updateMember: ["oa"],
+  removeMember: ["oambv"],
+  resendInvitation: ["oa"],
+};
