@@ -3,7 +3,7 @@ import { runTenantStory } from "./testing/tenant-story.ts";
 
 const STACK_FILE = ".marina/stack.json";
 
-/** `npm run demo`: the tenant's story against the running stack, a line per step. */
+/** `npm run demo`: the tenant's story against the running stack, one line per step. */
 async function main(): Promise<void> {
   const stack = readStackFile();
   console.log(`A tenant's first cluster, on ${stack.apiUrl}\n`);

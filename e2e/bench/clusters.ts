@@ -13,9 +13,9 @@ const ORGANIZATION = organizationId(0);
 const PATH = `/api/v1/organizations/${ORGANIZATION}/clusters`;
 
 /**
- * CPU of one read of the projection beside the floor (floor.ts), and the time of a page of clusters at the beginning
- * and at the end of 10,000, whose rows are put straight into the projection. Then, on a stack of its own, the projection
- * as it follows Cluster objects, `followed` of them (followed-clusters.ts).
+ * CPU of one read of the projection beside the floor (floor.ts), and the time of the first and the last page of 10,000
+ * clusters, which are inserted directly into the projection. Then, on another stack, the projection of `followed` Cluster
+ * objects (followed-clusters.ts).
  */
 export async function benchClusters(followed = CLUSTERS): Promise<void> {
   await benchReads();

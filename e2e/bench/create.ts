@@ -14,8 +14,8 @@ const POLL_MS = 250;
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-create");
 
 /**
- * POST of a cluster with 3 nodes until it is `running` with all its nodes, in turns with Cluster API alone making the
- * same cluster on the same stack until it is Available.
+ * POST of a cluster with 3 nodes until it is `running` with all its nodes, alternating with Cluster API alone, which
+ * creates the same cluster on the same stack until it is Available.
  */
 export async function benchCreate(): Promise<void> {
   const stack = await startStack({ dir: DIR, engine: "in-memory", onCrash: "stop" });
@@ -100,7 +100,7 @@ async function timeClusterApiAlone(info: StackInfo, name: string): Promise<numbe
 async function poll(holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 240_000;
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error("waited 240 s in vain");
+    if (Date.now() > deadline) throw new Error("waited 240 s without success");
     await sleep(POLL_MS);
   }
 }

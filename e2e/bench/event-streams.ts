@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 const END_OF_CHUNK = Buffer.from("\n\n\r\n");
 const MARK = Buffer.from('"message":"t=');
 const ID_LINE = Buffer.from("\nid: ");
-/** As the stream tells its clients. */
+/** The retry delay that the stream sends to its clients. */
 const RETRY_MS = 3000;
 const STAMP_DIGITS = 13;
 const NUMBER_DIGITS = 8;
@@ -17,7 +17,7 @@ type Order =
   | { do: "stall"; port: number; token: string; paths: string[] }
   | { do: "sever" }
   | { do: "reopen" }
-  /** Whether every stream is open, and has seen this many events of its cluster. */
+  /** Whether every stream is open and has received this many events of its cluster. */
   | { do: "seen"; counts: Record<string, number> }
   | { do: "figures" };
 
@@ -32,8 +32,8 @@ interface Stream {
 }
 
 /**
- * Thousands of streams at little cost: bare sockets, events found by a mark and never parsed. Counts what is missing
- * and what comes twice by the numbers in the messages; `npm run bench events` runs it.
+ * Thousands of streams at low cost: bare sockets, events found by a marker and never parsed. Counts missing and duplicate
+ * events by the numbers in the messages; `npm run bench events` runs it.
  */
 const streams: Stream[] = [];
 const stalled: Socket[] = [];

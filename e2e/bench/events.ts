@@ -15,12 +15,12 @@ const STALLED = 50;
 const PER_SECOND = 200;
 const LOADERS = 2;
 const MEASURE_MS = 60_000;
-/** How long everybody is away in the storm, while events go on. */
+/** How long all clients are disconnected in the storm, while events continue. */
 const AWAY_MS = 2_000;
-/** Some 8 MB: more than the sockets of a client that does not read can hold. */
+/** About 8 MB: more than the socket buffers of a client that does not read. */
 const BACKLOG = 6_000;
 
-/** A process that carries out orders, one line of JSON each. */
+/** A process that executes commands, one line of JSON each. */
 interface Worker {
   pid: number;
   order<T>(order: object): Promise<T>;
@@ -33,19 +33,18 @@ interface LoaderFigures {
   doubled: number;
   refused: number;
   broken: number;
-  /** Connections that failed before the response and were made again. */
+  /** Connections that failed before the response and were retried. */
   retried: number;
 }
 
 /**
- * The live feed under 5,000 streams over 500 clusters, 50 of which take nothing, with 200 events a second; then all of
- * them come back at once with Last-Event-ID. The processes that read the streams and write the events have their CPU
- * told apart.
+ * The live feed with 5,000 streams over 500 clusters, 50 of which do not read, and 200 events a second; then all of them
+ * reconnect at once with Last-Event-ID. The CPU of the reading and writing processes is reported separately.
  */
 export async function benchEvents(): Promise<void> {
   const most = String(STREAMS + 1000);
   const apiserver = {
-    // The clusters are rows alone: a projector would find that there is nothing behind them.
+    // The clusters are only rows: a projector would delete them.
     MARINA_ROLES: "api",
     MARINA_MAX_STREAMS: most,
     MARINA_MAX_STREAMS_PER_PRINCIPAL: most,
@@ -78,10 +77,10 @@ interface Bench {
   stack: Stack;
   writer: Worker;
   loaders: readonly Worker[];
-  /** Of the clusters' collection. */
+  /** Path of the clusters. */
   path: string;
   clusterIds: readonly string[];
-  /** A cluster with a long history, for the streams that take nothing. */
+  /** A cluster with a long history, for the streams that do not read. */
   deepId: string;
 }
 
@@ -172,7 +171,7 @@ async function measureStorm({ stack, writer, loaders, clusterIds }: Bench): Prom
   ];
 }
 
-/** One cluster by REST, and the others as rows like its own. */
+/** Creates one cluster by REST, and copies its row for the others. */
 async function seedClusters(stack: Stack): Promise<Pick<Bench, "path" | "clusterIds" | "deepId">> {
   const alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   const { body: organization } = await alice.request("POST", "/organizations", { name: "Streams" });
@@ -240,7 +239,7 @@ async function takeFigures(loaders: readonly Worker[]): Promise<LoaderFigures> {
   };
 }
 
-/** One figure of /metrics; the delays of the event loop begin anew with each reading. */
+/** One value of /metrics; event loop delays are reset by each reading. */
 async function readMetric(stack: Stack, name: string): Promise<number> {
   const text = await (await fetch(stack.info.metrics.apiserver)).text();
   return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]);

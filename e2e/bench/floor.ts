@@ -8,8 +8,8 @@ const CLUSTER = /^\/cluster\/([0-9a-f-]{36})$/;
 const NODE_POOLS = /^\/pools\/([0-9a-f-]{36})$/;
 
 /**
- * The least that a server in this language can do for the same answers: node:http, one prepared statement of
- * postgres.js, JSON. No credential, no check, no log. Prints its port; the address of the database is the argument.
+ * The least that a Node.js server can do for the same responses: node:http, one prepared statement of postgres.js, JSON.
+ * No authentication, validation or log. Prints its port; the argument is the database URL.
  */
 const sql = postgres(process.argv[2] ?? "", { max: 10, onnotice: () => undefined });
 const columns = sql`id, name, slug, billing_email, vat_id, plan, created_at, updated_at`;
@@ -19,7 +19,7 @@ const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk) => chunks.push(chunk));
   request.on("end", () => {
-    answer(request.method ?? "", url, Buffer.concat(chunks).toString()).then(
+    handle(request.method ?? "", url, Buffer.concat(chunks).toString()).then(
       (body) => {
         response.setHeader("Content-Type", "application/json");
         response.end(JSON.stringify(body));
@@ -32,7 +32,7 @@ const server = createServer((request, response) => {
   });
 });
 
-async function answer(method: string, url: string, body: string): Promise<unknown> {
+async function handle(method: string, url: string, body: string): Promise<unknown> {
   const id = RECORD.exec(url)?.[1];
   if (id !== undefined && method === "PUT") {
     const { name } = JSON.parse(body);
@@ -62,7 +62,7 @@ async function answer(method: string, url: string, body: string): Promise<unknow
   return { items: items.slice(0, 50), next_cursor: items[49]?.id ?? null };
 }
 
-/** What a record of the API tells, taken from the stored object as it stands there. */
+/** The fields of an API record, copied from the stored object. */
 function toRecord(row: postgres.Row | undefined): unknown {
   if (row === undefined) return null;
   const { object, ...columns } = row;

@@ -18,13 +18,13 @@ const CONNECTIONS = 32;
 const CHANGES = 200;
 const POLL_MS = 5;
 const GIVE_UP_MS = 10_000;
-/** More than this machine can send: the benchmark's own client must never wait for its bucket. */
+/** More than this machine can send: the client of the benchmark is not rate-limited. */
 const UNLIMITED_QPS = 100_000;
 
 /**
- * The projection as it follows the Kubernetes API: its rebuild with this many Cluster objects (the start of the API
- * server is part of it), the time until a change by kubectl is visible by REST, and a PUT of a pool beside the
- * Kubernetes write that it makes. The operator is stopped, so that nothing is reconciled.
+ * The projection of the Kubernetes API: its rebuild with this many Cluster objects (including the start of the API
+ * server), the time until a change by kubectl is visible by REST, and a PUT of a pool beside the bare Kubernetes patch.
+ * The operator is stopped, so that nothing is reconciled.
  */
 export async function benchFollowing(count: number): Promise<void> {
   const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
@@ -55,7 +55,7 @@ export async function benchFollowing(count: number): Promise<void> {
     const clusters = count.toLocaleString("en");
     report("clusters, followed", [
       ...writes,
-      { name: `${clusters} Cluster objects made`, value: loadedSeconds, unit: "s" },
+      { name: `${clusters} Cluster objects created`, value: loadedSeconds, unit: "s" },
       { name: `projection of ${clusters} clusters, the first`, value: firstSeconds, unit: "s" },
       { name: `projection of ${clusters} clusters, rebuilt`, value: rebuildSeconds, unit: "s", limit: 30 },
       ...(await timeChanges(side, fleet)),
@@ -73,15 +73,15 @@ async function timeBuild(stack: Stack, sql: postgres.Sql, orgId: string, count: 
   await sql`TRUNCATE projected_clusters, projected_node_pools`;
   const startedAt = performance.now();
   await stack.part("apiserver").start();
-  const isWhole = async () => {
+  const isComplete = async () => {
     const [row] = await sql`SELECT count(*)::int AS rows FROM projected_clusters WHERE org_id = ${orgId}`;
     return row?.rows === count;
   };
-  await until("the projection to be whole", isWhole, { everyMs: 50 });
+  await until("the projection to be complete", isComplete, { everyMs: 50 });
   return secondsSince(startedAt);
 }
 
-/** From the sending of the patch until a GET tells of it, so the Kubernetes write itself is part of the time. */
+/** From sending the patch until a GET returns the change; includes the Kubernetes write itself. */
 async function timeChanges({ client, api, headers }: PoolWriting, fleet: Fleet): Promise<Figure[]> {
   const times: number[] = [];
   for (let n = 0; n < CHANGES; n++) {
@@ -94,14 +94,18 @@ async function timeChanges({ client, api, headers }: PoolWriting, fleet: Fleet):
     for (;;) {
       const { body } = await api.request({ method: "GET", path, headers });
       if (((await body.json()) as { name?: string }).name === displayName) break;
-      if (performance.now() - startedAt > GIVE_UP_MS)
-        throw new Error(`${path} never tells of ${displayName}`);
+      if (performance.now() - startedAt > GIVE_UP_MS) throw new Error(`${path} never returns ${displayName}`);
       await sleep(POLL_MS);
     }
     times.push(performance.now() - startedAt);
   }
   return [
-    { name: "a change by kubectl told by REST: median", value: percentile(times, 0.5), unit: "ms" },
-    { name: "a change by kubectl told by REST: p99", value: percentile(times, 0.99), unit: "ms", limit: 300 },
+    { name: "a change by kubectl until visible by REST: median", value: percentile(times, 0.5), unit: "ms" },
+    {
+      name: "a change by kubectl until visible by REST: p99",
+      value: percentile(times, 0.99),
+      unit: "ms",
+      limit: 300,
+    },
   ];
 }

@@ -15,14 +15,14 @@ const IDLE_SAMPLE_MS = 60_000;
 const TICKS_PER_SECOND = 100;
 const VERSION = "1.35.1";
 
-interface Made {
+interface CreatedCluster {
   path: string;
   seconds: number;
 }
 
 /**
  * Real tenant clusters on this machine: create and delete one, eight at once, then up to twenty; memory as the
- * proportional share of each process (PSS), processor time while nothing happens. Linux only.
+ * proportional share of each process (PSS), CPU time when idle. Linux only.
  */
 export async function benchLocal(): Promise<void> {
   const startedAt = performance.now();
@@ -30,7 +30,7 @@ export async function benchLocal(): Promise<void> {
   const freshStart = { name: "fresh start of the stack", value: secondsSince(startedAt), unit: "s" };
   try {
     const alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
-    // The first one links its kube-apiserver, which later ones find.
+    // The first one links the kube-apiserver, which later ones reuse.
     await remove(alice, await create(alice, "warm-up"));
     report("local", [freshStart, ...(await measureOne(alice))]);
     report("local fleet", await measureFleet(alice));
@@ -50,7 +50,7 @@ async function measureOne(alice: Tenant): Promise<Figure[]> {
   }
   return [
     { name: "POST with 2 nodes until running (median of 3)", value: median(creates), unit: "s", limit: 15 },
-    { name: "DELETE until gone (median of 3)", value: median(deletes), unit: "s", limit: 10 },
+    { name: "DELETE until deleted (median of 3)", value: median(deletes), unit: "s", limit: 10 },
   ];
 }
 
@@ -76,7 +76,7 @@ async function measureFleet(alice: Tenant): Promise<Figure[]> {
       unit: "MB",
       limit: 230,
     },
-    { name: "processor time of an idle tenant, of one core", value: cpu / AT_ONCE, unit: "%", limit: 2.5 },
+    { name: "CPU time of an idle tenant, of one core", value: cpu / AT_ONCE, unit: "%", limit: 2.5 },
     { name: `${FLEET - AT_ONCE} more at once until all run`, value: moreSeconds, unit: "s" },
     { name: `memory of ${FLEET} tenants (PSS)`, value: memoryOfAll / 1024, unit: "GB", limit: 8 },
     { name: `DELETE of all ${FLEET} at once`, value: secondsSince(deletingAt), unit: "s" },
@@ -91,13 +91,13 @@ async function reportWarmStart(): Promise<void> {
   report("local start", [{ name: "warm start of the stack", value: warm, unit: "s", limit: 30 }]);
 }
 
-async function create(alice: Tenant, name: string): Promise<Made> {
+async function create(alice: Tenant, name: string): Promise<CreatedCluster> {
   const { body: organization } = await alice.request("POST", "/organizations", { name });
   const startedAt = performance.now();
   const clusters = `/organizations/${organization.id}/clusters`;
   const pool = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 2 };
-  const wish = { name, k8s_version: VERSION, node_pools: [pool] };
-  const { body: cluster } = await alice.request("POST", clusters, wish);
+  const body = { name, k8s_version: VERSION, node_pools: [pool] };
+  const { body: cluster } = await alice.request("POST", clusters, body);
   const path = `${clusters}/${cluster.id}`;
   await until(`${name} to run`, async () => {
     const { body } = await alice.request("GET", path);
@@ -106,10 +106,10 @@ async function create(alice: Tenant, name: string): Promise<Made> {
   return { path, seconds: secondsSince(startedAt) };
 }
 
-async function remove(alice: Tenant, { path }: Made): Promise<number> {
+async function remove(alice: Tenant, { path }: CreatedCluster): Promise<number> {
   const startedAt = performance.now();
   await alice.request("DELETE", path);
-  await until(`${path} to be gone`, async () => (await alice.request("GET", path)).status === 404);
+  await until(`${path} to be deleted`, async () => (await alice.request("GET", path)).status === 404);
   return secondsSince(startedAt);
 }
 

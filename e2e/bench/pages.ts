@@ -2,7 +2,7 @@ import type { SideBySide } from "./side-by-side.ts";
 
 const ASKED = 3000;
 
-/** p99 of the first and of the last page of 50, asked in turns by one client, so that the machine's moods meet both. */
+/** p99 of the first and of the last page of 50, read alternately by one client, so that noise affects both. */
 export async function measurePages({ api, headers }: Pick<SideBySide, "api" | "headers">, path: string) {
   const read = async (cursor: string | undefined) => {
     const query = cursor === undefined ? "" : `&cursor=${cursor}`;

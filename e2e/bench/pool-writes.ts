@@ -14,10 +14,10 @@ const WARM_UP = 200;
 const WRITES = 200;
 /** The API server's client may send 100 requests a second, and a PUT reads before it writes. */
 const PAUSE_MS = 20;
-/** For the CPU: so many writes of one way, then of the other, in turns. */
+/** For the CPU: this many writes of one way, then of the other, alternating. */
 const BLOCK = 200;
 const BLOCKS = 5;
-/** What follows a write, the projection first of all, is done by then. */
+/** Time for the effects of a write, above all the projection. */
 const SETTLE_MS = 500;
 const REST_MS = 5000;
 const BY = { fieldManager: MANAGER_APISERVER };
@@ -34,9 +34,9 @@ export interface PoolWriting {
 }
 
 /**
- * PUT of a pool's desired_nodes, to and fro, in turns with the same merge patch of another pool on its last version,
- * sent to the Kubernetes API without anything around it: what each costs the platform, and the time at the client. Beside
- * that the time of the patch with one committed row after it, which is the least that an audited write can take.
+ * PUT of a pool's desired_nodes, forth and back, alternating with the bare merge patch of another pool on its latest
+ * version: CPU of the platform, and time at the client. Also the time of the patch followed by one committed row, the
+ * minimum of an audited write.
  */
 export async function timePoolWrites(side: PoolWriting, orgId: string): Promise<Figure[]> {
   const { client, api, headers, sql } = side;
@@ -99,7 +99,7 @@ export async function timePoolWrites(side: PoolWriting, orgId: string): Promise<
 
 type Way = (desired: number) => Promise<void>;
 
-/** CPU of the platform for one write of either way, without what it uses at rest in the same time. */
+/** CPU of the platform for one write of either way, less its idle CPU in the same time. */
 async function measureCpu({ readCpuSeconds }: PoolWriting, patch: Way, api: Way): Promise<Figure[]> {
   const measure = async (what: () => Promise<void>) => {
     const [startedAt, before] = [performance.now(), readCpuSeconds()];
@@ -131,7 +131,7 @@ async function measureCpu({ readCpuSeconds }: PoolWriting, patch: Way, api: Way)
   ];
 }
 
-/** Two pools of one cluster: one for PUT, one for the bare patches, which must not overtake the others. */
+/** Two pools of one cluster: one for PUT, one for the bare patches, so that they do not conflict. */
 async function createPools({ client, api, headers }: PoolWriting, orgId: string) {
   const namespace = `org-${orgId}`;
   const [clusterId, poolId] = [randomUUID(), randomUUID()];

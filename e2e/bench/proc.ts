@@ -11,8 +11,8 @@ export function readCpuSeconds(pid: number): number {
 }
 
 /**
- * The same of each running process of a stack, by its name, with all its descendants, those that have ended included:
- * each client of Postgres has a process of its own.
+ * The same for each running process of a stack, by its name, with all its descendants, including those that have ended:
+ * each Postgres connection has a process of its own.
  */
 export function readStackCpuSeconds({ info }: Pick<Stack, "info">): Map<string, number> {
   const known = new Map(listProcesses().map((one) => [one.pid, one]));
@@ -47,7 +47,7 @@ function listProcesses(): Stat[] {
     try {
       return [readStat(Number(pid))];
     } catch {
-      // It has ended since it was listed.
+      // It has ended meanwhile.
       return [];
     }
   });

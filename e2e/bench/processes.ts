@@ -7,7 +7,7 @@ import { report } from "./report.ts";
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench");
 const ROUNDS = 5;
 
-/** Start of each of the two programs until it says it is ready, on a stack that stands still otherwise. */
+/** Start of each of the two programs until it is ready, on an idle stack. */
 export async function benchProcesses(): Promise<void> {
   const stack = await startStack({ dir: DIR, engine: DEFAULT_ENGINE, onCrash: "report" });
   try {

@@ -12,14 +12,14 @@ const CONDITIONS = ["Ready", "ControlPlaneReady", "InfrastructureReady", "Worker
   lastTransitionTime: SINCE,
 }));
 
-/** The id of the n-th cluster that is seeded, from 0; counts round. */
+/** The id of the n-th cluster that is seeded, from 0; wraps around. */
 export function clusterId(n: number): string {
   return `0000aaaa-0000-7000-8000-${String(n % CLUSTERS).padStart(12, "0")}`;
 }
 
 /**
- * 10,000 clusters of one organization, the first with 60 node pools, straight into the projection. They are served
- * until the projection is compared with the Kubernetes API again, which happens at its next start.
+ * Inserts 10,000 clusters of one organization, the first with 60 node pools, directly into the projection. They are
+ * served until the next start of the projection, which compares it with the Kubernetes API.
  */
 export async function seedClusters(sql: postgres.Sql, orgId: string): Promise<void> {
   await sql`INSERT INTO projected_clusters

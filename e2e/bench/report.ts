@@ -9,7 +9,7 @@ export interface Figure {
   atLeast?: number;
 }
 
-/** Prints a table for people and one line for programs, which begins with `BENCH `. */
+/** Prints a table, and one machine-readable line that begins with `BENCH `. */
 export function report(benchmark: string, figures: readonly Figure[]): void {
   console.log(`\n${benchmark}`);
   for (const figure of figures) {

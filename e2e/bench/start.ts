@@ -15,12 +15,12 @@ const IDLE_MS = 20_000;
 interface Run {
   child: ChildProcess;
   readySeconds: number;
-  /** Seconds by part, as the start itself printed them. */
+  /** Seconds by part, as printed by the start. */
   parts: Map<string, number>;
 }
 
 /**
- * Starts the stack as `npm start` does, twice in one directory: the first run makes its state, the second is the warm
+ * Starts the stack as `npm start` does, twice in one directory: the first run creates the state, the second is the warm
  * one that is measured. Then memory when idle, and the time from Ctrl-C until nothing is left.
  */
 export async function benchStart(): Promise<void> {

@@ -2,7 +2,7 @@ import { defineKind, type KubeObject, type ObjectMeta } from "../../shared/kube/
 
 const CLUSTER_API = { group: "cluster.x-k8s.io", version: "v1beta2", namespaced: true };
 
-/** Cluster API's Machine, the fields that the provider reads. */
+/** The fields of Cluster API's Machine that the provider reads. */
 export interface EngineMachine extends KubeObject {
   spec?: { clusterName?: string; version?: string; bootstrap?: { dataSecretName?: string } };
 }

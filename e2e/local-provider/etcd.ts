@@ -1,8 +1,8 @@
 import { etcdPrefixOf, type Tenant } from "./tenant.ts";
 
-/** What the provider does with the tenants' keys, by etcd's JSON gateway. */
+/** The tenants' keys in etcd, by its JSON gateway. */
 export interface TenantKeys {
-  /** Deletes everything of one tenant; returns how many keys that were. */
+  /** Deletes all keys of one tenant; returns their number. */
   remove(tenant: Tenant): Promise<number>;
   /** Every tenant that has keys. */
   list(): Promise<Tenant[]>;
@@ -22,7 +22,7 @@ export function endOfPrefix(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }
 
-/** The tenant that a key belongs to; undefined for a key of nobody. */
+/** The tenant that a key belongs to; undefined for any other key. */
 export function tenantOfKey(key: string): Tenant | undefined {
   const [namespace = "", name = ""] = key.slice(ROOT.length).split("/");
   return key.startsWith(ROOT) && namespace !== "" && name !== "" ? { namespace, name } : undefined;
@@ -50,7 +50,7 @@ export function createTenantKeys(etcdUrl: string): TenantKeys {
       const tenants: Tenant[] = [];
       let from = ROOT;
       for (;;) {
-        // One key per tenant: from the end of the last one's keys.
+        // Reads one key per tenant: starts after the keys of the last one.
         const range = {
           key: toBase64(from),
           range_end: toBase64(endOfPrefix(ROOT)),

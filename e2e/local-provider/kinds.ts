@@ -4,7 +4,7 @@ import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 export const LOCAL_GROUP = "local.marina.dev";
 const VERSION = "v1alpha1";
 
-/** On every object of a cluster of the engine. */
+/** On every object of a Cluster API cluster. */
 export const LABEL_CLUSTER_NAME = "cluster.x-k8s.io/cluster-name";
 
 const conditionSchema = z.object({
@@ -22,14 +22,14 @@ const conditionsSchema = z
   .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] });
 
 const endpointSchema = z.object({ host: z.string().max(253), port: z.int().min(0).max(65_535) }).meta({
-  description: "Where the cluster's API is. Chosen once by the provider, kept for the cluster's life.",
+  description: "Address of the cluster's API. Chosen once by the provider, kept for the cluster's lifetime.",
 });
 
 export const localClusterSpecSchema = z
   .object({
     controlPlaneEndpoint: endpointSchema.optional(),
     publicEndpoint: z.boolean().optional().meta({
-      description: "False: connections are taken from the platform and the workers alone. Default true.",
+      description: "False: only the platform and the workers may connect. Default true.",
     }),
     authorizedCIDRs: z.array(z.string().max(43)).max(512).optional().meta({
       description: "Sources that may connect, besides the platform and the workers. Absent means any.",
@@ -38,7 +38,7 @@ export const localClusterSpecSchema = z
       .object({ maxConnectionsPerSecond: z.int().min(1), burst: z.int().min(1) })
       .optional()
       .meta({
-        description: "New connections, in all, from sources other than the platform and the workers.",
+        description: "New connections in total, from sources other than the platform and the workers.",
       }),
     workerSubnet: z
       .string()
@@ -47,7 +47,7 @@ export const localClusterSpecSchema = z
       .meta({ description: "Network of the workers, always allowed." }),
     plan: z.string().max(63).optional().meta({ description: "For people only." }),
   })
-  .meta({ description: "A cluster whose parts are plain processes of this machine." });
+  .meta({ description: "A cluster whose components are local processes." });
 
 export const localClusterStatusSchema = z.object({
   initialization: z.object({ provisioned: z.boolean().optional() }).optional(),
@@ -60,7 +60,7 @@ export const localControlPlaneSpecSchema = z
   .object({
     version: z.string().max(64).meta({ description: "Kubernetes version, with v." }),
     replicas: replicasSchema.meta({
-      description: "Counted and reported; one process stands for all of them.",
+      description: "Reported only; one process stands for all replicas.",
     }),
   })
   .meta({ description: "kube-apiserver, controller manager, scheduler and kwok of one cluster." });
@@ -86,7 +86,7 @@ export const localMachineSpecSchema = z
     memoryGB: z.int().min(1).max(512).optional().meta({ description: "GiB; default 4." }),
     diskGB: z.int().min(1).max(2048).optional().meta({ description: "GiB; default 20." }),
   })
-  .meta({ description: "A worker: a Node that kwok plays." });
+  .meta({ description: "A worker: a Node that kwok simulates." });
 
 export const localMachineStatusSchema = z.object({
   initialization: z.object({ provisioned: z.boolean().optional() }).optional(),
@@ -99,7 +99,7 @@ export const localMachineStatusSchema = z.object({
 
 export const localBootstrapSpecSchema = z
   .object({})
-  .meta({ description: "What a worker starts from: nothing, but the engine asks for it." });
+  .meta({ description: "Bootstrap data of a worker: empty, but Cluster API requires it." });
 
 export const localBootstrapStatusSchema = z.object({
   initialization: z.object({ dataSecretCreated: z.boolean().optional() }).optional(),

@@ -3,8 +3,8 @@ import { copyFileSync, statSync, truncateSync } from "node:fs";
 const LIMIT_BYTES = 10 * 2 ** 20;
 
 /**
- * Moves a log that has grown over 10 MB to `<file>.1` and empties it. The program writes on to the same file: it was
- * opened for appending.
+ * Copies a log of more than 10 MB to `<file>.1` and truncates it. The program keeps writing to the same file, which is
+ * open for appending.
  */
 export function rotateLog(file: string, limitBytes = LIMIT_BYTES): void {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
@@ -12,7 +12,7 @@ export function rotateLog(file: string, limitBytes = LIMIT_BYTES): void {
   try {
     copyFileSync(file, `${file}.1`);
   } catch (error) {
-    // A full disk: the old lines are lost, and that is what frees it.
+    // A full disk: dropping the old lines frees space.
     if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
   }
   truncateSync(file);

@@ -30,7 +30,7 @@ const DAY_MS = 24 * HOUR_MS;
 const AUTHORITY_LIFE_MS = 10 * 365 * DAY_MS;
 const LEAF_LIFE_MS = 365 * DAY_MS;
 
-/** Made an hour ago, for a clock that is a little off. */
+/** Backdated by an hour for clock skew. */
 const validity = (lifeMs: number) => ({
   notBefore: new Date(Date.now() - HOUR_MS),
   notAfter: new Date(Date.now() + lifeMs),
@@ -102,7 +102,7 @@ export async function createSigningKeys(): Promise<BareKeyPair> {
   };
 }
 
-/** Whether two thirds of a certificate's life are over. */
+/** Whether two thirds of a certificate's lifetime are over. */
 export function isDueForRenewal(certificate: string, now: Date): boolean {
   const { validFrom, validTo } = new X509Certificate(certificate);
   const from = Date.parse(validFrom);
@@ -114,7 +114,7 @@ export function isSignedBy(certificate: string, authority: string): boolean {
   return new X509Certificate(certificate).verify(new X509Certificate(authority).publicKey);
 }
 
-/** Whether it is a certificate and the key that belongs to it. */
+/** Whether the certificate and the key belong together. */
 export function isPair({ certificate, key }: KeyPair): boolean {
   try {
     return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));

@@ -37,7 +37,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("a program outlives the one that started it, and is found again by its pid and start time", async () => {
+test("a program survives the provider that started it, and is found again by its pid and start time", async () => {
   const spec = specOf("setInterval(() => {}, 1000)");
   processes.start("org.one.kwok", spec);
   const { pid } = processes.get("org.one.kwok") ?? {};
@@ -51,11 +51,11 @@ test("a program outlives the one that started it, and is found again by its pid 
   });
   await processes.stop("org.one.kwok");
   expect(readdirSync(join(folder, "processes"))).toEqual([]);
-  // Ended, though its parent may not have asked for its exit code yet.
+  // Ended, though its parent may not have waited for it yet.
   expect(readStartTime(pid ?? 0)).toBeUndefined();
 });
 
-test("what is started later has a higher number, also under the next provider", () => {
+test("a later start has a higher number, also under the next provider", () => {
   const spec = specOf("setInterval(() => {}, 1000)");
   processes.start("org.one.kube-apiserver", spec);
   processes.start("org.one.kwok", spec);
@@ -68,7 +68,7 @@ test("what is started later has a higher number, also under the next provider", 
   expect(numbers).toEqual([1, 2, 3]);
 });
 
-test("a record of a pid that another process has now is not believed", () => {
+test("a record whose pid belongs to another process is ignored", () => {
   const record = { pid: process.pid, startTime: "another", specHash: "x", version: "v1", logFile: "" };
   writeFileSync(join(folder, "processes", "tenant~org.one.kwok.json"), JSON.stringify(record));
   processes.close();
@@ -76,7 +76,7 @@ test("a record of a pid that another process has now is not believed", () => {
   expect(processes.get("org.one.kwok")).toBeUndefined();
 });
 
-test("a program that cannot be run is one that failed, with the reason in its log", async () => {
+test("a program that cannot be run counts as failed, with the reason in its log", async () => {
   processes.start("org.one.kwok", { ...specOf(""), command: join(folder, "absent") });
   expect(processes.get("org.one.kwok")).toMatchObject({ running: false, failures: 1 });
   expect(exits).toEqual(["org.one.kwok"]);
@@ -94,7 +94,7 @@ test.each([
   expect(backoffMs(failures)).toBe(ms);
 });
 
-test("a log over the limit is moved aside, and its program writes on", () => {
+test("a log over the limit is rotated, and its program keeps writing", () => {
   const file = join(folder, "program.log");
   writeFileSync(file, "0123456789");
   rotateLog(file, 10);

@@ -19,39 +19,39 @@ export interface ProgramSpec {
   args: readonly string[];
   env: Record<string, string>;
   log: string;
-  /** What is running, for the one who asks later; survives a restart of the provider. */
+  /** The version that runs; kept across a restart of the provider. */
   version: string;
 }
 
-/** What is known of a program that was started once. */
+/** The state of a program that was started. */
 export interface ProgramState {
   pid: number;
   running: boolean;
   version: string;
-  /** Of the spec that it was started with. */
+  /** Hash of the spec that it was started with. */
   specHash: string;
-  /** How often in a row it ended soon after its start, and how long to wait before the next one. */
+  /** Consecutive failures soon after the start, and the backoff before the next start. */
   failures: number;
   retryInMs: number;
-  /** Of two programs that run, the one with the higher number was started later. */
+  /** Order of the starts: a higher number was started later. */
   startNumber: number;
 }
 
 export interface Processes {
   get(name: string): ProgramState | undefined;
   names(): string[];
-  /** Starts a program that does not run. */
+  /** Starts a program. Throws when it is already running. */
   start(name: string, spec: ProgramSpec): void;
-  /** Ends it and waits for its end; after that it is forgotten. SIGKILL follows after 2.5 s. */
+  /** Stops a program and removes its record. SIGKILL follows after 2.5 s. */
   stop(name: string, signal?: NodeJS.Signals): Promise<void>;
   stopAll(): Promise<void>;
   close(): void;
 }
 
 export interface ProcessesOptions {
-  /** Holds one record per process, in the form that the stack's supervisor cleans up by. */
+  /** Holds one record per process, in the format that the stack's supervisor uses to clean up. */
   recordsDir: string;
-  /** A program ended without being asked to. */
+  /** Called when a program has ended unexpectedly. */
   onExit: (name: string) => void;
   log: Logger;
 }
@@ -75,7 +75,7 @@ const STEADY_AFTER_MS = 60_000;
 const BACKOFF_CAP_MS = 30_000;
 const STOP_TIMEOUT_MS = 2500;
 
-/** Of everything that a change of makes a restart necessary. */
+/** Hash of everything whose change requires a restart. */
 export function hashOfSpec({ command, args, env }: ProgramSpec): string {
   return createHash("sha256")
     .update(JSON.stringify([command, args, env]))
@@ -83,7 +83,7 @@ export function hashOfSpec({ command, args, env }: ProgramSpec): string {
     .slice(0, 16);
 }
 
-/** How long a program that ended `failures` times in a row waits: 1 s doubling to 30 s. */
+/** Backoff after `failures` consecutive failures: 1 s doubling to 30 s. */
 export function backoffMs(failures: number): number {
   return failures === 0 ? 0 : Math.min(BACKOFF_CAP_MS, 1000 * 2 ** (failures - 1));
 }
@@ -93,13 +93,13 @@ function spawnDetached(spec: ProgramSpec): number | undefined {
   const output = openSync(spec.log, "a");
   try {
     const stdio = ["ignore", output, output] as const;
-    // An own group and no pipe: it outlives this process, whatever ends that.
+    // A process group of its own and no pipe: it survives this process.
     const child = spawn(spec.command, spec.args, {
       env: cleanEnvironment(spec.env),
       stdio: [...stdio],
       detached: true,
     });
-    // Without a handler a program that cannot be run would end the provider; it shows as one without a pid.
+    // Without a handler a failed spawn would end the provider; the missing pid reports it.
     child.on("error", (error) => writeFileSync(spec.log, `${error.message}\n`, { flag: "a" }));
     child.unref();
     return child.pid;
@@ -125,13 +125,13 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
         continue;
       }
       const { pid, startTime, startNumber, specHash, version, logFile } = kept;
-      const told = { identity: { pid, startTime }, startNumber, specHash, version, logFile };
-      entries.set(name, { ...told, startedAt: 0, failures: 0, endedAt: 0 });
+      const entry = { identity: { pid, startTime }, startNumber, specHash, version, logFile };
+      entries.set(name, { ...entry, startedAt: 0, failures: 0, endedAt: 0 });
       log.info({ process: name, pid }, "adopted");
     }
   }
 
-  /** Higher than that of every program that runs, whichever provider started it; a clock could be set back. */
+  /** Higher than that of every running program, also of an earlier provider. Not a timestamp: clocks can go back. */
   function nextStartNumber(): number {
     return 1 + Math.max(0, ...[...entries.values()].map(({ startNumber }) => startNumber));
   }
@@ -142,7 +142,7 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
     entry.endedAt = now;
     entry.failures = now - entry.startedAt < STEADY_AFTER_MS ? entry.failures + 1 : 1;
     rmSync(fileOf(name), { force: true });
-    log.warn({ process: name, failures: entry.failures }, "a process of a tenant ended by itself");
+    log.warn({ process: name, failures: entry.failures }, "a tenant process ended unexpectedly");
     onExit(name);
   }
 
@@ -175,7 +175,8 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
     names: () => [...entries.keys()],
     start(name, spec) {
       const known = entries.get(name);
-      if (known?.identity !== undefined && isRunning(known.identity)) throw new Error(`${name} runs already`);
+      if (known?.identity !== undefined && isRunning(known.identity))
+        throw new Error(`${name} is already running`);
       const pid = spawnDetached(spec);
       const identity = pid === undefined ? undefined : identifyProcess(pid);
       const specHash = hashOfSpec(spec);
@@ -205,20 +206,20 @@ export function openProcesses({ recordsDir, onExit, log }: ProcessesOptions): Pr
       try {
         writeFileSync(fileOf(name), JSON.stringify(record));
       } catch (error) {
-        // Without a record (a full disk) nobody would ever end it.
+        // Without a record (a full disk) nothing would ever end it.
         signalGroup(identity.pid, "SIGKILL");
         throw error;
       }
     },
     async stop(name, signal = "SIGKILL") {
       const identity = entries.get(name)?.identity;
-      // Forgotten first, so that its end is not taken for a failure.
+      // Removed first, so that its end does not count as a failure.
       entries.delete(name);
       if (identity !== undefined && isRunning(identity)) {
         signalGroup(identity.pid, signal);
-        const killAt = performance.now() + STOP_TIMEOUT_MS;
+        const killDeadline = performance.now() + STOP_TIMEOUT_MS;
         while (isRunning(identity)) {
-          if (performance.now() > killAt) signalGroup(identity.pid, "SIGKILL");
+          if (performance.now() > killDeadline) signalGroup(identity.pid, "SIGKILL");
           await sleep(20);
         }
       }

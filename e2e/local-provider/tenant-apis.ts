@@ -10,16 +10,16 @@ export interface Readiness {
   because: string;
 }
 
-/** The provider's own way into the tenants' APIs, past the front. */
+/** The provider's own access to the tenants' APIs, without the front. */
 export interface TenantApis {
   client(tenant: Tenant, port: number): KubeClient;
-  /** Never rejects; a response takes 2 s at most. */
+  /** Never rejects; takes 2 s at most. */
   probe(tenant: Tenant, port: number): Promise<Readiness>;
-  /** What was seen last; undefined when nobody asked yet. */
+  /** Result of the last probe; undefined before the first. */
   isReady(tenant: Tenant): boolean | undefined;
-  /** Without asking: it does not run, or is about to end. */
+  /** Records without a probe that it is not running, or is about to stop. */
   noteNotReady(tenant: Tenant): void;
-  /** Milliseconds since a probe was good; undefined when none was. */
+  /** Milliseconds since the last successful probe; undefined without one. */
   lastReadyMs(tenant: Tenant): number | undefined;
   /** Closes the connections. */
   forget(tenant: Tenant): Promise<void>;
@@ -27,7 +27,7 @@ export interface TenantApis {
 
 const PROBE_TIMEOUT_MS = 2000;
 
-/** `onChange`: a tenant has become ready, or ceased to be. */
+/** `onChange`: the readiness of a tenant has changed. */
 export function createTenantApis(runDir: string, onChange: (tenant: Tenant) => void): TenantApis {
   const transports = new Map<string, { made: string; transport: Transport }>();
   const readyAt = new Map<string, number>();

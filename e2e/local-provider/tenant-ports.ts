@@ -2,22 +2,22 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isPortFree } from "../programs/free-port.ts";
 import { filesOf, idOf, type Tenant } from "./tenant.ts";
 
-/** Ports of the tenants: public ones, kept in the Cluster's spec, and those of the kube-apiservers behind. */
+/** Ports of the tenants: the public ones, kept in the LocalCluster's spec, and those of the kube-apiservers. */
 export interface TenantPorts {
-  /** A port that nobody listens on and that was given to nobody else; undefined when there is none. */
+  /** A free port that is not reserved for another tenant; undefined when there is none. */
   pick(): Promise<number | undefined>;
   /** The tenant's kube-apiserver port, chosen at the first call and kept in its folder. */
   ensureApiserverPort(tenant: Tenant): Promise<number>;
-  /** Another one, because a program that is not ours has it. */
+  /** Chooses another port, because another program uses this one. */
   moveApiserverPort(tenant: Tenant): Promise<void>;
   forget(tenant: Tenant): void;
 }
 
-// Above the in-memory provider's 20000-30000, below what Linux gives to outgoing connections (32768 and up).
+// Above the in-memory provider's 20000-30000, below the ephemeral ports of Linux (32768 and up).
 const FIRST_PORT = 30_100;
 const LAST_PORT = 32_700;
 
-/** `isTaken` says which ports Kubernetes objects hold, also while nobody listens on them. */
+/** `isTaken`: whether a Kubernetes object holds the port, even when nothing listens on it. */
 export function createTenantPorts(runDir: string, isTaken: (port: number) => boolean): TenantPorts {
   const given = new Set<number>();
   const known = new Map<string, number>();
@@ -28,7 +28,7 @@ export function createTenantPorts(runDir: string, isTaken: (port: number) => boo
     for (let i = 0; i < span; i++) {
       const port = FIRST_PORT + ((first + i) % span);
       if (given.has(port) || isTaken(port)) continue;
-      // Before the question, whose response takes a moment: two that ask at once must not be told the same.
+      // Reserved before the check, which is asynchronous: concurrent calls must not get the same port.
       given.add(port);
       if (await isPortFree(port)) return port;
       given.delete(port);

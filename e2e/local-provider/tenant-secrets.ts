@@ -12,7 +12,7 @@ import {
 } from "./pki.ts";
 import type { Authorities, Tenant } from "./tenant.ts";
 
-/** What Cluster API and its providers call the Secrets of a cluster: `<name>-<purpose>`. */
+/** Names of the Secrets of a cluster in Cluster API and its providers: `<name>-<purpose>`. */
 const PURPOSES = ["ca", "proxy", "sa", "kubeconfig"] as const;
 type Purpose = (typeof PURPOSES)[number];
 
@@ -23,7 +23,7 @@ const KUBECONFIG_CERTIFICATE = "local.marina.dev/certificate";
 const toBase64 = (text: string): string => Buffer.from(text).toString("base64");
 const fromBase64 = (text: string | undefined): string => Buffer.from(text ?? "", "base64").toString("utf8");
 
-/** The Secrets of a tenant that are there. */
+/** The existing Secrets of a tenant. */
 export function findSecrets(secrets: Store<Secret>, { namespace, name }: Tenant): TenantSecrets {
   const entries = PURPOSES.map((purpose) => [purpose, secrets.get(`${namespace}/${name}-${purpose}`)]);
   return Object.fromEntries(entries.filter(([, secret]) => secret !== undefined));
@@ -38,7 +38,7 @@ function readAuthority(secret: Secret | undefined): KeyPair | undefined {
   return pair !== undefined && isPair(pair) ? pair : undefined;
 }
 
-/** undefined while one of them is missing, or holds a certificate of another key: it would sign what nobody trusts. */
+/** undefined while one of them is missing or holds a certificate that does not match its key. */
 export function readAuthorities(secrets: TenantSecrets): Authorities | undefined {
   const { ca, proxy } = { ca: readAuthority(secrets.ca), proxy: readAuthority(secrets.proxy) };
   if (ca === undefined || proxy === undefined || secrets.sa === undefined) return undefined;
@@ -51,7 +51,7 @@ export function readAuthorities(secrets: TenantSecrets): Authorities | undefined
   };
 }
 
-/** Whether nothing has to be made: all are there, and the certificate in the kubeconfig is not due for renewal. */
+/** Whether all exist and the certificate in the kubeconfig is not due for renewal. */
 export function areSecretsGood(secrets: TenantSecrets, server: string, now: Date): boolean {
   if (PURPOSES.some((purpose) => secrets[purpose] === undefined)) return false;
   const certificate = secrets.kubeconfig?.metadata.annotations?.[KUBECONFIG_CERTIFICATE];
@@ -105,8 +105,8 @@ function toSecret(owner: KubeObject, tenant: Tenant, purpose: Purpose, data: Rec
 }
 
 /**
- * The authorities and keys that are missing. They are created, never applied: whoever was faster has made the cluster's
- * identity, and it must not be replaced.
+ * The missing authorities and keys. They must be created, never applied: an existing one is the cluster's identity and
+ * must not be replaced.
  */
 export async function makeMissingKeys(
   secrets: TenantSecrets,
@@ -126,7 +126,7 @@ export async function makeMissingKeys(
   return made;
 }
 
-/** The kubeconfig by which Cluster API reaches the tenant, with a fresh certificate. To be applied. */
+/** The kubeconfig that Cluster API uses for the tenant, with a new certificate. To be applied. */
 export async function makeKubeconfig(
   ca: KeyPair,
   server: string,

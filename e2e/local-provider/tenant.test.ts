@@ -41,7 +41,7 @@ test.each([
   expect(key >= prefix && key < endOfPrefix(prefix)).toBe(inside);
 });
 
-test("files are written again for another authority, another port, and certificates that are due", async () => {
+test("files are written again for another authority, another port, and certificates that are due for renewal", async () => {
   const runDir = mkdtempSync(join(tmpdir(), "tenant-"));
   const files = filesOf(runDir, { namespace: "org", name: "one" });
   const signing = await createSigningKeys();

@@ -13,11 +13,11 @@ export interface Tenant {
   name: string;
 }
 
-/** First address of the Services' network, which is that of the Service `kubernetes`. */
+/** First address of the Service network, the address of the Service `kubernetes`. */
 export const SERVICE_RANGE = "10.96.0.0/16";
 const KUBERNETES_SERVICE_IP = "10.96.0.1";
 
-/** "namespace.name": a Kubernetes name holds no capital, a namespace no dot. */
+/** "namespace.name"; a namespace contains no dot. */
 export function idOf({ namespace, name }: Tenant): string {
   return `${namespace}.${name}`;
 }
@@ -28,7 +28,7 @@ export function tenantOf(id: string): Tenant {
   return { namespace: id.slice(0, dot), name: id.slice(dot + 1) };
 }
 
-/** Names one process among those of all tenants. */
+/** The unique name of a process among all tenants. */
 export function processNameOf(tenant: Tenant, program: Program): string {
   return `${idOf(tenant)}.${program}`;
 }
@@ -38,7 +38,7 @@ export function tenantOfProcess(processName: string): Tenant {
   return tenantOf(processName.slice(0, processName.lastIndexOf(".")));
 }
 
-/** Everything of the tenant in etcd; the slash at the end keeps `one` apart from `one-more`. */
+/** Prefix of the tenant's keys in etcd. */
 export function etcdPrefixOf({ namespace, name }: Tenant): string {
   return `/tenants/${namespace}/${name}`;
 }
@@ -51,7 +51,7 @@ export interface Authorities {
   serviceAccountPublicKey: string;
 }
 
-/** Where the files of a tenant are. */
+/** The folders of a tenant. */
 export interface TenantFiles {
   dir: string;
   logsDir: string;
@@ -81,7 +81,7 @@ export function filesOf(runDir: string, tenant: Tenant): TenantFiles {
 }
 
 function writeFile(path: string, text: string): void {
-  // Replaced at once: a program that reloads its certificate must never see half of it.
+  // Replaced atomically: a program that reloads its certificate must never read a partial file.
   const draft = `${path}.part`;
   writeFileSync(draft, text, { mode: 0o600 });
   renameSync(draft, path);
@@ -120,7 +120,7 @@ function kubeconfigWithFiles(files: TenantFiles, client: string, apiserverPort: 
   });
 }
 
-/** A fingerprint of what the files were made from: when it is the same there is nothing to write. */
+/** Hash of the inputs of the files: when it is unchanged there is nothing to write. */
 export function hashOfAuthorities(authorities: Authorities, apiserverPort: number): string {
   return createHash("sha256")
     .update(JSON.stringify([authorities, apiserverPort]))
@@ -128,7 +128,7 @@ export function hashOfAuthorities(authorities: Authorities, apiserverPort: numbe
     .slice(0, 16);
 }
 
-/** Writes the keys, certificates and kubeconfigs of a tenant's programs; what is there and good stays. */
+/** Writes the keys, certificates and kubeconfigs of a tenant's programs; valid ones are kept. */
 export async function writeTenantFiles(
   files: TenantFiles,
   authorities: Authorities,
@@ -150,7 +150,7 @@ export async function writeTenantFiles(
   writeFile(files.path("complete"), hashOfAuthorities(authorities, apiserverPort));
 }
 
-/** Whether the files are those that `writeTenantFiles` would leave, no certificate due for renewal. */
+/** Whether the files are up to date and no certificate is due for renewal. */
 export function areFilesGood(files: TenantFiles, hash: string, now: Date): boolean {
   if (readIfThere(files.path("complete")) !== hash) return false;
   return ["kube-apiserver", "front-proxy-client", ...Object.keys(CLIENTS)].every((name) => {

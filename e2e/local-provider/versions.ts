@@ -3,10 +3,10 @@ import type { Logger } from "../../shared/log.ts";
 import { messageOf } from "../programs/start-error.ts";
 import type { ApiserverBinary } from "./control-plane/reconcile.ts";
 
-/** The kube-apiservers of all versions, linked when they are first wanted. */
+/** The kube-apiservers of all versions, linked at their first use. */
 export interface Versions {
   get(version: string): ApiserverBinary;
-  /** Begins to link one; one at a time, and nothing when it is under way. */
+  /** Starts to link one, one at a time; does nothing when it is already in progress. */
   link(version: string): void;
   pathOf: (version: string) => string;
 }
@@ -14,7 +14,7 @@ export interface Versions {
 export interface VersionsOptions {
   pathOf: (version: string) => string;
   link: (version: string) => Promise<void>;
-  /** One attempt has ended. */
+  /** Called after each attempt. */
   onEnd: (version: string) => void;
   log: Logger;
 }
@@ -49,7 +49,7 @@ export function createVersions({ pathOf, link, onEnd, log }: VersionsOptions): V
     link(version) {
       if (underWay.has(version)) return;
       underWay.add(version);
-      // Two linkers at once take twice the memory and no less time.
+      // Two linkers at once take twice the memory and the same time.
       last = last.then(() => linkNow(version));
     },
   };

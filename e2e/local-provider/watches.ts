@@ -22,7 +22,7 @@ import {
 
 const INDEX_MACHINE = "machine";
 
-/** The owner's key for a machine or bootstrap of ours. */
+/** The key of the Machine that owns a LocalMachine or LocalBootstrap. */
 function indexByMachine(object: KubeObject): string[] {
   const name = findOwnerName(object.metadata, "Machine");
   return name === undefined ? [] : [`${object.metadata.namespace}/${name}`];
@@ -47,7 +47,7 @@ export interface Watches {
   healthy(): boolean;
 }
 
-/** Fills the stores, and gives each change to the controllers that care. */
+/** Fills the stores, and queues each change with the controllers that depend on it. */
 export function createWatches(options: {
   client: KubeClient;
   stores: Stores;

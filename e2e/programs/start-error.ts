@@ -1,9 +1,9 @@
-/** A reason not to start that a person can act on: its message is the whole sentence to print, without a stack. */
+/** A failed start that the user can act on: its message is a full sentence, printed without a stack trace. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }
 
-/** The text of anything thrown, for a sentence. */
+/** The message of anything thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

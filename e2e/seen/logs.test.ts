@@ -5,7 +5,7 @@ import { readStack } from "../stack/testing.ts";
 import { findLeaks, findSecrets } from "./secrets.ts";
 import { findSeenFolder, readSeen } from "./seen.ts";
 
-test("no log of any program holds a secret that was used or handed out", () => {
+test("no log contains a secret that was used or issued", () => {
   const stack = readStack();
   const kept = readFileSync(join(dirname(stack.logs), "secrets.json"), "utf8");
   const passwords = Object.values<unknown>(JSON.parse(kept)).filter((value) => typeof value === "string");

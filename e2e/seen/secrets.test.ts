@@ -15,6 +15,6 @@ test.each([
   expect(findLeaks(log, new Set([word]))).toEqual([log.split("\n")[1]]);
 });
 
-test("ids are no secrets", () => {
+test("ids are not secrets", () => {
   expect(findSecrets('{"id":"0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11","token_prefix":"mar_0123"}')).toEqual([]);
 });

@@ -1,8 +1,8 @@
-/** A word of a log that is long enough to be a secret, or the part of one that gives it away. */
+/** A word of a log that is long enough to be a secret or its identifying part. */
 const WORD = /[A-Za-z0-9_-]{16,}/g;
 
 const CREDENTIALS = [
-  // A JSON Web Token is worth nothing without its last part.
+  // A JSON Web Token is worthless without its signature.
   /\beyJ[\w-]+\.[\w-]+\.([\w-]+)/g,
   /\b(mar_[0-9A-Za-z]{71})\b/g,
   /\b(?:client-key-data|token|password): *"?([\w+/=.-]+)/g,
@@ -10,7 +10,7 @@ const CREDENTIALS = [
   /\b\w+:\/\/[^:@/\s]+:([^@/\s]+)@/g,
 ];
 
-/** Of every credential in a text the longest word, which is in a log exactly if the credential is. */
+/** The longest word of every credential in a text: a log contains it if and only if it contains the credential. */
 export function findSecrets(text: string): string[] {
   return CREDENTIALS.flatMap((pattern) =>
     [...text.matchAll(pattern)].flatMap(([, credential = ""]) => {
@@ -20,7 +20,7 @@ export function findSecrets(text: string): string[] {
   );
 }
 
-/** The lines of a log that hold one of the secrets. */
+/** The lines of a log that contain one of the secrets. */
 export function findLeaks(log: string, secrets: ReadonlySet<string>): string[] {
   return log.split("\n").filter((line) => line.match(WORD)?.some((word) => secrets.has(word)));
 }

@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { findSecrets } from "./secrets.ts";
 
 /**
- * What the processes of one run of tests have seen: test files that began, `<operationId> <status>` answered, and what
- * gives a credential away that went either way.
+ * Observations of all processes of one test run: test files that started, responses (`<operationId> <status>`), and
+ * the identifying part of every credential that was sent or received.
  */
 type Kind = "file" | "response" | "secret";
 
 const remembered = new Set<string>();
 
-/** The folder of the run of tests that is under way, if there is one: logs of programs in test processes go there too. */
+/** The folder of the current test run, if any; programs in test processes log there too. */
 export function findSeenFolder(): string | undefined {
   return process.env.MARINA_TEST_SEEN_FOLDER;
 }
 
-/** Notes it for the run of tests that is under way, if there is one: one file for each process. */
+/** Records it for the current test run, if any: one file for each process. */
 export function rememberSeen(kind: Kind, what: string): void {
   const folder = findSeenFolder();
   const line = `${kind} ${what}\n`;
@@ -24,13 +24,13 @@ export function rememberSeen(kind: Kind, what: string): void {
   appendFileSync(join(folder, `${process.pid}.seen`), line, { mode: 0o600 });
 }
 
-/** Notes every credential in the texts. */
+/** Records every credential in the texts. */
 export function rememberSecrets(...texts: (string | null | undefined)[]): void {
   if (findSeenFolder() === undefined) return;
   for (const text of texts) for (const secret of findSecrets(text ?? "")) rememberSeen("secret", secret);
 }
 
-/** All that was noted so far, in all processes. */
+/** Everything recorded so far, in all processes. */
 export function readSeen(kind: Kind): Set<string> {
   const folder = findSeenFolder() ?? "";
   const names = readdirSync(folder).filter((name) => name.endsWith(".seen"));

@@ -46,7 +46,7 @@ function generateKeys(): Promise<CryptoKeyPair> {
   return crypto.subtle.generateKey(EC, true, ["sign", "verify"]);
 }
 
-// An hour back, for a clock that is a little off; every start of a fresh run makes new ones.
+// Backdated by an hour for clock skew; every fresh run creates new ones.
 const validity = () => ({
   notBefore: new Date(Date.now() - HOUR_MS),
   notAfter: new Date(Date.now() + TEN_YEARS_MS),
@@ -99,7 +99,7 @@ async function writeAll(dir: string): Promise<void> {
   const serviceAccount = await generateKeys();
   const files = {
     "ca.crt": ca.certificate.toString("pem"),
-    // For a test that lets this API server play a tenant's.
+    // For tests that use this API server as a tenant's.
     "ca.key": await toPrivateKeyPem(ca.keys),
     "tls.crt": server.certificate.toString("pem"),
     "tls.key": await toPrivateKeyPem(server.keys),
@@ -110,11 +110,11 @@ async function writeAll(dir: string): Promise<void> {
   };
   for (const [name, text] of Object.entries(files))
     writeFileSync(join(dir, name), `${text}\n`, { mode: 0o600 });
-  // Written last: a start that was cut short makes all of them anew.
+  // Written last: after an interrupted start all of them are created again.
   writeFileSync(join(dir, "complete"), "");
 }
 
-/** The certificates under `<dir>/certificates`, made at the first start. */
+/** The certificates under `<dir>/certificates`, created at the first start. */
 export async function ensureCertificates(dir: string): Promise<Certificates> {
   const folder = join(dir, "certificates");
   mkdirSync(folder, { recursive: true });

@@ -14,7 +14,7 @@ export interface ClusterApiDeps {
   kubeconfig: string;
   kube: KubeApi;
   managers: readonly EngineManager[];
-  /** Feature gates of the core manager besides those of every engine. */
+  /** Feature gates of the core manager beside those of every engine. */
   coreGates: readonly string[];
   /** Unix socket of the container engine stub, for the in-memory manager. */
   dockerSocket?: string | undefined;
@@ -27,7 +27,7 @@ interface ManagerSettings {
 }
 
 const GATES = "--feature-gates=ClusterTopology=true,MachineTaintPropagation=true";
-// The defaults of 50 and 100 collapse two cores; 5 brought 50 clusters up in 185 s.
+// The defaults of 50 and 100 overload two cores; with 5, 50 clusters take 185 s.
 const CONCURRENCY = 5;
 
 const MANAGERS: Record<EngineManager, ManagerSettings> = {
@@ -45,10 +45,10 @@ const MANAGERS: Record<EngineManager, ManagerSettings> = {
       "machinepool",
       "machineset",
     ],
-    // Without it only labels of a few domains reach the nodes.
+    // Otherwise only labels of a few domains reach the nodes.
     flags: [GATES, "--additional-sync-machine-labels=.*"],
   },
-  // Its own gates go without these two, although it lists them.
+  // It rejects these two, although it lists them.
   "capi-kubeadm-bootstrap": { queues: ["clustercache", "kubeadmconfig"], flags: [] },
   "capi-kubeadm-control-plane": { queues: ["clustercache", "kubeadmcontrolplane"], flags: [GATES] },
   "capi-in-memory": {
@@ -83,7 +83,7 @@ function managerNode(name: EngineManager, deps: ClusterApiDeps): ProcessNode {
   const health = `127.0.0.1:${ports[`${name}-health`]}`;
   return {
     name,
-    // Managers watch kinds of one another, and end when there are none.
+    // Managers watch the kinds of one another, and exit when they do not exist.
     after: deps.managers.map((manager) => `${manager} CRDs`),
     process: () => ({
       command: tools.path(name),
@@ -98,10 +98,10 @@ function managerNode(name: EngineManager, deps: ClusterApiDeps): ProcessNode {
         "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
         ...MANAGERS[name].queues.map((queue) => `--${queue}-concurrency=${CONCURRENCY}`),
         ...MANAGERS[name].flags,
-        // A gate that is given later is added to those before.
+        // Gates of a later flag are added to the earlier ones.
         ...(name === "capi-core" ? deps.coreGates : []).map((gate) => `--feature-gates=${gate}`),
       ],
-      // The in-memory provider announces its tenants' API servers under POD_IP.
+      // The in-memory provider publishes its tenants' API servers under POD_IP.
       env: {
         POD_IP: "127.0.0.1",
         ...(deps.dockerSocket !== undefined && { DOCKER_HOST: `unix://${deps.dockerSocket}` }),

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 
-/** Answers like a container engine, as far as Cluster API's in-memory provider asks: what this machine has. */
+/** The responses of a container engine that Cluster API's in-memory provider needs: the capacity of this machine. */
 export interface ContainerEngine {
   socket: string;
   close(): void;
@@ -16,7 +16,7 @@ function placeSocket(dir: string): { socket: string; remove: () => void } {
   const socket = join(dir, "engine.sock");
   if (Buffer.byteLength(socket) <= MAX_SOCKET_PATH) {
     const remove = (): void => rmSync(socket, { force: true });
-    // A killed start leaves its socket, and nobody can listen there again.
+    // A killed start leaves its socket behind, which blocks the address.
     remove();
     return { socket, remove };
   }
@@ -29,8 +29,7 @@ function placeSocket(dir: string): { socket: string; remove: () => void } {
 
 /**
  * Listens on a Unix socket in the run directory, or in the temporary folder when that path is too long. The provider
- * asks for the capacity of its machine templates, which scaling from zero needs, and logs errors for ever without an
- * response.
+ * reads the capacity of its machine templates there, for scaling from zero, and logs errors continuously without it.
  */
 export async function startContainerEngine(dir: string): Promise<ContainerEngine> {
   const { socket, remove } = placeSocket(dir);

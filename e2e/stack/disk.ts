@@ -3,7 +3,7 @@ import { StartError } from "../programs/start-error.ts";
 
 const GIB = 2 ** 30;
 
-/** Throws a StartError when the file system of `dir` has less than `neededGB` GiB left for `what`. */
+/** Throws a StartError when the file system of `dir` has less than `neededGB` GiB free for `what`. */
 export function requireFreeSpace(dir: string, neededGB: number, what: string): void {
   const { bavail, bsize } = statfsSync(dir);
   const freeGB = (bavail * bsize) / GIB;

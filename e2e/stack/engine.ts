@@ -7,15 +7,15 @@ import { LOCAL_PROVIDER_PORTS } from "./local-provider.ts";
 import type { ToolName } from "./tools.ts";
 
 /**
- * What tenant clusters are made of. `local`: a real kube-apiserver, controller manager, scheduler and kwok nodes each.
- * `in-memory`: Cluster API's own simulation, of which hundreds fit.
+ * What tenant clusters run on. `local`: a real kube-apiserver, controller manager, scheduler and kwok nodes each.
+ * `in-memory`: Cluster API's own simulation, for hundreds of clusters.
  */
 export const ENGINES = ["local", "in-memory"] as const;
 export type Engine = (typeof ENGINES)[number];
 export const DEFAULT_ENGINE: Engine = "local";
 
 export interface EngineSettings {
-  /** Programs besides those of every stack. */
+  /** Programs beside those of every stack. */
   tools: readonly ToolName[];
   managers: readonly EngineManager[];
   /** Feature gates of Cluster API's core manager. */
@@ -24,7 +24,7 @@ export interface EngineSettings {
   /** The manifests of the class that every plan uses, and the class's name. */
   classFile: string;
   className: string;
-  /** What the class needs besides the webhooks. */
+  /** Steps that the class waits for, beside the webhooks. */
   classAfter: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
   local: {
     tools: ["capi-core", "kube-scheduler", "kwok"],
     managers: ["capi-core"],
-    // Else it looks at an object once a second at most, which is two thirds of what a small cluster waits for.
+    // Otherwise it reconciles an object once a second at most, which is two thirds of the time to create a small cluster.
     coreGates: ["ReconcilerRateLimiting=false"],
     ports: LOCAL_PROVIDER_PORTS,
     classFile: CLUSTER_CLASS_FILE,
@@ -54,13 +54,13 @@ export function isEngine(text: string): text is Engine {
   return (ENGINES as readonly string[]).includes(text);
 }
 
-/** Throws a StartError for a run directory whose clusters another engine made: nobody would look after them. */
+/** Throws a StartError for a run directory whose clusters belong to another engine, which would not be running. */
 export function requireSameEngine(dir: string, engine: Engine): void {
   const file = join(dir, "engine");
   const kept = existsSync(file) ? readFileSync(file, "utf8") : engine;
   if (kept !== engine) {
     throw new StartError(
-      `The clusters in ${dir} were made with --engine=${kept}: start with that, or with --fresh to forget them.`,
+      `The clusters in ${dir} were created with --engine=${kept}: start with that, or with --fresh to forget them.`,
     );
   }
   writeFileSync(file, engine);

@@ -2,20 +2,20 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AUDIENCE } from "./users.ts";
 
-/** Programs of this machine connect from there, Cluster API and Marina among them. */
+/** Source addresses of the programs of this machine, such as Cluster API and Marina. */
 export const PLATFORM_CIDRS = ["127.0.0.1/32"];
 
-/** How both deployables are configured on this stack, by the same variables as everywhere else. */
+/** Environment variables of both programs on this stack, the same as in any deployment. */
 export interface MarinaEnvironment {
   apiUrl: string;
   operatorUrl: string;
-  /** The migrations' program: as the owner of the schema, with the API server's role to give rights to. */
+  /** Of the migrations, which run as the owner of the schema and grant rights to the API server's role. */
   migrate: { MARINA_DATABASE_URL: string; MARINA_DATABASE_APISERVER_ROLE: string };
   apiserver: Record<string, string>;
   operator: Record<string, string>;
 }
 
-/** What both deployables are told. */
+/** The inputs of both environments. */
 interface SharedInput {
   kubeconfig: string;
   platformNamespace: string;
@@ -24,7 +24,7 @@ interface SharedInput {
 export interface OperatorEnvironmentInput extends SharedInput {
   operatorPort: number;
   clusterClass: { namespace: string; name: string };
-  /** Plans that the operator is not told of. */
+  /** Plans that are missing in the configuration of the operator. */
   withoutPlans: readonly string[];
 }
 
@@ -32,11 +32,11 @@ export interface EnvironmentInput extends OperatorEnvironmentInput {
   apiPort: number;
   issuer: string;
   databaseUrls: { owner: string; apiserver: string };
-  /** On top of what follows from the rest. */
+  /** Extra variables; they take precedence. */
   apiserver: Record<string, string>;
 }
 
-/** All tests and benchmarks of a stack send as the same three users, much faster than people do. */
+/** All tests and benchmarks of a stack use the same three users, much faster than people would. */
 const PLENTY = { burst: 100_000, perMinute: 1_000_000 };
 const GENEROUS_RATES = {
   default: PLENTY,
@@ -46,7 +46,7 @@ const GENEROUS_RATES = {
   failed_login: PLENTY,
 };
 
-/** One organization may hold a whole fleet here; the stories of quotas set their own. */
+/** One organization may hold a whole fleet here; the quota stories set their own limits. */
 const GENEROUS_QUOTAS = {
   clusters: 20_000,
   nodePools: 50_000,
@@ -61,7 +61,7 @@ function plansFor({ clusterClass: { namespace, name }, withoutPlans }: OperatorE
   return Object.fromEntries(Object.entries(plans).filter(([slug]) => !withoutPlans.includes(slug)));
 }
 
-/** The environment of both deployables. */
+/** The environment of both programs. */
 export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment {
   const apiUrl = `http://127.0.0.1:${input.apiPort}`;
   const issuers = [{ issuer: input.issuer, audience: AUDIENCE, admin: true, trustEmail: true }];
@@ -93,7 +93,7 @@ export function describeOperatorEnvironment(input: OperatorEnvironmentInput): Re
     MARINA_METRICS_PORT: String(input.operatorPort),
     MARINA_PLANS: JSON.stringify(plansFor(input)),
     MARINA_PLATFORM_CIDRS: PLATFORM_CIDRS.join(","),
-    // There is no kubelet to run it: the Deployment is made and stays as it is.
+    // There is no kubelet to run it: the Deployment is created and stays as it is.
     MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
   };
 }
@@ -107,7 +107,7 @@ function describeShared({ kubeconfig, platformNamespace }: SharedInput): Record<
 }
 
 function toEnvFile(variables: Record<string, string>): string {
-  // Single quotes: the JSON in some values holds double ones, and `node --env-file` and shells read both alike.
+  // Single quotes: the JSON in some values contains double quotes. `node --env-file` and shells accept both.
   return Object.entries(variables)
     .map(([name, value]) => `${name}='${value}'\n`)
     .join("");

@@ -4,7 +4,7 @@ import { messageOf, StartError } from "../programs/start-error.ts";
 import type { KubeTarget } from "./kube-api.ts";
 import { createKubeApi, type KubeApi } from "./kube-api.ts";
 
-/** A management cluster that somebody else runs. */
+/** A management cluster outside the stack. */
 export interface ExistingCluster {
   kube: KubeApi;
   clusterClass: { namespace: string; name: string };
@@ -13,7 +13,7 @@ export interface ExistingCluster {
 const CLASSES_PATH = "/apis/cluster.x-k8s.io/v1beta2/clusterclasses";
 
 async function loadTarget(kubeconfig: string): Promise<KubeTarget> {
-  // Loaded here only: it costs most of a second, which the embedded cluster does not need.
+  // Loaded on demand: it takes most of a second, which the embedded cluster does not need.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   try {
@@ -58,7 +58,7 @@ async function chooseClass(kube: KubeApi, kubeconfig: string): Promise<ExistingC
 }
 
 /**
- * Opens the cluster of a kubeconfig and checks that Cluster API v1beta2 and a ClusterClass are there; the class is
+ * Opens the cluster of a kubeconfig and checks that it has Cluster API v1beta2 and a ClusterClass; the class is
  * MARINA_CLUSTER_CLASS (namespace/name) or the first one. Throws a StartError that says what is missing.
  */
 export async function openExistingCluster(kubeconfig: string): Promise<ExistingCluster> {

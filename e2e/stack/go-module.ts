@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** The folder of the sources of a module that go.mod in `moduleDir` names; fetched when no program needed it so far. */
+/** The source folder of a module that go.mod in `moduleDir` names; downloaded when needed. */
 export async function fetchGoModule(moduleDir: string, module: string): Promise<string> {
   const { stdout } = await run("go", ["mod", "download", "-json", module], { cwd: moduleDir });
   return JSON.parse(stdout).Dir;

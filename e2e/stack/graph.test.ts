@@ -8,7 +8,7 @@ const table = [
   { name: "database", after: [] },
 ];
 
-test("what waits for nothing begins at once, the rest when everything before it is done", async () => {
+test("a node without dependencies starts immediately, any other when its dependencies are done", async () => {
   const log: string[] = [];
   await visitInOrder(table, async ({ name }) => {
     log.push(`+${name}`);
@@ -20,14 +20,14 @@ test("what waits for nothing begins at once, the rest when everything before it 
   expect(log.slice(-2)).toEqual(["+api", "-api"]);
 });
 
-test("the reverse visits a node when everything that comes after it is done", async () => {
+test("the reverse visits a node when everything that depends on it is done", async () => {
   const log: string[] = [];
   await visitInReverse(table, async ({ name }) => void log.push(name));
   expect(log[0]).toBe("api");
   expect(log.indexOf("fill")).toBeLessThan(log.indexOf("database"));
 });
 
-test("what waits for something that failed is never visited", async () => {
+test("a node whose dependency failed is never visited", async () => {
   const log: string[] = [];
   const visit = async ({ name }: { name: string }) => {
     if (name === "database") throw new Error("no disk");
@@ -37,7 +37,7 @@ test("what waits for something that failed is never visited", async () => {
   expect(log).toEqual(["keys"]);
 });
 
-test("a table that names an unknown node is refused", async () => {
+test("a table with an unknown node is refused", async () => {
   await expect(visitInOrder([{ name: "api", after: ["databse"] }], async () => {})).rejects.toThrow(
     "api comes after databse, which is not in the table",
   );

@@ -1,4 +1,4 @@
-/** Something that begins when all that it names in `after` is done. */
+/** A node that starts when all nodes in `after` are done. */
 export interface Ordered {
   name: string;
   after: readonly string[];
@@ -23,7 +23,7 @@ async function walk<N extends Ordered>(
     const known = done.get(node.name);
     if (known !== undefined) return known;
     const before = nodes.filter((other) => waitsFor(node).includes(other.name));
-    // Deferred, so that the map holds the promise before the walk goes deeper.
+    // Deferred, so that the map holds the promise before the recursion.
     const run = Promise.resolve()
       .then(() => Promise.all(before.map(visitOnce)))
       .then(() => visit(node));
@@ -34,7 +34,7 @@ async function walk<N extends Ordered>(
 }
 
 /**
- * Visits every node as soon as all nodes of its `after` are done, so that what is independent runs side by side.
+ * Visits every node as soon as all nodes of its `after` are done; independent nodes run in parallel.
  * Rejects with the first error; nodes that wait for the failed one are never visited. The table must have no cycle.
  */
 export async function visitInOrder<N extends Ordered>(

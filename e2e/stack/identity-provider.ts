@@ -11,7 +11,7 @@ function userOf(token: AccessToken): User {
   return USERS[token.clientId];
 }
 
-// The shape that Keycloak gives its access tokens, as far as the API server reads them.
+// The claims of Keycloak's access tokens that the API server reads.
 function claimsOf(user: User): object {
   return {
     email: user.email,

@@ -8,7 +8,7 @@ import type { Secrets } from "./secrets.ts";
 import type { ProcessNode } from "./supervisor.ts";
 import { USER_NAMES, type UserName } from "./users.ts";
 
-/** What the identity provider's own process reads. */
+/** The settings file of the identity provider's process. */
 export interface IdentityProviderSettings {
   issuer: string;
   port: number;
@@ -27,7 +27,7 @@ export function issuerOf(ports: Ports): string {
   return `http://127.0.0.1:${ports["identity-provider"]}`;
 }
 
-/** An OpenID provider that gives JWT access tokens to the users of users.ts. */
+/** An OpenID provider that issues JWT access tokens to the users of users.ts. */
 export function identityNode({ dir, ports, secrets }: IdentityDeps): ProcessNode {
   const issuer = issuerOf(ports);
   return {

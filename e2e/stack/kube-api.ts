@@ -16,7 +16,7 @@ export interface Manifest {
   [field: string]: unknown;
 }
 
-/** Where a Kubernetes API is and how to be let in. */
+/** The address of a Kubernetes API, and the credentials for it. */
 export interface KubeTarget {
   server: string;
   tls: AgentOptions & { headers?: OutgoingHttpHeaders };
@@ -28,9 +28,9 @@ export interface KubeResponse {
 }
 
 export interface KubeApi {
-  /** Any response of the server, errors too; rejects only when there is none within 30 s. */
+  /** Returns any response, including errors; rejects only without a response within 30 s. */
   request(method: string, path: string, body?: object, contentType?: string): Promise<KubeResponse>;
-  /** Applies server-side, by force; an object that was applied with the same text before is left alone. */
+  /** Server-side apply with force; an object whose last applied text is the same is skipped. */
   apply(manifests: readonly Manifest[]): Promise<void>;
   /** Waits until each CustomResourceDefinition is served. */
   waitEstablished(names: readonly string[], timeoutMs: number): Promise<void>;
@@ -126,7 +126,7 @@ function isEstablished(response: KubeResponse): boolean {
   return status?.conditions?.some((one) => one.type === "Established" && one.status === "True") ?? false;
 }
 
-/** A minimal client for what the stack itself has to do. */
+/** A minimal client for the stack itself. */
 export function createKubeApi(target: KubeTarget): KubeApi {
   const { headers: _headers, ...tls } = target.tls;
   const agent = new Agent({ ...tls, keepAlive: true, maxSockets: 8 });
@@ -143,11 +143,11 @@ export function createKubeApi(target: KubeTarget): KubeApi {
       await Promise.all(manifests.map((manifest) => applyOne(request, manifest)));
     },
     async waitEstablished(names, timeoutMs) {
-      const giveUpAt = Date.now() + timeoutMs;
+      const deadline = Date.now() + timeoutMs;
       for (const name of names) {
         const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
         while (!isEstablished(await request("GET", path))) {
-          if (Date.now() > giveUpAt) throw new Error(`the custom resource ${name} is not served`);
+          if (Date.now() > deadline) throw new Error(`the custom resource ${name} is not served`);
           await sleep(100);
         }
       }

@@ -23,7 +23,7 @@ export const AUDIT_LOG = "audit.log";
 
 export const MANAGEMENT_PORTS = ["etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager"] as const;
 
-// What namespaces, owner references, service accounts and quotas need; there is no workload to run.
+// For namespaces, owner references, service accounts and quotas; there are no workloads.
 const CONTROLLERS = [
   "namespace-controller",
   "garbage-collector-controller",
@@ -41,7 +41,7 @@ export function managementServerOf(ports: Ports): string {
   return `https://127.0.0.1:${ports["kube-apiserver"]}`;
 }
 
-/** Writes a kubeconfig of the embedded cluster for a member of system:masters; the file holds all it needs. */
+/** Writes a self-contained kubeconfig of the embedded cluster for a member of system:masters. */
 export function writeKubeconfig(file: string, server: string, certificates: Certificates): void {
   const base64 = (text: string): string => Buffer.from(text).toString("base64");
   const config = {
@@ -81,7 +81,7 @@ function etcdNode({ dir, ports, tools }: ManagementClusterDeps): ProcessNode {
         `--listen-peer-urls=${peer}`,
         `--initial-advertise-peer-urls=${peer}`,
         `--initial-cluster=marina=${peer}`,
-        // A power cut may cost the run directory; waiting for a disk at every write costs every start and test.
+        // Durability does not matter here; an fsync at every write would slow down every start and test.
         "--unsafe-no-fsync=true",
         "--auto-compaction-retention=10m",
         "--quota-backend-bytes=4294967296",

@@ -13,11 +13,11 @@ export const PLATFORM_NAMESPACE = "marina-system";
 export interface MarinaDeps {
   kube: KubeApi;
   environment: MarinaEnvironment;
-  /** Makes the bundles under dist/. */
+  /** Builds the bundles under dist/. */
   build: () => Promise<void>;
-  /** Nodes of the table that must be done before Kubernetes objects can be written, and before the class can. */
+  /** Nodes that must be done before Kubernetes objects can be written, and before the class can. */
   after: { kube: readonly string[]; engine: readonly string[]; database: readonly string[] };
-  /** The manifests of our own ClusterClass; an existing cluster brings its own. */
+  /** The manifests of the stack's ClusterClass; an existing cluster has its own. */
   classFile: string | undefined;
 }
 
@@ -47,7 +47,7 @@ const catalogue: Manifest = {
   data: { "versions.json": JSON.stringify(VERSIONS, undefined, 2) },
 };
 
-/** The platform namespace, the version catalogue, Marina's custom resources and the engine class. */
+/** The platform namespace, the version catalogue, Marina's custom resources and the ClusterClass. */
 export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): StepNode[] {
   const { kube, after, classFile } = deps;
   const steps: StepNode[] = [
@@ -88,11 +88,11 @@ export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): 
 }
 
 // Idle API server: 86 MB with it, 88 MB without. --optimize-for-size would double the CPU of a request.
-// With a threshold that moves the C library keeps what pages of a large list were read into: 40 MB for ever.
+// With a dynamic mmap threshold the C library keeps the buffers of large lists: 40 MB permanently.
 export const MEMORY_ENVIRONMENT = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "131072" };
 const MEMORY_FLAGS = ["--max-semi-space-size=8"];
-// As in a container of 2 GB. By the memory of a large machine V8 would let garbage grow to three times what is live:
-// 540 MB when 5,000 streams come back at once, with it 320 MB.
+// As in a container of 2 GB. On a large machine V8 would let garbage grow to three times the live heap: 540 MB when
+// 5,000 streams reconnect at once, with the limit 320 MB.
 const HEAP_FLAGS: Readonly<Record<string, string>> = { apiserver: "--max-old-space-size=1024" };
 
 /** How a program is run from its bundle, with MEMORY_ENVIRONMENT. */
@@ -134,7 +134,7 @@ function migrationsNode({ after }: MarinaDeps, migrate: (signal: AbortSignal) =>
   return { name: "migrations", after: ["bundles", ...after.database], run: migrate };
 }
 
-/** The product itself, from its bundles: migrations, API server and operator. `migrate` runs the migrations' program. */
+/** The product itself, from its bundles: migrations, API server and operator. `migrate` runs the migrations. */
 export function marinaNodes(deps: MarinaDeps, migrate: (signal: AbortSignal) => Promise<void>): Node[] {
   return [
     { name: "bundles", after: [], run: deps.build },

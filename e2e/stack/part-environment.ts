@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import { inject } from "vitest";
 
-/** The environment of a part of the shared stack, from the file that `--env-file` takes too. */
+/** The environment of a part of the shared stack, from the same file that `--env-file` reads. */
 export function readPartEnvironment(part: "apiserver" | "operator"): Record<string, string> {
   const text = readFileSync(join(dirname(inject("stackJson")), `${part}.env`), "utf8");
   return { ...definedOnly(parseEnv(text)), PATH: process.env.PATH ?? "" };

@@ -5,10 +5,10 @@ import { StartError } from "../programs/start-error.ts";
 
 export type Ports = Record<string, number>;
 
-/** Cluster API's in-memory provider listens there whatever its flags say. */
+/** Cluster API's in-memory provider always listens there; no flag changes it. */
 const IN_MEMORY_DEBUG_PORT = 19_000;
-// Below the ports that systems give to outgoing connections (32768 and up, 49152 and up), and below 19000 and
-// 20000-30000, which the in-memory provider takes.
+// Below the ephemeral port ranges (32768 and up, 49152 and up), and below 19000 and 20000-30000, which the
+// in-memory provider uses.
 const FIRST_PORT = 11_000;
 const LAST_PORT = 18_900;
 
@@ -23,8 +23,8 @@ async function pickFreePort(taken: ReadonlySet<number>): Promise<number> {
 }
 
 /**
- * One port for each name, the same ones at every start: they are kept in `<dir>/ports.json`, picked among the free
- * ones at the first start. Throws a StartError that names the port when one of them is in use now.
+ * One port for each name, picked among the free ones at the first start and kept in `<dir>/ports.json`. Throws a
+ * StartError that names the port when one of them is in use.
  */
 export async function choosePorts(dir: string, names: readonly string[]): Promise<Ports> {
   const file = join(dir, "ports.json");

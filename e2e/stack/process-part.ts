@@ -6,7 +6,7 @@ import { cleanEnvironment } from "../programs/environment.ts";
 import { identifyProcess, signalGroup } from "../programs/process-identity.ts";
 import { messageOf, StartError } from "../programs/start-error.ts";
 
-/** How to run one program and how to see that it is ready. */
+/** How to run one program, and how to check that it is ready. */
 export interface ProcessSpec {
   command: string;
   args: readonly string[];
@@ -15,12 +15,12 @@ export interface ProcessSpec {
   cwd?: string;
   uid?: number;
   gid?: number;
-  /** Throws while the program is not ready; asked every 50 ms until the deadline. */
+  /** Throws while the program is not ready; called every 50 ms until the deadline. */
   probe: () => Promise<void>;
   deadlineMs: number;
-  /** The signal that asks it to end; default SIGTERM. */
+  /** Default SIGTERM. */
   stopSignal?: NodeJS.Signals;
-  /** After this long SIGKILL follows; default 3000. */
+  /** Time until SIGKILL; default 3000. */
   stopTimeoutMs?: number;
 }
 
@@ -35,13 +35,13 @@ export interface Part {
   /** The pid of the running process, 0 when it is down. */
   readonly pid: number;
   readonly log: string;
-  /** Settles when the present process ends. */
+  /** Resolves when the current process has ended. */
   readonly exited: Promise<Exit>;
-  /** Starts it again after it has ended; settles when it is ready. */
+  /** Starts the process; resolves when it is ready. */
   start(): Promise<void>;
-  /** Signals its whole process group (default SIGKILL) and waits for its end; this counts as no crash. */
+  /** Signals its process group (default SIGKILL) and waits for its end; this does not count as a crash. */
   kill(signal?: NodeJS.Signals): Promise<Exit>;
-  /** Asks it to end, and ends it when it does not. */
+  /** Sends the stop signal, and SIGKILL after the timeout. */
   stop(): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ function spawnInOwnGroup(spec: ProcessSpec, log: string): ChildProcess {
     return spawn(spec.command, spec.args, {
       env: cleanEnvironment(spec.env ?? {}),
       stdio: ["ignore", output, output],
-      // An own group: Ctrl-C in the terminal must reach the supervisor alone, which then stops parts in order.
+      // A process group of its own: Ctrl-C must reach only the supervisor, which then stops parts in order.
       detached: true,
       ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }),
       ...(spec.uid === undefined ? {} : { uid: spec.uid }),
@@ -83,14 +83,14 @@ function spawnInOwnGroup(spec: ProcessSpec, log: string): ChildProcess {
   }
 }
 
-/** One life of a part. */
+/** One process of a part. */
 interface Run {
   child: ChildProcess;
   exited: Promise<Exit>;
   ended: boolean;
-  /** It was asked to end: its end is no crash. */
+  /** It was told to stop: its end is not a crash. */
   expected: boolean;
-  /** Before it is ready, its end fails the start instead of being a crash. */
+  /** Once it is ready, its end is a crash; before, its end fails the start. */
   ready: boolean;
 }
 
@@ -108,17 +108,17 @@ function launch(spec: ProcessSpec, files: Files, onEnd: (run: Run, exit: Exit) =
   }
   const { promise, resolve } = Promise.withResolvers<Exit>();
   const run: Run = { child, exited: promise, ended: false, expected: false, ready: false };
-  const settle = (exit: Exit): void => {
+  const end = (exit: Exit): void => {
     if (run.ended) return;
     run.ended = true;
     rmSync(files.record, { force: true });
     resolve(exit);
     onEnd(run, exit);
   };
-  child.once("exit", (code, signal) => settle({ code, signal }));
+  child.once("exit", (code, signal) => end({ code, signal }));
   child.once("error", (error) => {
     appendFileSync(files.log, `cannot run ${spec.command}: ${error.message}\n`);
-    settle({ code: null, signal: null });
+    end({ code: null, signal: null });
   });
   return run;
 }
@@ -130,14 +130,14 @@ async function failureOf(name: string, run: Run, log: string): Promise<StartErro
 }
 
 async function waitUntilReady(name: string, spec: ProcessSpec, run: Run, log: string, signal: AbortSignal) {
-  const giveUpAt = Date.now() + spec.deadlineMs;
+  const deadline = Date.now() + spec.deadlineMs;
   let last = "";
-  while (Date.now() < giveUpAt) {
+  while (Date.now() < deadline) {
     signal.throwIfAborted();
     if (run.ended) throw await failureOf(name, run, log);
     try {
       await spec.probe();
-      // It may have ended between its response and here, when nobody counts that as a crash yet.
+      // It may have ended after the probe, while its end does not count as a crash yet.
       if (run.ended) throw await failureOf(name, run, log);
       run.ready = true;
       return;
@@ -149,7 +149,7 @@ async function waitUntilReady(name: string, spec: ProcessSpec, run: Run, log: st
   throw new StartError(`${name} was not ready after ${spec.deadlineMs / 1000} s (${last}); ${tailOf(log)}`);
 }
 
-function askToEnd(run: Run | undefined, signal: NodeJS.Signals): void {
+function signalRun(run: Run | undefined, signal: NodeJS.Signals): void {
   if (run === undefined) return;
   run.expected = true;
   if (!run.ended && run.child.pid !== undefined) signalGroup(run.child.pid, signal);
@@ -158,8 +158,8 @@ function askToEnd(run: Run | undefined, signal: NodeJS.Signals): void {
 const NEVER_RAN: Exit = { code: null, signal: null };
 
 /**
- * Makes a part out of a spec without starting it. While its process runs, `<dir>/processes/<name>.json` holds its
- * identity, so that a later supervisor can end it should this one be killed.
+ * Creates a part without starting it. While its process runs, `<dir>/processes/<name>.json` holds its
+ * identity, so that a later supervisor can end it if this one is killed.
  */
 export function createPart(name: string, spec: ProcessSpec, context: PartContext): Part {
   const log = join(context.dir, "logs", `${name}.log`);
@@ -179,18 +179,18 @@ export function createPart(name: string, spec: ProcessSpec, context: PartContext
       return run?.exited ?? Promise.resolve(NEVER_RAN);
     },
     async start() {
-      if (run?.ended === false) throw new Error(`${name} runs already`);
+      if (run?.ended === false) throw new Error(`${name} is already running`);
       run = launch(spec, { log, record }, onEnd);
       context.onChange();
       await waitUntilReady(name, spec, run, log, context.signal);
     },
     async kill(signal = "SIGKILL") {
-      askToEnd(run, signal);
+      signalRun(run, signal);
       return part.exited;
     },
     async stop() {
-      askToEnd(run, spec.stopSignal ?? "SIGTERM");
-      const timer = setTimeout(() => askToEnd(run, "SIGKILL"), spec.stopTimeoutMs ?? 3000);
+      signalRun(run, spec.stopSignal ?? "SIGTERM");
+      const timer = setTimeout(() => signalRun(run, "SIGKILL"), spec.stopTimeoutMs ?? 3000);
       await part.exited;
       clearTimeout(timer);
     },

@@ -1,7 +1,7 @@
-/** Tells a person what goes on: one line per fact, and a line that counts the time of something long. */
+/** Progress output for the user: one line per fact, and a timer line for long work. */
 export interface Progress {
   line(text: string): void;
-  /** Shows `text` with the elapsed time until the work ends; on a terminal the line renews itself each second. */
+  /** Shows `text` with the elapsed time until the work ends; a terminal line is updated each second. */
   during(text: string, work: Promise<unknown>): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export function createProgress(out: NodeJS.WriteStream, startedAt = Date.now()):
   };
 }
 
-/** Progress that nobody sees. */
+/** No output. */
 export const silentProgress: Progress = {
   line: () => {},
   during: async (_text, work) => {

@@ -14,7 +14,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dir, { recursive: true }));
 
-test("a lock that is held says who holds it and what for", () => {
+test("a held lock names its holder and purpose", () => {
   expect(takeLock(file, { apiUrl: "http://127.0.0.1:8080" })).toBeUndefined();
   expect(takeLock(file, { apiUrl: "other" })).toMatchObject({
     pid: process.pid,
@@ -22,7 +22,7 @@ test("a lock that is held says who holds it and what for", () => {
   });
 });
 
-test("a lock that was given back can be taken", () => {
+test("a released lock can be taken", () => {
   takeLock(file, {});
   releaseLock(file);
   expect(takeLock(file, {})).toBeUndefined();

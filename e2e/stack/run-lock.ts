@@ -1,21 +1,21 @@
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { identifyProcess, isRunning, type ProcessIdentity } from "../programs/process-identity.ts";
 
-/** What a lock file says about who holds it. */
+/** The content of a lock file. */
 export type LockHolder<T> = ProcessIdentity & T;
 
 function readHolder<T>(file: string): LockHolder<T> | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch {
-    // Gone meanwhile, or cut short by a full disk: in both cases nobody holds it.
+    // Deleted meanwhile, or truncated by a full disk: in both cases the lock is free.
     return undefined;
   }
 }
 
 /**
- * Takes a lock file for this process. Returns undefined when it is ours now, else who holds it. A lock whose holder
- * has ended (kill -9) is taken over.
+ * Takes a lock file for this process. Returns undefined on success, otherwise the holder. A lock whose holder has
+ * ended (kill -9) is taken over.
  */
 export function takeLock<T extends object>(file: string, about: T): LockHolder<T> | undefined {
   const self = identifyProcess(process.pid);
@@ -24,7 +24,7 @@ export function takeLock<T extends object>(file: string, about: T): LockHolder<T
   try {
     for (;;) {
       try {
-        // A link fails when the name exists, and shows the whole text at once.
+        // link(2) fails when the name exists, and the file is complete from the start.
         linkSync(draft, file);
         return undefined;
       } catch (error) {
@@ -39,7 +39,7 @@ export function takeLock<T extends object>(file: string, about: T): LockHolder<T
   }
 }
 
-/** Gives a lock of this process back. */
+/** Releases a lock of this process. */
 export function releaseLock(file: string): void {
   if (readHolder(file)?.pid === process.pid) rmSync(file, { force: true });
 }

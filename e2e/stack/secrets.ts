@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 
-/** What one run directory keeps, so that tokens and addresses outlive a restart. */
+/** Secrets of a run directory, kept so that tokens and addresses survive a restart. */
 export interface Secrets {
   postgresPassword: string;
   ownerPassword: string;
@@ -19,7 +19,7 @@ async function createSigningKey(): Promise<JWK> {
   return { ...(await exportJWK(privateKey)), kid: newSecret().slice(0, 12), alg: "RS256", use: "sig" };
 }
 
-/** Reads `<dir>/secrets.json`, made at the first start. */
+/** Reads `<dir>/secrets.json`, created at the first start. */
 export async function ensureSecrets(dir: string): Promise<Secrets> {
   const file = join(dir, "secrets.json");
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));

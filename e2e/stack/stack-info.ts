@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import type { Part } from "./process-part.ts";
 import type { UserName } from "./users.ts";
 
-/** The content of stack.json: where everything of a running stack is. */
+/** The content of stack.json: addresses, files and processes of a running stack. */
 export interface StackInfo {
   apiUrl: string;
   docsUrl: string;
@@ -25,7 +25,7 @@ export function describeProcesses(parts: readonly Part[]): StackInfo["processes"
   return Object.fromEntries(parts.map((part) => [part.name, { pid: part.pid, log: part.log }]));
 }
 
-/** Replaces the file at once, so that no reader ever sees half of it. */
+/** Replaces the file atomically. */
 export function writeStackInfo(file: string, info: StackInfo): void {
   const draft = `${file}.part`;
   writeFileSync(draft, `${JSON.stringify(info, undefined, 2)}\n`, { mode: 0o600 });

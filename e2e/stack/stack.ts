@@ -36,40 +36,40 @@ const run = promisify(execFile);
 export interface StackOptions {
   /** The run directory; everything of this stack is in it. */
   dir: string;
-  /** Forget what an earlier run left in the directory. */
+  /** Delete the state of earlier runs in the directory. */
   fresh?: boolean;
-  /** A fixed port of the API; without it a free one is chosen and kept. */
+  /** A fixed port of the API; otherwise a free one is chosen and kept. */
   apiPort?: number;
   /** "infrastructure" leaves out migrations, API server and operator. */
   parts?: "all" | "infrastructure";
   /** Use this management cluster instead of the embedded one. */
   kubeconfig?: string;
-  /** Plans that the operator does not know: a cluster with one is refused, and no machine is made for it. */
+  /** Plans that the operator does not know: a cluster with one is refused, and no machine is created for it. */
   withoutPlans?: readonly string[];
-  /** Variables of the API server, on top of those that the stack gives it. */
+  /** Extra variables of the API server. */
   apiserver?: Record<string, string>;
-  /** What tenant clusters are made of: as `npm start` makes them (DEFAULT_ENGINE), or where many are needed, in memory. */
+  /** What tenant clusters run on: DEFAULT_ENGINE as in `npm start`, or in memory where many are needed. */
   engine: Engine;
-  /** Have the embedded kube-apiserver write down every request, see AUDIT_LOG. */
+  /** Log every request of the embedded kube-apiserver, see AUDIT_LOG. */
   audit?: boolean;
-  /** When a part ends by itself: stop everything, or go on and only say so. */
+  /** When a part ends by itself: stop everything, or only report it. */
   onCrash?: "stop" | "report";
   progress?: Progress;
-  /** Stops the stack, also in the middle of its start. */
+  /** Stops the stack, also during its start. */
   signal?: AbortSignal;
 }
 
 export interface Stack {
   readonly info: StackInfo;
   readonly infoFile: string;
-  /** One process by its name in `info.processes`, to look at, kill and start again. */
+  /** One process by its name in `info.processes`, to inspect, kill and restart. */
   part(name: string): Part;
-  /** Settles when a part has ended by itself and, with onCrash "stop", everything else is down; says which and why. */
+  /** Resolves with a message when a part has ended by itself and, with onCrash "stop", everything else is down. */
   readonly crashed: Promise<string>;
   stop(): Promise<void>;
 }
 
-/** What every part of the table is made from. */
+/** The inputs of every part, and the table of parts. */
 interface Setup {
   dir: string;
   ports: Ports;
@@ -99,7 +99,7 @@ function requireNotRunning(dir: string, lockFile: string, apiUrl: string): void 
   const holder = takeLock(lockFile, { apiUrl });
   if (holder === undefined) return;
   throw new StartError(
-    `The stack of ${dir} runs already: pid ${holder.pid}, API ${holder.apiUrl}; stop that one first (Ctrl-C there, or kill ${holder.pid}).`,
+    `The stack of ${dir} is already running: pid ${holder.pid}, API ${holder.apiUrl}; stop that one first (Ctrl-C there, or kill ${holder.pid}).`,
   );
 }
 
@@ -245,7 +245,7 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
   const stop = async (): Promise<void> => {
     info = undefined;
     await supervisor.stop();
-    // A local provider that was killed has left its tenants running.
+    // A killed local provider leaves its tenants running.
     await endLeftovers(setup.dir);
     setup.kube.close();
     setup.close();
@@ -266,8 +266,7 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
 }
 
 /**
- * Brings the whole stack up and returns when every part is ready. Throws StartError with a sentence for a person when
- * it cannot; then nothing of it runs any more.
+ * Starts the stack and returns when every part is ready. Throws StartError when it cannot; then every part is stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const dir = resolve(options.dir);
@@ -277,7 +276,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   requireNotRunning(dir, lockFile, `http://127.0.0.1:${options.apiPort ?? "(a free port)"}`);
   try {
     const leftovers = await endLeftovers(dir);
-    if (leftovers.length > 0) progress.line(`ended what a killed start had left: ${leftovers.join(", ")}`);
+    if (leftovers.length > 0) progress.line(`ended leftovers of a killed start: ${leftovers.join(", ")}`);
     if (options.fresh === true) clearRun(dir, lockFile);
     const setup = await prepare(options, dir, progress);
     const stack = await runStack(options, setup, progress);

@@ -11,10 +11,10 @@ const DEFAULT_DIR = join(import.meta.dirname, "..", "..", ".marina");
 
 const USAGE = `npm start [-- options]
 
-  --fresh                 forget the state of earlier runs
+  --fresh                 delete the state of earlier runs
   --dir <folder>          another run directory (default: .marina in the checkout)
   --engine=local          tenant clusters are real Kubernetes APIs, a few processes each (the default)
-  --engine=in-memory      tenant clusters are simulated, of which hundreds fit
+  --engine=in-memory      tenant clusters are simulated, for hundreds of them
   --infrastructure-only   everything but the API server and the operator; run these by hand or in a debugger:
                             node --env-file=.marina/migrate.env apiserver/db/migrate.ts
                             node --env-file=.marina/apiserver.env apiserver/main.ts
@@ -73,7 +73,7 @@ function readApiPort(): number {
   const text = process.env.MARINA_API_PORT ?? String(DEFAULT_API_PORT);
   const port = Number(text);
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw new StartError(`MARINA_API_PORT=${text} is no port: give a number from 1 to 65535.`);
+  throw new StartError(`MARINA_API_PORT=${text} is not a port: give a number from 1 to 65535.`);
 }
 
 function readEngine(text: string): Engine {
@@ -83,7 +83,7 @@ function readEngine(text: string): Engine {
 
 function stopOnSignals(): AbortSignal {
   const abort = new AbortController();
-  // A terminal and npm may both send the signal: everything after the first is ignored, each stop has a deadline.
+  // A terminal and npm may both send the signal: only the first counts, and each stop has a deadline.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => abort.abort(new StartError("stopped")));
   }
@@ -132,11 +132,11 @@ async function main(): Promise<number> {
   const crash = await Promise.race([stack.crashed, stopped]);
   const stoppingAt = Date.now();
   await stack.stop();
-  progress.line(`everything is stopped (${((Date.now() - stoppingAt) / 1000).toFixed(1)} s)`);
+  progress.line(`everything has stopped (${((Date.now() - stoppingAt) / 1000).toFixed(1)} s)`);
   return crash === undefined ? 0 : 1;
 }
 
-// A closed terminal must not keep the stop from running to its end.
+// A closed terminal must not interrupt the stop.
 process.stdout.on("error", () => {});
 try {
   process.exitCode = await main();

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const stopLog = () => readFileSync(join(dir, "stopped"), "utf8").trim().split("\n");
 
-/** A program that says "ready" by making a file, and on SIGTERM writes its name down. */
+/** A program that creates a file when it is ready, and appends its name to a file on SIGTERM. */
 function program(name: string, after: string[] = [], extra: Partial<ProcessSpec> = {}, body = ""): Node {
   const mark = JSON.stringify(join(dir, name));
   const stopped = JSON.stringify(join(dir, "stopped"));
@@ -63,7 +63,7 @@ test("parts start after what they depend on and stop in reverse, with steps betw
   expect(pids.filter((pid) => identifyProcess(pid) !== undefined)).toEqual([]);
 });
 
-test("a part that ends by itself is named, with the end of its log", async () => {
+test("a part that ends by itself is reported with the end of its log", async () => {
   await supervisor.start([
     program("steady"),
     program(
@@ -79,7 +79,7 @@ test("a part that ends by itself is named, with the end of its log", async () =>
   expect(supervisor.part("steady").pid).toBeGreaterThan(0);
 });
 
-test("a part that is killed on purpose is no crash, and starts again", async () => {
+test("a part that is killed on purpose is not a crash, and can be restarted", async () => {
   await supervisor.start([program("database")]);
   const part = supervisor.part("database");
   const { pid } = part;
@@ -90,7 +90,7 @@ test("a part that is killed on purpose is no crash, and starts again", async () 
   expect(crashes).toEqual([]);
 });
 
-test("a part that is not ready in time fails the start by name, and what ran is stopped", async () => {
+test("a part that is not ready in time fails the start, and the other parts are stopped", async () => {
   const slow = program("slow", ["steady"], {
     deadlineMs: 200,
     probe: async () => {
@@ -103,7 +103,7 @@ test("a part that is not ready in time fails the start by name, and what ran is 
   expect(supervisor.parts().map((part) => part.pid)).toEqual([0, 0]);
 });
 
-test("a part that ends before it is ready fails the start at once, with the end of its log", async () => {
+test("a part that ends before it is ready fails the start immediately, with the end of its log", async () => {
   const broken = program(
     "broken",
     [],
@@ -113,7 +113,7 @@ test("a part that ends before it is ready fails the start at once, with the end 
   await expect(supervisor.start([broken])).rejects.toThrow(/^broken ended \(code 2\)[\s\S]*no such flag/);
 });
 
-test("a part that ignores the request to end is killed", async () => {
+test("a part that ignores its stop signal is killed", async () => {
   const deaf = program(
     "deaf",
     [],
@@ -126,7 +126,7 @@ test("a part that ignores the request to end is killed", async () => {
   expect(await exited).toEqual({ code: null, signal: "SIGKILL" });
 });
 
-test("a step that fails ends the start, and nothing that waits for it begins", async () => {
+test("a failed step fails the start, and nothing that depends on it starts", async () => {
   const failing: Node = { name: "fill", after: [], run: () => Promise.reject(new Error("no room")) };
   await expect(supervisor.start([failing, program("api", ["fill"])])).rejects.toThrow(
     /^fill failed: no room$/,
@@ -146,7 +146,7 @@ test("programs get a clean environment: no proxy settings of the terminal reach 
   expect(seen).not.toHaveProperty("HTTPS_PROXY");
 });
 
-test("what a killed supervisor left is ended; a process that was given a recorded pid later is left alone", async () => {
+test("leftovers of a killed supervisor are ended; another process with a recorded pid is not", async () => {
   await supervisor.start([program("left")]);
   const { pid, exited } = supervisor.part("left");
   const foreign = { pid: process.pid, startTime: "another time", stopSignal: "SIGTERM" };

@@ -6,14 +6,14 @@ import { messageOf, StartError } from "../programs/start-error.ts";
 import { type Ordered, visitInOrder, visitInReverse } from "./graph.ts";
 import { createPart, describeExit, type Exit, type Part, type ProcessSpec, tailOf } from "./process-part.ts";
 
-/** A program of the table: its spec is made when its turn comes, from what earlier parts left. */
+/** A program of the table; its spec is created when its dependencies are ready. */
 export interface ProcessNode extends Ordered {
   process: (signal: AbortSignal) => ProcessSpec | Promise<ProcessSpec>;
 }
 
-/** Something to be done once between programs, such as filling a database. */
+/** A one-time step between programs, such as migrating a database. */
 export interface StepNode extends Ordered {
-  /** The signal tells that everything is to stop: programs run by the step must end then. */
+  /** The signal aborts when the stack stops: programs run by the step must end then. */
   run: (signal: AbortSignal) => Promise<void>;
   /** Default 60_000. */
   deadlineMs?: number;
@@ -33,16 +33,16 @@ export interface SupervisorOptions {
 }
 
 export interface Supervisor {
-  /** Starts everything in order; on a failure all that runs is stopped, and the failure is thrown. */
+  /** Starts everything in order; on a failure everything is stopped, and the failure is thrown. */
   start(nodes: readonly Node[]): Promise<void>;
-  /** Throws for a name that is not in the table or whose turn has not come. */
+  /** Throws for a part that is not in the table or has not been started. */
   part(name: string): Part;
   parts(): readonly Part[];
   /** Stops everything in reverse; safe to call twice and in the middle of a start. */
   stop(): Promise<void>;
 }
 
-// All of them are asked at once, and one that waits for another (kube-apiserver for etcd) will not end by itself.
+// All are signalled together, and one that waits for another (kube-apiserver for etcd) does not end by itself.
 const STALE_END_MS = 1000;
 const STEP_DEADLINE_MS = 60_000;
 
@@ -50,7 +50,7 @@ async function runStep(node: StepNode, stopped: AbortSignal): Promise<void> {
   const deadlineMs = node.deadlineMs ?? STEP_DEADLINE_MS;
   const timer = new AbortController();
   const late = sleep(deadlineMs, undefined, { signal: timer.signal }).then(() => {
-    throw new StartError(`${node.name} was not done after ${deadlineMs / 1000} s`);
+    throw new StartError(`${node.name} did not finish within ${deadlineMs / 1000} s`);
   });
   try {
     await Promise.race([node.run(stopped), late]);
@@ -66,9 +66,9 @@ async function runStep(node: StepNode, stopped: AbortSignal): Promise<void> {
 
 async function endStale(identity: ProcessIdentity, stopSignal: NodeJS.Signals): Promise<void> {
   signalGroup(identity.pid, stopSignal);
-  const killAt = Date.now() + STALE_END_MS;
+  const killDeadline = Date.now() + STALE_END_MS;
   while (isRunning(identity)) {
-    if (Date.now() > killAt) signalGroup(identity.pid, "SIGKILL");
+    if (Date.now() > killDeadline) signalGroup(identity.pid, "SIGKILL");
     await sleep(50);
   }
 }
@@ -77,14 +77,14 @@ function readRecord(path: string): (ProcessIdentity & { stopSignal: NodeJS.Signa
   try {
     return JSON.parse(readFileSync(path, "utf8"));
   } catch {
-    // Cut short by the kill, it names nobody; or gone, because the one who wrote it ends its processes itself.
+    // Truncated by the kill, so it names no process; or deleted by its writer, which ends its own processes.
     return undefined;
   }
 }
 
 /**
- * Ends the processes that a killed supervisor left in `dir`, and nothing else: a recorded pid counts only with its
- * recorded start time. Returns their names.
+ * Ends the processes that a killed supervisor left in `dir`, and no others: pid and start time must match the record.
+ * Returns their names.
  */
 export async function endLeftovers(dir: string): Promise<string[]> {
   const folder = join(dir, "processes");
@@ -126,7 +126,7 @@ async function startNode(node: Node, { options, parts, signal, onCrash }: StartC
   options.onReady?.(node.name, (Date.now() - startedAt) / 1000);
 }
 
-/** Runs a table of programs and steps; knows nothing of what they are. */
+/** Runs a table of programs and steps. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const parts = new Map<string, Part>();
   const abort = new AbortController();
@@ -139,7 +139,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     options.onCrash(part, `${part.name} ended by itself (${describeExit(exit)}); ${tailOf(part.log)}`);
   };
   const stop = (): Promise<void> => {
-    // First: whatever is about to start sees it and does not.
+    // First, so that nothing else starts.
     abort.abort(new StartError("stopped while starting"));
     stopping ??= visitInReverse(table, async (node) => parts.get(node.name)?.stop());
     return stopping;

@@ -13,7 +13,7 @@ declare module "vitest" {
 }
 
 export interface WaitOptions {
-  /** Default 200_000: under the test's own deadline, so that this error is the one to be read. */
+  /** Default 200_000: below the test's own deadline, so that this error is reported. */
   timeoutMs?: number;
   intervalMs?: number;
 }
@@ -25,7 +25,7 @@ export interface KubectlOptions {
   stack?: StackInfo;
 }
 
-/** The stack that the set-up of this test run has started. */
+/** The stack that the global setup of this test run has started. */
 export function readStack(): StackInfo {
   return JSON.parse(readFileSync(inject("stackJson"), "utf8"));
 }
@@ -35,15 +35,15 @@ function describe(value: unknown): string {
 }
 
 /**
- * Asks until the condition gives a truthy value, and returns that. An exception counts as "not yet". The error of a
- * timeout says what was awaited and what was seen last.
+ * Polls until the condition returns a truthy value, and returns it. An exception counts as "not yet". The timeout
+ * error names what was awaited and the last result.
  */
 export async function waitFor<T>(
   what: string,
   condition: () => T | Promise<T>,
   { timeoutMs = 200_000, intervalMs = 250 }: WaitOptions = {},
 ): Promise<NonNullable<T>> {
-  const giveUpAt = Date.now() + timeoutMs;
+  const deadline = Date.now() + timeoutMs;
   let last: unknown;
   do {
     try {
@@ -54,11 +54,11 @@ export async function waitFor<T>(
       last = error;
     }
     await sleep(intervalMs);
-  } while (Date.now() < giveUpAt);
-  throw new Error(`waited ${timeoutMs / 1000} s for ${what}; last seen: ${describe(last)}`);
+  } while (Date.now() < deadline);
+  throw new Error(`waited ${timeoutMs / 1000} s for ${what}; last result: ${describe(last)}`);
 }
 
-/** Runs kubectl against the management cluster; rejects with its complaint when it fails. */
+/** Runs kubectl against the management cluster; rejects with its error output when it fails. */
 export function kubectl(
   args: readonly string[],
   { stdin = "", kubeconfig, stack = readStack() }: KubectlOptions = {},

@@ -28,7 +28,7 @@ export const PACKAGES = {
 export type ToolName = keyof typeof PACKAGES;
 
 export interface Tools {
-  /** The folder of all of them. */
+  /** The folder of all programs. */
   dir: string;
   path(name: ToolName): string;
   /** JSON of the Cluster API version that was built, see cluster-api-manifests.ts. */

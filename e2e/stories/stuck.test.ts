@@ -205,7 +205,7 @@ describe.concurrent("what is stuck says so", () => {
     const now = await client.get(machineKind, namespace, name);
     const without = now?.metadata.finalizers?.filter((finalizer) => finalizer !== "example.com/holds") ?? [];
     await client.mergePatch(machineKind, namespace, name, { metadata: { finalizers: without } }, TEST);
-    await waitFor("the cluster to be gone", async () => {
+    await waitFor("the cluster to be deleted", async () => {
       const { stdout } = await kubectl(["get", "clusters.cloud.marina.dev", "-n", namespace, "-o", "name"]);
       return stdout === "";
     });

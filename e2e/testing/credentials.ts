@@ -16,7 +16,7 @@ export interface Credential {
   key: string;
 }
 
-/** A new key and a certificate signing request for it; what the request says of itself must not count. */
+/** A new key and a certificate signing request for it; the subject of the request must be ignored. */
 export async function makeRequest(): Promise<{ csr: string; key: string }> {
   const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
@@ -74,7 +74,7 @@ export function composeKubeconfig({ server, ca, cert, key }: Credential): string
   });
 }
 
-/** Keeps a kubeconfig in a file for as long as it is used. */
+/** Keeps a kubeconfig in a temporary file while it is used. */
 export async function withFile<T>(kubeconfig: string, use: (file: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), "marina-access-"));
   const file = join(folder, "config");

@@ -21,11 +21,11 @@ export interface Engineer {
   getPool(name: string): Promise<NodePool>;
   patchCluster(name: string, patch: object): Promise<Cluster>;
   patchPool(name: string, patch: object): Promise<NodePool>;
-  /** What became of the clusters and pools, from the beginning. */
+  /** Every state of the clusters and pools. */
   history: History;
-  /** The Events that regard one object, the oldest first. */
+  /** The Events about one object, oldest first. */
   listEvents(name: string): Promise<Event[]>;
-  /** Rejects when a status has said what none may ever say, see history.ts. */
+  /** Rejects when a status broke a rule of history.ts. */
   close(): Promise<void>;
 }
 
@@ -47,14 +47,14 @@ export const machineDeploymentKind = engineKind<
     status?: { readyReplicas?: number };
   }
 >("MachineDeployment", "machinedeployments");
-// biome-ignore lint/suspicious/noExplicitAny: a story reads and plays whatever field of the engine it needs
+// biome-ignore lint/suspicious/noExplicitAny: a story reads and writes whatever Cluster API field it needs
 export const engineClusterKind = engineKind<any>("Cluster", "clusters");
 
 function engineKind<T extends KubeObject>(kind: string, plural: string): Kind<T> {
   return defineKind<T>({ group: "cluster.x-k8s.io", version: "v1beta2", kind, plural, namespaced: true });
 }
 
-/** Opens an organization of this story's own, or one that was made by REST. */
+/** Opens an organization of its own, or one that was created by REST. */
 export async function createEngineer(
   stack: Pick<StackInfo, "kubeconfig">,
   known?: string,
@@ -131,7 +131,7 @@ export function waitForCluster(engineer: Engineer, name: string): Promise<Cluste
   });
 }
 
-/** Looks again and again, and once more when `stop` is called; the samples, without repetitions. */
+/** Samples continuously until `stop`, which takes the last sample; returns the samples without repetitions. */
 export function sample<T>(look: () => Promise<T>, everyMs = 300): { stop(): Promise<T[]> } {
   let stopped = false;
   const seen: T[] = [];

@@ -6,15 +6,15 @@ import { createReflector } from "../../shared/kube/reflector.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/log.ts";
 
-/** Every state that the clusters and pools of a namespace went through, by watch: none is missed between two looks. */
+/** Every state of the clusters and pools of a namespace, recorded by a watch, so that none is missed. */
 export interface History {
   /** The states of one object, the oldest first. */
   of(name: string): (Cluster | NodePool)[];
-  /** Ends the watch. Returns what no status may ever say, one sentence each; empty = it told the truth throughout. */
+  /** Ends the watch. Returns violations of the rules for every status, one sentence each. */
   stop(): string[];
 }
 
-/** Begins to follow; resolves when everything that happens from now on will be in it. */
+/** Starts the watch; resolves when every later change will be recorded. */
 export async function followHistory(
   client: Pick<KubeClient, "list" | "watch">,
   namespace: string,
@@ -46,16 +46,16 @@ export async function followHistory(
   };
 }
 
-/** Why an object that was ready may stop being so. */
+/** Reasons for which a ready object may become not ready. */
 const LOSSES = [
   "Deleting",
   "ControlPlaneUnavailable",
   "EndpointUnreachable",
   "NodesUnhealthy",
-  // Of a pool whose cluster was torn away.
+  // For a pool whose cluster was removed by force.
   "WaitingForCluster",
 ];
-/** Once known they never change, but for a status that was lost. */
+/** Fields that never change once set, unless the status is lost. */
 const FIXED = ["workerSubnet", "firstReadyAt"] as const;
 
 function findLies(states: readonly (Cluster | NodePool)[]): string[] {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { ensureTestTool } from "../stack/test-tools.ts";
 
-/** What sigs.k8s.io/cli-utils makes of an object, as Flux and kpt do. */
+/** The status of an object as computed by sigs.k8s.io/cli-utils, like Flux and kpt. */
 export type KStatus = "InProgress" | "Current" | "Failed" | "Terminating" | "NotFound" | "Unknown";
 
 export interface KStatusReader {

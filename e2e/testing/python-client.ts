@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-/** The official client of Kubernetes, as PyPI has it. */
+/** The official Kubernetes client on PyPI. */
 const VERSION = "37.0.2";
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "marina");
 const INSTALL_TIMEOUT_MS = 120_000;
 
 /**
- * A Python with the official Kubernetes client, in a virtual environment made at the first use. Returns the path of its
+ * A Python with the official Kubernetes client, in a virtual environment created at the first use. Returns the path of its
  * interpreter; undefined where there is no Python, or no package index to install from.
  */
 export async function preparePythonClient(): Promise<string | undefined> {
@@ -31,7 +31,7 @@ export async function preparePythonClient(): Promise<string | undefined> {
   return python;
 }
 
-/** Runs a program; rejects with what it wrote to its error stream when it fails. */
+/** Runs a program; rejects with its error output when it fails. */
 export async function runPython(python: string, program: string, args: readonly string[]): Promise<string> {
   const { stdout } = await run(python, ["-c", program, ...args]);
   return stdout;

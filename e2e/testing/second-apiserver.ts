@@ -14,7 +14,7 @@ export interface SecondApiserver {
   stop(): Promise<void>;
 }
 
-/** Starts it with the configuration of the stack's own, but for `settings`; settles when it is ready. */
+/** Starts it with the stack's configuration and `settings` on top; resolves when it is ready. */
 export async function startSecondApiserver(
   dir: string,
   settings: Record<string, string> = {},

@@ -11,7 +11,7 @@ import { clusterClassKind, engineClusterKind } from "./custom-resources.ts";
 
 const BY_HAND = { fieldManager: "test" };
 
-/** The API server that plays a tenant's: its address and its CA (PEM). */
+/** The API server that simulates a tenant's: its address and its CA (PEM). */
 export function readPlayedServer(stack: Pick<StackInfo, "kubeconfig">): {
   server: string;
   caCertificate: string;
@@ -21,8 +21,8 @@ export function readPlayedServer(stack: Pick<StackInfo, "kubeconfig">): {
 }
 
 /**
- * Makes a cluster whose API server is the management cluster's own: the in-memory ones let everybody in. The engine's
- * object is made by hand and paused, so that Cluster API leaves it alone; everything else is the product as it runs.
+ * Creates a cluster whose API server is the management cluster's own, because in-memory API servers accept everyone. Its
+ * Cluster API object is created by hand and paused, so that Cluster API ignores it; everything else is the real product.
  * Returns the cluster's public id.
  */
 export async function playTenant(

@@ -8,10 +8,10 @@ import { createTenant, expectStatus, type Feed, type Tenant } from "./tenant.ts"
 
 const run = promisify(execFile);
 
-/** Told at each step of the story: what was done, what came of it, and the seconds it took. */
+/** Called at each step of the story: its title, its result, and the seconds it took. */
 export type OnStep = (step: { title: string; detail: string; seconds: number }) => void;
 
-/** What the story saw, for the assertions of the test. */
+/** The results of the story, for the assertions of the test. */
 export interface StoryOutcome {
   organizationId: string;
   clusterId: string;
@@ -33,7 +33,7 @@ const POLL_MS = 500;
 
 /**
  * The first hour of a tenant, at full speed: an organization, a cluster with two pools watched on the live feed,
- * its kubeconfig, `kubectl get nodes`, a scale-up and the deletion. Throws at the first step that does not hold.
+ * its kubeconfig, `kubectl get nodes`, a scale-up and the deletion. Throws at the first step that fails.
  */
 export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise<StoryOutcome> {
   const alice = createTenant(stack.apiUrl, stack.tokens.alice);
@@ -43,16 +43,16 @@ export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise
   step("organization created", organization.id);
 
   const orgID = organization.id;
-  const wish = { name: "first", k8s_version: "1.34", node_pools: [aPool("general", 2), aPool("memory", 1)] };
-  const cluster = expectStatus(202, await alice.call("createCluster", { orgID, body: wish }));
+  const body = { name: "first", k8s_version: "1.34", node_pools: [aPool("general", 2), aPool("memory", 1)] };
+  const cluster = expectStatus(202, await alice.call("createCluster", { orgID, body }));
   const place = { orgID, clusterID: cluster.id };
   step("cluster accepted", `${cluster.name}, Kubernetes ${cluster.k8s_version}, status ${cluster.status}`);
 
   const feed = alice.follow(`/organizations/${orgID}/clusters/${cluster.id}/system-events`);
   try {
     const running = await until("the cluster to run with 3 nodes", () => get(alice, place), isRunningWith(3));
-    const seen = [...new Set(feed.events.map((event) => event.data.reason ?? event.data.status))];
-    step("cluster running", `${running.apiserver_url}; the feed told: ${seen.join(", ")}`);
+    const events = [...new Set(feed.events.map((event) => event.data.reason ?? event.data.status))];
+    step("cluster running", `${running.apiserver_url}; events: ${events.join(", ")}`);
 
     const nodesAtFirst = await getNodes(stack.kubectl, alice, place);
     step("kubectl get nodes", nodesAtFirst.join(", "));
@@ -67,7 +67,7 @@ export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise
 
     expectStatus(202, await alice.call("deleteCluster", place));
     await until(
-      "the cluster to be gone",
+      "the cluster to be deleted",
       () => alice.call("getCluster", place),
       ({ status }) => status === 404,
     );
@@ -76,7 +76,7 @@ export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise
       async () => feed.events.at(-1)?.event,
       (last) => last === "deleted",
     );
-    step("cluster deleted", "nothing is left");
+    step("cluster deleted", "nothing left");
     return { organizationId: organization.id, clusterId: cluster.id, nodesAtFirst, nodesAfterScaling, feed };
   } finally {
     feed.close();
@@ -109,13 +109,13 @@ async function get(tenant: Tenant, place: ClusterPlace): Promise<ClusterRecord> 
   return expectStatus(200, await tenant.call("getCluster", place));
 }
 
-async function until<T>(what: string, look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {
+async function until<T>(what: string, read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
   const deadline = Date.now() + 180_000;
   for (;;) {
-    const seen = await look();
-    if (holds(seen)) return seen;
+    const value = await read();
+    if (holds(value)) return value;
     if (Date.now() > deadline)
-      throw new Error(`waited 180 s for ${what}; last seen: ${JSON.stringify(seen)}`);
+      throw new Error(`waited 180 s for ${what}; last result: ${JSON.stringify(value)}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }

@@ -30,10 +30,10 @@ type RequestBodyOf<I extends OperationId> = operations[I] extends {
 }
   ? { body: B }
   : unknown;
-/** The path parameters of an operation, and its `body` where it takes one. */
+/** The path parameters of an operation, and its `body` where it accepts one. */
 export type Input<I extends OperationId> = PathOf<I> & RequestBodyOf<I>;
 
-/** One event of a cluster's live feed, as the stream carried it. */
+/** One event of a cluster's live feed. */
 export interface FeedEvent {
   event: string;
   id: string;
@@ -47,11 +47,11 @@ export interface Feed {
   close(): void;
 }
 
-/** A user of the REST API. Every response is held to the OpenAPI document: a request rejects where it is not as declared. */
+/** A user of the REST API. Every response is checked against the OpenAPI document; a request rejects when it does not conform. */
 export interface Tenant {
-  /** Calls an operation of the document, in its types. */
+  /** Calls an operation of the document, with its types. */
   call<I extends OperationId>(operationId: I, input: Input<I>): Promise<AnswerOf<I>>;
-  /** Any request, also what no client would send. `T` defaults to a loose record. */
+  /** Sends any request, also an invalid one. `T` defaults to a loose record. */
   // biome-ignore lint/suspicious/noExplicitAny: see above
   request<T = any>(
     method: string,
@@ -96,7 +96,7 @@ export function createTenant(apiUrl: string, token: string): Tenant {
           }),
         );
       }
-      // A feed that ended for good must not be opened again by the client's own retry.
+      // A feed that has ended must not be reopened by the client's own retry.
       for (const last of ["bye", "deleted"]) source.addEventListener(last, () => source.close());
       return { events, close: () => source.close() };
     },

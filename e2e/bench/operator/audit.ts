@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-/** One request as kube-apiserver wrote it down. */
+/** One request in the audit log. */
 interface AuditEvent {
   stage: string;
   verb: string;
@@ -12,12 +12,12 @@ interface AuditEvent {
 const WRITES = ["create", "update", "patch", "delete", "deletecollection"];
 const OPERATOR = "marina-operator";
 
-/** A place in the log, to count from. */
+/** An offset in the log, to count from. */
 export function endOf(auditLog: string): number {
   return statSync(auditLog, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Requests of the operator, told by its user agent, by "verb resource.group/subresource"; a watch counts when it is opened. */
+/** Requests of the operator (by its user agent) per "verb resource.group/subresource"; a watch counts when it is opened. */
 export async function countRequests(auditLog: string, from: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for await (const line of createInterface({ input: createReadStream(auditLog, { start: from }) })) {
@@ -33,7 +33,7 @@ export async function countRequests(auditLog: string, from: number): Promise<Map
   return counts;
 }
 
-/** How many of them changed something; leases, by which operators agree who leads, and Events are told apart. */
+/** How many of them were writes; those of the leader Lease and of Events are not counted. */
 export function countWrites(counts: ReadonlyMap<string, number>): number {
   return [...counts]
     .filter(([key]) => WRITES.includes(key.split(" ")[0] ?? "") && !key.includes(" leases."))

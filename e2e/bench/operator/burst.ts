@@ -22,8 +22,8 @@ const READY_TIMEOUT_MS = 480_000;
 const BY = { fieldManager: "engineer" };
 
 /**
- * A hundred clusters asked for at once, ninety-one of them by one organization: the operator with its shipped settings in
- * a control group of 256 MB. Whoever asks for little is not served behind whoever asks for much.
+ * A hundred clusters created at once, ninety-one of them by one organization: the operator with its default settings in a
+ * control group of 256 MB. The queue is fair: a small tenant does not wait behind a large one.
  */
 export async function benchBurst(): Promise<void> {
   const dir = join(BENCH_DIR, "burst");
@@ -45,9 +45,9 @@ export async function benchBurst(): Promise<void> {
     const namespaces = await createOrganizations(client);
     const served = await followServed(client);
     const startedAt = performance.now();
-    const wishes = [...Array(LOUD).fill(namespaces[0]), ...namespaces.slice(1)];
+    const requests = [...Array(LOUD).fill(namespaces[0]), ...namespaces.slice(1)];
     await Promise.all(
-      wishes.map((namespace, index) =>
+      requests.map((namespace, index) =>
         client.create(
           clusterKind,
           { metadata: { name: `c${index}`, namespace }, spec: { version: "1.34" } },
@@ -55,8 +55,8 @@ export async function benchBurst(): Promise<void> {
         ),
       ),
     );
-    const asked = secondsSince(startedAt);
-    await until("all to be taken in", () => served.order.length >= wishes.length);
+    const accepted = secondsSince(startedAt);
+    await until("all to be served", () => served.order.length >= requests.length);
     served.stop();
     const ranks = served.order.flatMap(({ namespace }, rank) =>
       namespace === namespaces[0] ? [] : [rank + 1],
@@ -67,27 +67,27 @@ export async function benchBurst(): Promise<void> {
         .map(({ at }) => (at - startedAt) / 1000);
     await until(
       "all to be ready",
-      async () => countReady(await client.listAll(clusterKind)) >= wishes.length,
+      async () => countReady(await client.listAll(clusterKind)) >= requests.length,
       {
         timeoutMs: READY_TIMEOUT_MS,
         everyMs: 2000,
       },
     );
     report("operator burst", [
-      { name: "100 creates: all accepted", value: asked, unit: "s" },
-      { name: "the last of the nine is served as number", value: Math.max(...ranks), unit: "", limit: 40 },
+      { name: "100 creates: all accepted", value: accepted, unit: "s" },
+      { name: "the last of the nine is served at position", value: Math.max(...ranks), unit: "", limit: 40 },
       {
-        name: "the nine: until the engine is asked, the slowest",
+        name: "the nine: until the Cluster API request, slowest",
         value: Math.max(...times(false)),
         unit: "s",
       },
       { name: "the ninety-one: median", value: percentile(times(true), 0.5), unit: "s" },
-      { name: "the ninety-one: the slowest", value: Math.max(...times(true)), unit: "s" },
+      { name: "the ninety-one: slowest", value: Math.max(...times(true)), unit: "s" },
       { name: "all ready", value: secondsSince(startedAt), unit: "s" },
-      { name: "resident memory, the most ever", value: readMemoryMB(pid).peak, unit: "MB", limit: LIMIT_MB },
+      { name: "resident memory, peak", value: readMemoryMB(pid).peak, unit: "MB", limit: LIMIT_MB },
       { name: "restarts", value: operator.part.pid === pid ? 0 : 1, unit: "", limit: 0 },
       {
-        name: "the limit is the kernel's (1) or only looked at (0)",
+        name: "the limit is enforced by the kernel (1) or only read (0)",
         value: group === undefined ? 0 : 1,
         unit: "",
       },
@@ -112,7 +112,7 @@ async function createOrganizations(client: KubeClient): Promise<string[]> {
   return ids.map((id) => `org-${id}`);
 }
 
-/** In which order clusters get their subnet: the last thing before the engine is asked. */
+/** The order in which clusters get their subnet, the last step before the Cluster API request. */
 async function followServed(client: KubeClient) {
   const order: { namespace: string; at: number }[] = [];
   const known = new Set<string>();

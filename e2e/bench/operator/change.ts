@@ -21,17 +21,17 @@ const machineDeploymentKind = defineKind<MachineDeployment>({
 const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
 const GIVE_UP_MS = 60_000;
 
-/** Plays the engine, and watches what Marina makes of it. */
+/** Simulates a change by Cluster API, and watches for the resulting Marina status. */
 export interface Changer {
   /**
-   * The engine says that a node of this cluster is (not) ready; resolves to the seconds from its write until the Marina
-   * Cluster says so too.
+   * Makes Cluster API report a node of this cluster as (not) ready; resolves to the seconds from that write until the
+   * Marina Cluster reports it too.
    */
   change(index: number, isReady: boolean): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Knows the first `count` clusters of the fleet. */
+/** For the first `count` clusters of the fleet. */
 export async function openChanger(kubeconfig: string, count: number): Promise<Changer> {
   const transport = createTransport({
     connection: loadConnection(kubeconfig),

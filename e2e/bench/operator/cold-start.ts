@@ -6,9 +6,9 @@ import type { FleetCluster } from "./fleet-cluster.ts";
 import { waitUntilIdle } from "./metrics.ts";
 import type { OperatorProcess } from "./operator-process.ts";
 
-/** What a start of the operator cost until it had nothing to do for any object. */
+/** The cost of a start of the operator until it is idle. */
 export interface Cost {
-  /** Until everything was listed. */
+  /** Until everything is listed. */
   listedSeconds: number;
   seconds: number;
   cpuSeconds: number;
@@ -16,10 +16,10 @@ export interface Cost {
   writes: number;
 }
 
-/** After the last work the collector of garbage gets a moment, as it always has in a fleet at rest. */
+/** Time for garbage collection after the last work, as in any idle fleet. */
 const REST_MS = 10_000;
 
-/** Starts the operator, which then goes on running. Prints its requests until it was idle. */
+/** Starts the operator, which keeps running. Prints its requests until it is idle. */
 export async function measureColdStart(fleet: FleetCluster, operator: OperatorProcess): Promise<Cost> {
   const from = endOf(fleet.auditLog);
   const startedAt = performance.now();

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 import { Pool } from "undici";
 
 const CONNECTIONS = 6;
-/** etcd takes 128 operations in one transaction, and 1.5 MB. */
+/** etcd accepts 128 operations and 1.5 MB in one transaction. */
 const MAX_OPERATIONS = 100;
 const MAX_BYTES = 700_000;
 
@@ -14,12 +14,12 @@ interface Put {
   value: string;
 }
 
-/** In a value: the revision, which is the resourceVersion, that the object of another key was given. */
+/** Placeholder in a value: the revision (resourceVersion) of the object of another key. */
 const REVISION = /\{revision of ([^}]+)\}/g;
 
 /**
- * Puts every line ("key, tab, value") of the stream into etcd, by its JSON gateway; those that name the revision of another
- * one after all others. Returns how many.
+ * Puts every line ("key, tab, value") of the stream into etcd, by its JSON gateway; lines with the revision of another key
+ * come last. Returns the number of lines.
  */
 export async function putLines(etcdUrl: string, lines: Readable): Promise<number> {
   const pool = new Pool(etcdUrl, { connections: CONNECTIONS });
@@ -92,7 +92,7 @@ function decode(base64: string): string {
   return Buffer.from(base64, "base64").toString();
 }
 
-/** The code that a child process ends with. */
+/** The exit code of a child process. */
 export async function exitCodeOf(child: NodeJS.EventEmitter & { exitCode: number | null }): Promise<number> {
   if (child.exitCode !== null) return child.exitCode;
   const [code] = (await once(child, "exit")) as [number | null];

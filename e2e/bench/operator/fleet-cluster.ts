@@ -28,17 +28,17 @@ import { createOperator, type OperatorProcess } from "./operator-process.ts";
 const ENTRY = join(import.meta.dirname, "..", "..", "..", "operator", "bench", "fleet.bench.ts");
 const CLASS = { namespace: PLATFORM_NAMESPACE, name: "marina-in-memory-v1" };
 
-/** A real kube-apiserver with Cluster API's kinds and without its managers, full of settled clusters. */
+/** A real kube-apiserver with Cluster API's kinds and without its managers, full of converged clusters. */
 export interface FleetCluster {
   kubeconfig: string;
   auditLog: string;
-  /** Adds copies of the template until there are this many; returns how many objects that are now. */
+  /** Adds copies of the template up to this number of clusters; returns the number of objects. */
   grow(clusters: number): Promise<number>;
   createOperator(name: "operator" | "standby", settings?: Record<string, string>): OperatorProcess;
   stop(): Promise<void>;
 }
 
-/** Starts it without any cluster. */
+/** Starts it without clusters. */
 export async function startFleetCluster(templateFile: string): Promise<FleetCluster> {
   const dir = join(BENCH_DIR, "fleet");
   await endLeftovers(dir);
@@ -81,7 +81,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
       auditLog: join(dir, AUDIT_LOG),
       async grow(clusters) {
         if (clusters === present.clusters) return present.objects;
-        // Read from the disk at its start, as after any restart; while it runs it would see every put as a change.
+        // kube-apiserver reads this at its start, as after any restart; while it runs, every put would be a watch event.
         await apiserver.stop();
         present.objects += await load(templateFile, present.clusters, clusters, { dir, ports, kubeconfig });
         present.clusters = clusters;
@@ -108,7 +108,7 @@ interface CustomResourceDefinition extends Manifest {
   spec: { versions: { served: boolean; storage: boolean }[] };
 }
 
-/** Of each version that is served kube-apiserver keeps every object in a cache of its own; the older ones nobody reads. */
+/** kube-apiserver keeps a cache of every object per served version; nothing reads the older versions. */
 function serveStoredVersions(manifests: EngineManifests): EngineManifests {
   const { crds, webhooks } = manifests["capi-core"];
   const narrowed = (crds as CustomResourceDefinition[]).map((crd) => {
@@ -118,7 +118,7 @@ function serveStoredVersions(manifests: EngineManifests): EngineManifests {
   return { ...manifests, "capi-core": { crds: narrowed, webhooks } };
 }
 
-/** With garbage at will beside 200,000 objects kube-apiserver takes all memory there is, and everything stands still. */
+/** Without a limit kube-apiserver would take all memory with 200,000 objects, and the machine would stall. */
 const GO_MEMORY = { GOMEMLIMIT: "13GiB" };
 
 function boundMemory(node: ProcessNode): ProcessNode {
@@ -155,7 +155,7 @@ function operatorEnvironment(kubeconfig: string, operatorPort: number): Record<s
   });
 }
 
-/** What the operator's own benchmarks are given: the template, who plays the tenants, and its environment. */
+/** The inputs of the operator's own benchmarks: the template, the simulated tenants, and its environment. */
 export async function describeFleet(
   templateFile: string,
   place: { dir: string; ports: Ports; kubeconfig: string },
@@ -187,7 +187,7 @@ async function load(
   return objects;
 }
 
-/** What the operator lists. */
+/** The kinds that the operator lists. */
 const WARM_PATHS = [
   "/apis/cloud.marina.dev/v1/clusters",
   "/apis/cloud.marina.dev/v1/nodepools",
@@ -207,8 +207,8 @@ const WARM_PATHS = [
 const WARM_TIMEOUT_MS = 600_000;
 
 /**
- * An API server that has just started reads everything into its own caches first; that is none of the operator's time.
- * While it does, a list by label is refused, which one with a limit is not.
+ * A kube-apiserver that has just started fills its own caches first, which does not count as the operator's time.
+ * Meanwhile it refuses a list by label, but not a list with a limit.
  */
 async function warm(kube: KubeApi): Promise<void> {
   const isCached = async (path: string) => {

@@ -7,22 +7,22 @@ import { type Changer, openChanger } from "./change.ts";
 import { measureColdStart } from "./cold-start.ts";
 import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
 import { growTo, reportGrowth } from "./growth.ts";
-import { countReconciles, waitForRound, waitUntilIdle } from "./metrics.ts";
+import { countReconciles, waitForResync, waitUntilIdle } from "./metrics.ts";
 import type { OperatorProcess } from "./operator-process.ts";
 import { recordTemplate } from "./template.ts";
 
 const CLUSTERS = 10_000;
 const IDLE_SAMPLE_MS = 60_000;
-/** Clusters that are changed, each to and fro. */
+/** Clusters that are changed, each forth and back. */
 const CHANGED = 100;
 const STORM_PAUSE_MS = 60;
 const RESYNC_SECONDS = 45;
 const MS_PER_SECOND = 1000;
 
 /**
- * A fleet of settled clusters with two pools each, on a real kube-apiserver with Cluster API's kinds and no managers: its
- * growth (growth.ts), then cold start, memory, rest, changes at rest and in a restart, a standby that takes over, and the
- * writes of a resync.
+ * A fleet of converged clusters with two pools each, on a real kube-apiserver with Cluster API's kinds and no managers:
+ * its growth (growth.ts), then cold start, memory, CPU when idle, changes when idle and during a restart, takeover by a
+ * standby, and the writes of a resync.
  */
 export async function benchFleet(clusters = CLUSTERS): Promise<void> {
   const fleet = await startFleetCluster(await recordTemplate());
@@ -38,7 +38,7 @@ export async function benchFleet(clusters = CLUSTERS): Promise<void> {
       { name: "objects in the API server", value: objects, unit: "" },
       { name: "all listed", value: cost.listedSeconds, unit: "s" },
       { name: "idle", value: cost.seconds, unit: "s", limit: 60 },
-      { name: "processor time until idle", value: cost.cpuSeconds, unit: "s" },
+      { name: "CPU time until idle", value: cost.cpuSeconds, unit: "s" },
       { name: "writes", value: cost.writes, unit: "", limit: 0 },
       ...(await measureRest(operator)),
     ]);
@@ -62,16 +62,16 @@ async function measureRest(operator: OperatorProcess): Promise<Figure[]> {
   const memory = readMemoryMB(operator.part.pid);
   return [
     { name: "resident memory at rest", value: memory.now, unit: "MB", limit: 512 },
-    { name: "resident memory, the most so far", value: memory.peak, unit: "MB", limit: 512 },
+    { name: "resident memory, peak", value: memory.peak, unit: "MB", limit: 512 },
     {
-      name: "processor at rest, of one core",
+      name: "CPU at rest, of one core",
       value: (cpu / IDLE_SAMPLE_MS) * MS_PER_SECOND * 100,
       unit: "%",
     },
   ];
 }
 
-/** Every cluster there and back; with a pause the changes overlap, without one they come one after another. */
+/** Every cluster forth and back; with a pause the changes overlap, without one they are sequential. */
 async function measureChanges(changer: Changer, pauseMs: number): Promise<number[]> {
   const seconds: Promise<number>[] = [];
   for (const isReady of [false, true]) {
@@ -88,12 +88,12 @@ async function measureChanges(changer: Changer, pauseMs: number): Promise<number
 
 function describeChanges(name: string, seconds: readonly number[], limit: number): Figure[] {
   return [
-    { name: `${name}: until Marina says so, median`, value: percentile(seconds, 0.5), unit: "s" },
+    { name: `${name}: until the Marina status, median`, value: percentile(seconds, 0.5), unit: "s" },
     { name: `${name}: p99`, value: percentile(seconds, 0.99), unit: "s", limit },
   ];
 }
 
-/** The operator starts anew and has every object before it; the changes come while it works them off. */
+/** The operator restarts and reconciles every object; the changes arrive meanwhile. */
 async function measureStorm(operator: OperatorProcess, changer: Changer): Promise<Figure[]> {
   await operator.part.stop();
   await operator.part.start();
@@ -106,7 +106,7 @@ async function measureStorm(operator: OperatorProcess, changer: Changer): Promis
   ];
 }
 
-/** The leader is killed; a change that comes then is told by the standby. */
+/** The leader is killed; the standby reports the next change. */
 async function measureTakeover(
   fleet: FleetCluster,
   operator: OperatorProcess,
@@ -119,27 +119,27 @@ async function measureTakeover(
   await changer.change(0, true);
   await standby.part.stop();
   return {
-    name: "kill -9 of the leader until the standby's first word",
+    name: "kill -9 of the leader until the first status of the standby",
     value: seconds,
     unit: "s",
     limit: 20,
   };
 }
 
-/** Every object is looked at again, a few times over. */
+/** Every object is reconciled again, a few times. */
 async function measureResync(fleet: FleetCluster, clusters: number): Promise<Figure> {
   const often = fleet.createOperator("operator", { MARINA_RESYNC_SECONDS: String(RESYNC_SECONDS) });
   await often.part.start();
   await waitUntilIdle(often.metricsUrl);
   const from = endOf(fleet.auditLog);
-  const rounds = [
+  const controllers = [
     { controller: "cluster", objects: clusters },
     { controller: "node-pool", objects: clusters * 2 },
   ];
   await Promise.all(
-    rounds.map(async ({ controller, objects }) => {
+    controllers.map(async ({ controller, objects }) => {
       const done = await countReconciles(often.metricsUrl, controller);
-      await waitForRound(often.metricsUrl, controller, { from: done, objects, timeoutMs: 180_000 });
+      await waitForResync(often.metricsUrl, controller, { from: done, objects, timeoutMs: 180_000 });
     }),
   );
   await waitUntilIdle(often.metricsUrl);

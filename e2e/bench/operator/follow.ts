@@ -1,7 +1,7 @@
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 
-/** Gives every Marina Cluster to `take`: as it is now, and at each change from then on. */
+/** Calls `take` with every Marina Cluster, now and at each change. */
 export async function followClusters(
   client: KubeClient,
   take: (cluster: Cluster) => void,

@@ -4,17 +4,17 @@ import { type FleetCluster, startFleetCluster } from "./fleet-cluster.ts";
 import { recordTemplate } from "./template.ts";
 
 const SIZES = [1_000, 3_000, 10_000];
-/** With so few the program has run all its code once, which the first of a fleet pays for: costs above them are told too. */
+/** Enough clusters to run every code path once; costs above this baseline are reported too. */
 const FEW = 100;
 const FLAT_PERCENT = 15;
 
-/** What a fleet of this size costs. */
+/** The cost of a fleet of this size. */
 export interface Sized {
   size: number;
   cost: Cost;
 }
 
-/** The growth of a fleet alone. */
+/** Only the growth part of the fleet benchmark. */
 export async function benchGrowth(largest = SIZES.at(-1) ?? 0): Promise<void> {
   const fleet = await startFleetCluster(await recordTemplate());
   try {
@@ -26,7 +26,7 @@ export async function benchGrowth(largest = SIZES.at(-1) ?? 0): Promise<void> {
   }
 }
 
-/** Costs of an empty fleet, of a few clusters, and of each size on the way to this one, which is left out. */
+/** Costs of an empty fleet, of a few clusters, and of each size below `largest`. */
 export async function growTo(fleet: FleetCluster, largest: number): Promise<Sized[]> {
   const costs = [{ size: 0, cost: await startOnce(fleet) }];
   for (const size of [FEW, ...SIZES].filter((one) => one < largest)) {
@@ -44,18 +44,17 @@ async function startOnce(fleet: FleetCluster): Promise<Cost> {
 }
 
 /**
- * What a cold start costs for each cluster of a fleet, and how much more that is of the larger ones than of the smallest:
- * held against 15 %, and below 0 where they share what an empty start costs too. What each cluster above the first few
- * adds is told beside it.
+ * The cost of a cold start per cluster, and its growth from the smallest fleet to the larger ones: at most 15 %, below 0
+ * where larger fleets share the fixed cost. Also reports the marginal cost of each cluster above the first few.
  */
 export function reportGrowth([empty, few, ...costs]: readonly Sized[]): void {
   if (empty === undefined || few === undefined || costs.length === 0) return;
-  const aspects = [
+  const costKinds = [
     { name: "time", unit: "ms", of: (cost: Cost) => cost.seconds * 1000 },
     { name: "processor", unit: "ms", of: (cost: Cost) => cost.cpuSeconds * 1000 },
     { name: "memory", unit: "kB", of: (cost: Cost) => cost.memoryMB * 1024 },
   ];
-  const figures = aspects.flatMap(({ name, unit, of }): Figure[] => {
+  const figures = costKinds.flatMap(({ name, unit, of }): Figure[] => {
     const [smallest = 0, ...larger] = costs.map(({ size, cost }) => of(cost) / size);
     const growth = larger.length === 0 ? 0 : (Math.max(...larger) / smallest - 1) * 100;
     return [

@@ -19,11 +19,11 @@ import { reasonOf } from "./reasons.ts";
 const NAME = "lifecycle";
 const POOL = "workers";
 const BY = { fieldManager: "engineer" };
-/** So long after the last step everything that it caused has been asked for. */
+/** Time after the last step for all requests that it causes. */
 const TRAIL_MS = 12_000;
 
 /**
- * The requests of the operator to the API server in the life of one cluster with a pool of two nodes: created, scaled,
+ * The requests of the operator to the API server in the lifecycle of one cluster with a pool of two nodes: created, scaled,
  * upgraded, deleted. Every kind of request has its reason in reasons.ts; one without a reason fails the benchmark.
  */
 export async function benchLifecycle(): Promise<void> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../measure.ts";
 
-/** The operator's own figures: the sum of the samples of each name, and every sample by itself. */
+/** The operator's metrics: the sum of the samples of each name, and every single sample. */
 export interface Metrics {
   sum(name: string, filter?: string): number;
 }
@@ -21,11 +21,11 @@ export async function readMetrics(url: string): Promise<Metrics> {
   };
 }
 
-/** Nothing waits, nothing runs, for this many looks in a row. */
+/** Number of consecutive samples with an empty queue and no running reconcile. */
 const QUIET_LOOKS = 3;
 const LOOK_MS = 300;
 
-/** It looks into one tenant's API after the other, at its own pace and for ever. */
+/** This controller visits one tenant's API after the other continuously. */
 const PACED = 'controller="access"';
 
 function countUnder(metrics: Metrics, filter: string): number {
@@ -33,7 +33,7 @@ function countUnder(metrics: Metrics, filter: string): number {
   return sum("queue_depth") + sum("active_workers");
 }
 
-/** Waits until the operator has nothing to do, and returns when that began (performance.now). */
+/** Waits until the operator is idle, and returns when that began (performance.now). */
 export async function waitUntilIdle(metricsUrl: string, timeoutMs = 300_000): Promise<number> {
   let quiet = 0;
   let since = 0;
@@ -51,14 +51,14 @@ export async function waitUntilIdle(metricsUrl: string, timeoutMs = 300_000): Pr
   return since;
 }
 
-/** How many reconciles one controller has done. */
+/** The number of reconciles of one controller. */
 export async function countReconciles(metricsUrl: string, controller: string): Promise<number> {
   const metrics = await readMetrics(metricsUrl);
   return metrics.sum("marina_operator_reconcile_total", `controller="${controller}"`);
 }
 
-/** Waits until each of these many objects has been reconciled once more since `from`. */
-export async function waitForRound(
+/** Waits until each of this many objects has been reconciled again since `from`. */
+export async function waitForResync(
   metricsUrl: string,
   controller: string,
   { from, objects, timeoutMs }: { from: number; objects: number; timeoutMs: number },

@@ -5,7 +5,7 @@ import { MEMORY_ENVIRONMENT, runBundle } from "../../stack/marina.ts";
 import { requireHttpOk } from "../../stack/probes.ts";
 import { createPart, type Part, type ProcessSpec } from "../../stack/process-part.ts";
 
-/** An operator as it is shipped, started and killed by a benchmark. */
+/** An operator as shipped, started and killed by a benchmark. */
 export interface OperatorProcess {
   part: Part;
   metricsUrl: string;
@@ -17,11 +17,11 @@ export interface OperatorOptions {
   name: string;
   port: number;
   env: Readonly<Record<string, string>>;
-  /** A control group that it is started in. */
+  /** The control group to start it in. */
   group?: MemoryGroup | undefined;
 }
 
-/** Makes it without starting it; that it ends by itself is told on the terminal. */
+/** Creates it without starting it; an unexpected exit is printed on the terminal. */
 export function createOperator({ dir, name, port, env, group }: OperatorOptions): OperatorProcess {
   const url = `http://127.0.0.1:${port}`;
   const run = runBundle("operator");
@@ -47,7 +47,7 @@ export function readOperatorEnvironment(dir: string): Record<string, string> {
   return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, value ?? ""]));
 }
 
-/** A limit of memory that the kernel holds a process to, page cache and all. */
+/** A memory limit enforced by the kernel, page cache included. */
 export interface MemoryGroup {
   wrap(command: string, args: readonly string[]): { command: string; args: string[] };
   remove(): void;
@@ -59,7 +59,7 @@ const VERSIONS = [
   { root: "/sys/fs/cgroup/memory", limit: "memory.limit_in_bytes", marker: "memory.limit_in_bytes" },
 ];
 
-/** A control group with this limit; undefined where this user may not make one. */
+/** A control group with this limit; undefined where this user may not create one. */
 export function createMemoryGroup(limitMB: number): MemoryGroup | undefined {
   const version = VERSIONS.find(({ root, marker }) => existsSync(join(root, marker)));
   if (version === undefined) return undefined;
@@ -71,7 +71,7 @@ export function createMemoryGroup(limitMB: number): MemoryGroup | undefined {
     return undefined;
   }
   return {
-    // The shell enters the group and becomes the program: what it charges from its first page on counts.
+    // The shell enters the group and then becomes the program, so that all its memory counts.
     wrap: (command, args) => ({
       command: "/bin/sh",
       args: ["-c", `echo $$ > ${join(folder, "cgroup.procs")} && exec "$0" "$@"`, command, ...args],

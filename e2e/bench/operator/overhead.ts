@@ -16,7 +16,7 @@ import { report } from "../report.ts";
 import { BENCH_DIR } from "./bench-dir.ts";
 
 const CLUSTERS = 50;
-/** One after the other and back again: what comes later finds a larger store and older caches. */
+/** In alternating order: later runs have a larger store and older caches. */
 const TURNS = ["alone", "ours", "ours", "alone"] as const;
 const VERSION = "1.34.2";
 const BY = { fieldManager: "engineer" };
@@ -37,13 +37,13 @@ const engineClusterKind = defineKind<EngineCluster>({
 
 interface Round {
   seconds: number;
-  /** Processor seconds of each program of the stack. */
+  /** CPU seconds of each program of the stack. */
   cpu: ReadonlyMap<string, number>;
 }
 
 /**
- * Clusters of two machines, Cluster API alone in turns with Marina in the same run: what Marina adds to the time until all
- * are ready, and its operator's part of the processor time.
+ * Clusters of two machines, Cluster API alone alternating with Marina in one run: what Marina adds to the time until all
+ * are ready, and its operator's share of the CPU time.
  */
 export async function benchOverhead(clusters = CLUSTERS): Promise<void> {
   const stack = await startStack({
@@ -120,7 +120,7 @@ async function run(
   };
 }
 
-/** By the same word of the engine for both; with Marina also by Marina's own. */
+/** Measured by Cluster API's status for both; with Marina also by Marina's own status. */
 async function isAllReady(stack: Stack, client: KubeClient, namespace: string, clusters: number) {
   const engine = await client.listAll(engineClusterKind, { namespace });
   const available = engine.filter(
@@ -135,7 +135,7 @@ async function isAllReady(stack: Stack, client: KubeClient, namespace: string, c
   );
 }
 
-/** What the last round left: our objects, and the engine's. */
+/** Objects of the previous run: Marina's and Cluster API's. */
 async function removeAll(client: KubeClient): Promise<void> {
   await deleteAll(client, clusterKind);
   await deleteAll(client, engineClusterKind);

@@ -1,16 +1,16 @@
-/** Why the operator asks: by verb and resource, the first entry that matches. */
+/** The reason for each request of the operator: by verb and resource, the first entry that matches. */
 const REASONS: readonly [request: RegExp, reason: string][] = [
-  [/^(get|update|create|patch) leases\./, "who leads: renewed every 2 s"],
+  [/^(get|update|create|patch) leases\./, "leader election, renewed every 2 s"],
   [/^watch /, "a watch is renewed every 5 to 10 minutes"],
   [/^list /, "the first list of a cache, or after a watch that was too old"],
   [/^patch clusters\.cloud\.marina\.dev$/, "id, organization and finalizer first; the finalizer last"],
   [/^patch nodepools\.cloud\.marina\.dev$/, "id, organization and finalizer first; the finalizer last"],
-  [/^patch clusters\.cloud\.marina\.dev\/status$/, "what the tenant sees changed"],
-  [/^patch nodepools\.cloud\.marina\.dev\/status$/, "what the tenant sees changed"],
-  [/^delete nodepools\./, "the pools of a cluster go with it"],
-  [/^patch clusters\.cluster\.x-k8s\.io$/, "what is wanted of the engine changed"],
-  [/^delete clusters\.cluster\.x-k8s\.io$/, "the engine takes its cluster away"],
-  [/^delete machines\.cluster\.x-k8s\.io$/, "a node that shall be replaced"],
+  [/^patch clusters\.cloud\.marina\.dev\/status$/, "the status changed"],
+  [/^patch nodepools\.cloud\.marina\.dev\/status$/, "the status changed"],
+  [/^delete nodepools\./, "the pools of a deleted cluster"],
+  [/^patch clusters\.cluster\.x-k8s\.io$/, "the desired state for Cluster API changed"],
+  [/^delete clusters\.cluster\.x-k8s\.io$/, "deletion of the Cluster API cluster"],
+  [/^delete machines\.cluster\.x-k8s\.io$/, "a node that is to be replaced"],
   [/^create configmaps$/, "the lock of the subnet"],
   [/^delete configmaps$/, "the subnet is free again"],
   [/^patch (roles|rolebindings)\./, "lets the API server read the admin kubeconfig"],
@@ -23,7 +23,7 @@ const REASONS: readonly [request: RegExp, reason: string][] = [
   [/^(create|patch) events$/, "a transition, or an Event of the engine, told on the Marina Cluster"],
 ];
 
-/** The reason for a request such as "patch clusters.cloud.marina.dev/status"; undefined = there is none. */
+/** The reason for a request such as "patch clusters.cloud.marina.dev/status"; undefined = unexplained. */
 export function reasonOf(request: string): string | undefined {
   return REASONS.find(([pattern]) => pattern.test(request))?.[1];
 }

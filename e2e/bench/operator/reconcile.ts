@@ -8,7 +8,7 @@ import { recordTemplate } from "./template.ts";
 
 const ENTRY = join(import.meta.dirname, "..", "..", "..", "operator", "bench", "reconcile.bench.ts");
 
-/** CPU of one reconcile of a settled cluster with two pools, and of a settled pool. */
+/** CPU of one reconcile of a converged cluster with two pools, and of a converged pool. */
 export async function benchReconcile(): Promise<void> {
   const templateFile = await recordTemplate();
   const place = { dir: join(BENCH_DIR, "reconcile"), ports: { tenants: 6443 }, kubeconfig: "" };

@@ -17,7 +17,7 @@ import { until } from "../measure.ts";
 import { BENCH_DIR } from "./bench-dir.ts";
 
 const FIELD_MANAGER = "engineer";
-/** Nothing may move for this long before a cluster counts as settled. */
+/** A cluster has converged when nothing has changed for this long. */
 const STILL_MS = 15_000;
 
 const engineKind = (kind: string): Kind<KubeObject> =>
@@ -49,12 +49,12 @@ const OF_A_CLUSTER: readonly Kind<KubeObject>[] = [
   rbacKind("RoleBinding"),
 ];
 
-/** The names in it that stand for those of each copy. */
+/** Names in the template that are replaced in each copy. */
 export const TEMPLATE_NAMES = { cluster: "template-cluster", pools: ["template-pool-a", "template-pool-b"] };
 
 /**
- * Records one settled cluster with two pools of one node as Cluster API and this very operator made it, once per build of
- * the operator. Returns the file: `{shared, cluster}`, objects as the API server holds them.
+ * Records one converged cluster with two pools of one node, created by Cluster API and this operator, once per build of
+ * the operator. Returns the file: `{shared, cluster}`, objects as the API server stores them.
  */
 export async function recordTemplate(): Promise<string> {
   await buildBundles();
@@ -119,7 +119,7 @@ async function settle(client: KubeClient, namespace: string): Promise<KubeObject
   }
 }
 
-/** The items of a list carry neither apiVersion nor kind when the kind is built in; the client adds them. */
+/** List items of built-in kinds have no apiVersion and kind; the client adds them. */
 function listObjects(client: KubeClient, kind: Kind<KubeObject>, namespace: string): Promise<KubeObject[]> {
   return client.listAll(kind, { namespace });
 }

@@ -39,7 +39,7 @@ describe("who may connect", () => {
     expect(createAdmission(rules({ allowed }), 0).judge(source, 0)).toBe(verdict);
   });
 
-  test("what is no CIDR is an error, not an open door", () => {
+  test("an invalid CIDR is an error, not open access", () => {
     expect(() => createAdmission(rules({ allowed: ["nonsense"] }), 0)).toThrow("address");
   });
 });
@@ -47,7 +47,7 @@ describe("who may connect", () => {
 describe("how often", () => {
   const limit = { maxConnectionsPerSecond: 2, burst: 3 };
 
-  test("the burst passes, the flood is limited, and tokens come back by the second", () => {
+  test("the burst passes, the rest is limited, and tokens refill every second", () => {
     const admission = createAdmission(rules({ limit }), 0);
     const at = (ms: number) => admission.judge("127.0.0.2", ms);
     expect([at(0), at(0), at(0), at(0)]).toEqual(["admitted", "admitted", "admitted", "limited"]);

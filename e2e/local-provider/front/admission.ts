@@ -1,10 +1,10 @@
 import { BlockList, isIPv6 } from "node:net";
 
-/** Who may connect to one tenant's API, and how often. */
+/** Access rules and rate limit of one tenant's API. */
 export interface AccessRules {
-  /** CIDRs that are always let in and never limited: the platform and the tenant's own workers. */
+  /** CIDRs that are always admitted and never limited: the platform and the tenant's own workers. */
   trusted: readonly string[];
-  /** CIDRs that are let in besides; undefined = any source. */
+  /** Further CIDRs that are admitted; undefined = any source. */
   allowed?: readonly string[] | undefined;
   /** New connections of all other sources together. */
   limit?: { maxConnectionsPerSecond: number; burst: number } | undefined;
@@ -13,11 +13,11 @@ export interface AccessRules {
 export type Verdict = "admitted" | "refused" | "limited";
 
 export interface Admission {
-  /** Judges one new connection at a time in ms; an admitted one takes a token. */
+  /** Decides about one new connection; `nowMs` is monotonic. An admitted one takes a token. */
   judge(source: string, nowMs: number): Verdict;
 }
 
-/** Throws for what is no CIDR. */
+/** Throws for an invalid CIDR. */
 function toBlockList(cidrs: readonly string[]): BlockList {
   const list = new BlockList();
   for (const cidr of cidrs) {

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type Counts, type FrontSpec, type Listener, listen } from "./listener.ts";
 
-/** What is known of one front: its spec and what it let in and kept out, or why it does not listen. */
+/** The state of one front: its spec and connection counts, or why it does not listen. */
 export interface FrontState {
   spec: FrontSpec;
   listening: boolean;
@@ -10,11 +10,11 @@ export interface FrontState {
 }
 
 export interface Fronts {
-  /** Listens as the spec says; the state says when it could not. */
+  /** Opens or changes a front; a failure to listen is reported in the state. */
   put(key: string, spec: FrontSpec): Promise<FrontState>;
   get(key: string): FrontState | undefined;
   keys(): string[];
-  /** Frees the port; one that is gone already is no error. */
+  /** Frees the port; a missing front is not an error. */
   remove(key: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ function readKept(file: string): Record<string, FrontSpec> {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
   } catch {
-    // None yet, or cut short by a full disk: the provider sends every spec again.
+    // Missing, or truncated by a full disk: the provider sends every spec again.
     return {};
   }
 }
@@ -42,7 +42,7 @@ function describe(error: unknown, spec: FrontSpec): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The fronts of all tenants. Their specs are kept in `file`, so that a restart brings all of them back by itself. */
+/** The fronts of all tenants. Their specs are kept in `file`, so that a restart restores them. */
 export async function openFronts(file: string): Promise<Fronts> {
   const entries = new Map<string, Entry>();
 

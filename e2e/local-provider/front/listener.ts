@@ -1,15 +1,15 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { type AccessRules, createAdmission } from "./admission.ts";
 
-/** One tenant's public address, what stands behind it, and its rules. */
+/** One tenant's public address, its target, and its rules. */
 export interface FrontSpec {
   host: string;
   port: number;
   /** Port of the tenant's kube-apiserver on 127.0.0.1. */
   targetPort: number;
   /**
-   * While true new connections wait, 20 s at most: a kube-apiserver that starts listens before it knows its own roles,
-   * and would refuse everybody.
+   * While true new connections wait, 20 s at most: a starting kube-apiserver listens before it has loaded its roles, and
+   * would refuse every client.
    */
   held: boolean;
   rules: AccessRules;
@@ -23,7 +23,7 @@ export interface Counts {
 
 export interface Listener {
   readonly counts: Readonly<Counts>;
-  /** New rules and a new target hold for new connections; those that are open stay. */
+  /** New rules and a new target apply to new connections; open ones stay. */
   change(spec: FrontSpec): void;
   close(): Promise<void>;
 }
@@ -43,7 +43,7 @@ function join(client: Socket, targetPort: number, open: Set<Socket>): void {
     [target, client],
   ] as const) {
     socket.on("error", () => other.destroy());
-    // What was read before the end is still written to the other side.
+    // Data read before the end is still written to the other side.
     socket.on("close", () => {
       open.delete(socket);
       other.destroySoon();
@@ -52,7 +52,7 @@ function join(client: Socket, targetPort: number, open: Set<Socket>): void {
   }
 }
 
-/** Listens for one tenant. Rejects with the error of the system (EADDRINUSE) when the port cannot be had. */
+/** Listens for one tenant. Rejects with the system error (EADDRINUSE) when the port is taken. */
 export async function listen(first: FrontSpec): Promise<Listener> {
   const counts: Counts = { admitted: 0, refused: 0, limited: 0 };
   const open = new Set<Socket>();
@@ -91,7 +91,7 @@ export async function listen(first: FrontSpec): Promise<Listener> {
   return {
     counts,
     change(next) {
-      // The bucket of a limit that stays is not filled anew by another change.
+      // An unchanged limit keeps its bucket, which another change must not refill.
       const sameRules = JSON.stringify(next.rules) === JSON.stringify(spec.rules);
       if (!sameRules) admission = createAdmission(next.rules, performance.now());
       spec = next;

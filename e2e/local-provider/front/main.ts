@@ -13,7 +13,7 @@ function send(response: ServerResponse, status: number, body?: unknown): void {
   response.end(body === undefined ? "" : JSON.stringify(body));
 }
 
-async function answer(fronts: Fronts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function handle(fronts: Fronts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = request.url ?? "";
   if (path === "/readyz") return send(response, 200, {});
   if (path === "/fronts") return send(response, 200, fronts.keys());
@@ -28,14 +28,14 @@ async function answer(fronts: Fronts, request: IncomingMessage, response: Server
 }
 
 /**
- * The TCP front of all tenant clusters, a process of its own: it goes on while the provider is away. Told what to do by
- * HTTP on a loopback port: GET /fronts, GET, PUT and DELETE /fronts/<key>.
+ * The TCP front of all tenant clusters, a process of its own that keeps running without the provider. Controlled by HTTP
+ * on a loopback port: GET /fronts, GET, PUT and DELETE /fronts/<key>.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { port: { type: "string" }, file: { type: "string" } } });
   const fronts = await openFronts(values.file ?? "fronts.json");
   const server = createServer((request, response) => {
-    answer(fronts, request, response).catch((error: unknown) =>
+    handle(fronts, request, response).catch((error: unknown) =>
       send(response, 500, { message: String(error) }),
     );
   });

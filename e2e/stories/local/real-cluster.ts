@@ -109,7 +109,7 @@ export async function createRealCluster(
     },
     async remove() {
       await alice.request("DELETE", path);
-      await waitFor(`${name} to be gone`, async () => (await alice.request("GET", path)).status === 404);
+      await waitFor(`${name} to be deleted`, async () => (await alice.request("GET", path)).status === 404);
       await rm(folder, { recursive: true, force: true });
     },
   };
