@@ -1,4 +1,4 @@
-import { OpenAPIHono } from "@hono/zod-openapi";
+import { Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
@@ -11,7 +11,8 @@ import { hasPendingCreates } from "./clusters/store.ts";
 import type { Deps } from "./deps.ts";
 import { type Authenticator, invalidTicket } from "./http/authentication/authenticator.ts";
 import type { Operation } from "./http/contract/operation.ts";
-import type { HttpEnv, Router } from "./http/env.ts";
+import type { Router } from "./http/contract/router.ts";
+import type { HttpEnv } from "./http/env.ts";
 import { handleError, handleUnknownMethod, handleUnmatched } from "./http/handle-error.ts";
 import { createIdempotencyStore } from "./http/idempotency/store.ts";
 import { addDocumentRoutes } from "./http/openapi/docs.ts";
@@ -41,8 +42,8 @@ export interface AppParts {
 }
 
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
-export function createApp(deps: Deps, parts: AppParts): OpenAPIHono<HttpEnv> {
-  const app = new OpenAPIHono<HttpEnv>();
+export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv>();
   app.use(observe(deps.log, deps.metrics, createSourceFinder(deps.config.limits.trustedProxies)));
   app.onError(handleError);
   app.notFound(handleUnmatched(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod })));

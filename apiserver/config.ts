@@ -2,12 +2,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { ConfigError, parseEnvironment } from "../shared/config.ts";
 import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/quota.ts";
-import {
-  DEFAULT_REQUEST_LIMITS,
-  RATE_CLASSES,
-  type RateLimits,
-  type RequestLimits,
-} from "./http/server/limits.ts";
+import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
 
 const issuerSchema = z.strictObject({
   issuer: z.url(),

@@ -4,7 +4,7 @@ import { createRegistry } from "../shared/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
 import type { Operation } from "./http/contract/operation.ts";
-import { DEFAULT_REQUEST_LIMITS } from "./http/server/limits.ts";
+import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
 import { createReadiness } from "./http/server/readiness.ts";
 import { SECURITY_ROWS } from "./testing/security-rows.ts";
 

@@ -1,7 +1,7 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Origin, Role } from "../http/authentication/principal.ts";
-import type { Scope } from "../http/authorization/permissions.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import type { Role, Scope } from "../http/authorization/permissions.ts";
 import { lockOrganization } from "../organizations/index.ts";
 import { auditApiToken } from "./present.ts";
 import { mintToken } from "./secret.ts";

@@ -1,4 +1,4 @@
-import type { Role } from "../http/authentication/principal.ts";
+import type { Role } from "../http/authorization/permissions.ts";
 import {
   hasPermission,
   PERMISSIONS,

@@ -3,7 +3,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import type { OrganizationCall } from "../http/contract/call.ts";
 import { isNotModified, requireMatch } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { ApiError } from "../http/errors.ts";
 import { createApiToken, type MintedApiToken, revokeApiToken, rotateApiToken } from "./changes.ts";
 import { requireGrantable } from "./grantable.ts";

@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { ROLES } from "../http/authentication/principal.ts";
-import { SCOPES } from "../http/authorization/permissions.ts";
+import { ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 

@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
-import type { Role } from "../http/authentication/principal.ts";
-import type { Scope } from "../http/authorization/permissions.ts";
+import type { Role, Scope } from "../http/authorization/permissions.ts";
 import { users } from "../members/table.ts";
 import { organizations } from "../organizations/table.ts";
 

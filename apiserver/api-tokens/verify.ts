@@ -1,6 +1,7 @@
 import type { Deps } from "../deps.ts";
 import type { ApiTokenVerifier } from "../http/authentication/authenticator.ts";
-import type { Membership, TokenPrincipal } from "../http/authentication/principal.ts";
+import type { TokenPrincipal } from "../http/authentication/principal.ts";
+import type { Membership } from "../http/authorization/membership.ts";
 import { rightsOfToken } from "../http/authorization/permissions.ts";
 import { matchesHash, parseTokenId, TOKEN_PREFIX } from "./secret.ts";
 import { findLiveToken, recordTokenUse } from "./store.ts";

@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { presentAuditEntry } from "./present.ts";
 import { adminAuditQuery, auditPage, auditQuery } from "./schema.ts";
 import { listAuditEntries } from "./store.ts";

@@ -1,12 +1,12 @@
+import { create as contentDisposition } from "content-disposition";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { requireCluster } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { attachment } from "../http/contract/attachment.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { findEmails } from "../members/index.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
 import { holderOf } from "./holder.ts";
@@ -73,7 +73,7 @@ function addIssue(router: Router, deps: Deps): void {
         });
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
-          "Content-Disposition": attachment(`${cluster.displayName}-kubeconfig.yaml`),
+          "Content-Disposition": contentDisposition(`${cluster.displayName}-kubeconfig.yaml`),
           "Cache-Control": "no-store",
         };
         if (wantsFile(c.req.header("accept")))

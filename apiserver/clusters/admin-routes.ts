@@ -1,8 +1,8 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { toPage } from "../http/contract/page.ts";
+import type { Router } from "../http/contract/router.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import type { Router } from "../http/env.ts";
 import { listClusters } from "../projection/store.ts";
 import { presentCluster } from "./present-cluster.ts";
 import { clusterListQuery, clusterPage } from "./schema.ts";

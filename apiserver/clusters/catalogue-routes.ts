@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { catalogueQuery, kubernetesVersionPage, planPage } from "./catalogue-schema.ts";
 import { requireCluster } from "./live.ts";
 import { withoutPrefix } from "./present-cluster.ts";

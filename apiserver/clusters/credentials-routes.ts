@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { objectTag } from "../http/contract/etag.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { RETRY_AFTER, requireCluster } from "./live.ts";
 import { locationOf, presentCluster } from "./present-cluster.ts";
 import { clusterRecord } from "./schema.ts";

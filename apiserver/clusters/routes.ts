@@ -1,11 +1,11 @@
+import { create as contentDisposition } from "content-disposition";
 import { createId } from "../../shared/id.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { attachment } from "../http/contract/attachment.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { validationFailed } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 import { createObjectName, listClusters } from "../projection/store.ts";
@@ -274,7 +274,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps, orgId, params.clusterID);
       return c.body(await readAdminKubeconfig(deps, origin, cluster), 200, {
         "Content-Type": "application/yaml",
-        "Content-Disposition": attachment(`${cluster.displayName}-kubeconfig.yaml`),
+        "Content-Disposition": contentDisposition(`${cluster.displayName}-kubeconfig.yaml`),
         "Cache-Control": "no-store",
       });
     },

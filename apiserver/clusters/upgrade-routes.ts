@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { objectTag } from "../http/contract/etag.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { listAllNodePools } from "../projection/store.ts";
 import { dryRunQuery } from "../quotas/store.ts";
 import { rehearseChange } from "./dry-run.ts";

@@ -10,53 +10,53 @@ interface ErrorBody {
 }
 
 /**
- * Turns whatever a handler threw into the error body. Only an ApiError speaks for itself; an outage of Postgres or of
- * the Kubernetes API is 503; everything else is logged and answered with one fixed sentence.
+ * Turns whatever a handler threw into an error response. Only an ApiError reaches the client as it is; an outage of
+ * Postgres or of the Kubernetes API is 503; everything else is logged, and is 500 with one fixed message.
  */
 export function handleError(error: unknown, c: Context<HttpEnv>): Response {
   const apiError = toApiError(error);
   if (apiError.status >= 500) logFailure(error, apiError, c);
-  return answerError(apiError, c);
+  return respondWithError(apiError, c);
 }
 
-/**
- * The answer for a path that no operation has; `findOther` puts another in its place when the path has operations of
- * other methods.
- */
+/** 404 for a path that no operation has; `findOther` replaces it when the path has operations of other methods. */
 export function handleUnmatched(findOther?: MiddlewareHandler<HttpEnv>) {
   return async (c: Context<HttpEnv>): Promise<Response> => {
-    c.res = answerError(new ApiError("not_found", "There is nothing at this address."), c);
+    c.res = respondWithError(new ApiError("not_found", "There is nothing at this address."), c);
     await findOther?.(c, async () => undefined);
     return c.res;
   };
 }
 
-/** The answer for a known path and a method that it does not have. */
+/** 405 for a known path and a method that it does not have. */
 export function handleUnknownMethod(c: Context<HttpEnv>, allowed: readonly string[]): Response {
   const allow = [...allowed].sort().join(", ");
-  const error = new ApiError("method_not_allowed", `This address answers ${allow}.`, {
+  const error = new ApiError("method_not_allowed", `This address accepts ${allow}.`, {
     headers: { Allow: allow },
   });
-  return answerError(error, c);
+  return respondWithError(error, c);
 }
 
-/** Maps an error to the one that a client gets to see. */
+/** Maps an error to the one that the client receives. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  // First, for both have the same socket errors as their cause.
+  // Checked first: both have the same socket errors as their cause.
   if (error instanceof KubeError && error.isUnavailable) {
     return dependencyUnavailable("The Kubernetes API", error, Math.ceil((error.retryAfterMs ?? 5000) / 1000));
   }
   if (isDatabaseUnavailable(error)) return dependencyUnavailable("The database", error);
-  if (error instanceof HTTPException && error.status < 500) {
-    return new ApiError("bad_request", "The request is malformed.", { cause: error });
+  // Hono throws 4xx for a malformed request, and its timeout the 503 of addRoute.
+  if (error instanceof HTTPException) {
+    return error.status < 500
+      ? new ApiError("bad_request", "The request is malformed.", { cause: error })
+      : dependencyUnavailable("A part of the service", error);
   }
-  return new ApiError("internal", "Something went wrong on our side; the request id tells us what.", {
+  return new ApiError("internal", "Something went wrong on our side; report the request id.", {
     cause: error,
   });
 }
 
-function answerError(error: ApiError, c: Context<HttpEnv>): Response {
+function respondWithError(error: ApiError, c: Context<HttpEnv>): Response {
   const body: ErrorBody = {
     error: {
       code: error.code,
@@ -65,12 +65,11 @@ function answerError(error: ApiError, c: Context<HttpEnv>): Response {
       request_id: c.get("requestId"),
     },
   };
-  const { retryAfterSeconds } = error;
-  const again = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
-  return c.json(body, error.status, { ...error.headers, ...again });
+  if (error.retryAfterSeconds !== undefined) c.header("Retry-After", String(error.retryAfterSeconds));
+  return c.json(body, error.status, error.headers);
 }
 
-/** A failed query carries its parameters in the message and in the stack: only the driver's own words are logged. */
+/** A failed query carries its parameters in message and stack, so only the driver's own message is logged. */
 function logFailure(error: unknown, apiError: ApiError, c: Context<HttpEnv>): void {
   const database = describeDatabaseError(error) ?? describeDatabaseError(apiError.cause);
   const cause = database ?? describeError(apiError.cause ?? error);

@@ -3,7 +3,7 @@ import type { Principal, TokenPrincipal } from "../http/authentication/principal
 import { rightsOf } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { type PageRequest, pageQuery, toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import {
   findOrganization,
   type OrganizationRow,

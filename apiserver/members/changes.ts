@@ -1,6 +1,7 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Origin, Role } from "../http/authentication/principal.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import type { Role } from "../http/authorization/permissions.ts";
 import { ApiError } from "../http/errors.ts";
 import { lockOrganization } from "../organizations/index.ts";
 import { auditMember } from "./present.ts";

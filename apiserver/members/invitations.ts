@@ -1,7 +1,8 @@
 import { recordAudit } from "../audit/index.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Deps } from "../deps.ts";
-import type { Membership, Origin, UserPrincipal } from "../http/authentication/principal.ts";
+import type { Origin, UserPrincipal } from "../http/authentication/principal.ts";
+import type { Membership } from "../http/authorization/membership.ts";
 import { auditMember } from "./present.ts";
 import { bindInvitation, findMembership, findPendingInvitations } from "./store.ts";
 

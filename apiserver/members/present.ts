@@ -1,6 +1,7 @@
 import type { z } from "@hono/zod-openapi";
-import { type Membership, type Principal, ROLES } from "../http/authentication/principal.ts";
-import { PERMISSIONS, permissionsOf, SCOPES } from "../http/authorization/permissions.ts";
+import type { Principal } from "../http/authentication/principal.ts";
+import type { Membership } from "../http/authorization/membership.ts";
+import { PERMISSIONS, permissionsOf, ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import type { OrganizationRow } from "../organizations/index.ts";
 import type { memberRecord, meRecord } from "./schema.ts";
 import type { MemberRow } from "./table.ts";

@@ -5,7 +5,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { changeRole, inviteMember, lockMember, removeMember, resendInvitation } from "./changes.ts";
 import { presentMember } from "./present.ts";
 import { inviteMemberBody, memberPage, memberRecord, updateMemberBody } from "./schema.ts";

@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { ROLES } from "../http/authentication/principal.ts";
-import { PERMISSIONS, SCOPES } from "../http/authorization/permissions.ts";
+import { PERMISSIONS, ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
 import { pageSchema } from "../http/contract/page.ts";

@@ -2,7 +2,9 @@ import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-o
 import { createId, NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
-import type { Membership, Role, UserPrincipal } from "../http/authentication/principal.ts";
+import type { UserPrincipal } from "../http/authentication/principal.ts";
+import type { Membership } from "../http/authorization/membership.ts";
+import type { Role } from "../http/authorization/permissions.ts";
 import { rightsOf } from "../http/authorization/permissions.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";

@@ -10,7 +10,7 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import type { Role } from "../http/authentication/principal.ts";
+import type { Role } from "../http/authorization/permissions.ts";
 import { organizations } from "../organizations/table.ts";
 
 /** People who have ever presented a valid token. A `sub` belongs to the issuer that presented it first. */

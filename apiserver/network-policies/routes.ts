@@ -2,7 +2,7 @@ import { requireCluster } from "../clusters/store.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { presentNetworkPolicy } from "./present-policy.ts";
 import { networkPolicyRecord, setNetworkPolicyBody } from "./schema.ts";
 import { setNetworkPolicy } from "./store.ts";

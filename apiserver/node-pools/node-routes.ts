@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";
 import { requireNodePool } from "./live.ts";
 import { nodeName, nodePage, nodeRecord } from "./node-schema.ts";

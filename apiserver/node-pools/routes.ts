@@ -2,7 +2,7 @@ import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { createObjectName, listNodePools, type ProjectedNodePool } from "../projection/store.ts";
 import { dryRunQuery } from "../quotas/store.ts";

@@ -4,22 +4,25 @@ import { createLogger } from "../../shared/log.ts";
 import { createRegistry } from "../../shared/metrics.ts";
 import { createApp } from "../app.ts";
 import type { Deps } from "../deps.ts";
+import type { Operation } from "../http/contract/operation.ts";
+import { DEFAULT_REQUEST_LIMITS } from "../http/limits.ts";
 import { buildDocument } from "../http/openapi/document.ts";
-import { DEFAULT_REQUEST_LIMITS } from "../http/server/limits.ts";
 import { createReadiness } from "../http/server/readiness.ts";
 
 const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 
 /** The OpenAPI document as text, made without a database or a cluster: operations are declared, none is called. */
 export function renderOpenApi(): string {
-  const app = createApp(describeOnlyDeps(), {
+  const operations: Operation[] = [];
+  createApp(describeOnlyDeps(), {
     authenticator: {
       authenticate: () => Promise.reject(new Error("the document is made without an issuer")),
       isKnown: () => false,
     },
     readiness: createReadiness(),
+    operations,
   });
-  return `${JSON.stringify(buildDocument(app), undefined, 2)}\n`;
+  return `${JSON.stringify(buildDocument(operations), undefined, 2)}\n`;
 }
 
 /** Declaring operations touches these parts alone; everything else is used by handlers, and none is called here. */

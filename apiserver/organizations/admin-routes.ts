@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { presentOrganization } from "./present.ts";
 import { organizationPage, organizationRecord } from "./schema.ts";
 import { listOrganizations, requireOrganization } from "./store.ts";

@@ -6,7 +6,7 @@ import type { Permission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { invalidField } from "../http/errors.ts";
 import { createOrganization, findChangedSettings, updateOrganization } from "./changes.ts";
 import { type DeletionHooks, deleteOrganization } from "./delete.ts";

@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { readQuotas, requireOrganization, tryEnsureNamespace } from "../organizations/index.ts";
 import { type QuotaChange, setQuotas } from "./changes.ts";
 import { quotasRecord, setQuotasBody } from "./limits-schema.ts";

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { ResponseSpec } from "../http/contract/operation.ts";
+import { byeData, deletedData, gapData } from "./schema.ts";
 import type { SseMessage } from "./sse.ts";
 
 const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
@@ -87,6 +88,7 @@ export function describeStream(): NonNullable<ResponseSpec["stream"]> {
     examples: Object.fromEntries(
       MESSAGES.map(({ summary, example }) => [example.event, { summary, value: toText(example) }]),
     ),
+    schemas: { GapEvent: gapData, DeletedEvent: deletedData, ByeEvent: byeData },
   };
 }
 

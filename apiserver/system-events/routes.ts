@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import type { Router } from "../http/env.ts";
+import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { isClusterServed } from "../projection/store.ts";
 import { describeStream } from "./describe-stream.ts";
@@ -11,7 +11,7 @@ import { createOpenStreams, type OpenStreams } from "./open-streams.ts";
 import { cursorToPosition, positionToCursor } from "./position.ts";
 import { presentEvent } from "./present-event.ts";
 import { createReader } from "./reader.ts";
-import { byeData, deletedData, eventPage, eventQuery, gapData, ticketRecord } from "./schema.ts";
+import { eventPage, eventQuery, ticketRecord } from "./schema.ts";
 import { shareRuns } from "./share-runs.ts";
 import { parseLastEventId } from "./sse.ts";
 import { findEventRange, listEventsAfter } from "./store.ts";
@@ -28,10 +28,6 @@ const STREAM_HEADERS = {
 
 /** The live feed of a cluster, its history, and tickets for browsers. */
 export function addSystemEventRoutes(router: Router, deps: Deps): void {
-  // Named in the description of the stream only.
-  router.app.openAPIRegistry.register("GapEvent", gapData);
-  router.app.openAPIRegistry.register("DeletedEvent", deletedData);
-  router.app.openAPIRegistry.register("ByeEvent", byeData);
   addStream(router, deps);
   addTicket(router, deps);
 }

@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from "jos
 import { createId } from "../../shared/id.ts";
 import type { IssuerConfig } from "../config.ts";
 import type { Deps } from "../deps.ts";
-import type { Role } from "../http/authentication/principal.ts";
+import type { Role } from "../http/authorization/permissions.ts";
 import { members, users } from "../members/table.ts";
 import type { TestApp } from "./app.ts";
 

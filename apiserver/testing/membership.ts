@@ -1,4 +1,5 @@
-import type { Membership, Role } from "../http/authentication/principal.ts";
+import type { Membership } from "../http/authorization/membership.ts";
+import type { Role } from "../http/authorization/permissions.ts";
 import { rightsOf } from "../http/authorization/permissions.ts";
 
 /** A member with the rights of a role, of an organization that no database knows. */

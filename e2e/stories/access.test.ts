@@ -198,7 +198,7 @@ test("an issued kubeconfig works with kubectl and with Node's TLS, in its holder
   expect(response.status).toBe(201);
   expect(response.headers.get("cache-control")).toBe("no-store");
   expect(response.headers.get("content-disposition")).toMatch(
-    /^attachment; filename="real-kubeconfig.yaml"$/,
+    /^attachment; filename="?real-kubeconfig.yaml"?$/,
   );
   const issued: Issued = response.body;
   expect(response.headers.get("location")).toBe(`/api/v1${path}/accesses/${issued.id}`);

@@ -1,5 +1,3 @@
-import type { Permission } from "../authorization/permissions.ts";
-
 /** A person who presented a JSON Web Token of a configured issuer. */
 export interface UserPrincipal {
   kind: "user";
@@ -9,7 +7,7 @@ export interface UserPrincipal {
   email?: string;
   /** The token carries an e-mail address and says that it is verified. */
   emailVerified: boolean;
-  /** As emailVerified, and the issuer is one whose word on addresses binds invitations. */
+  /** As emailVerified, and the issuer is trusted to verify the addresses that invitations are bound by. */
   emailTrusted: boolean;
   /** Realm roles; empty unless the issuer is configured to grant them. */
   roles: readonly string[];
@@ -21,7 +19,7 @@ export interface UserPrincipal {
 export interface TokenPrincipal {
   kind: "token";
   tokenId: string;
-  /** Who made the token. */
+  /** The token's creator. */
   userId: string;
   orgId: string;
   email?: never;
@@ -31,29 +29,10 @@ export interface TokenPrincipal {
   expiresAtMs: number;
 }
 
-/** Who makes a request. */
+/** The authenticated caller of a request. */
 export type Principal = UserPrincipal | TokenPrincipal;
 
-export const ROLES = ["owner", "admin", "member", "billing", "viewer"] as const;
-export type Role = (typeof ROLES)[number];
-
-/** The principal's place in the organization that the path names. */
-export interface Membership {
-  memberId: string;
-  orgId: string;
-  /** The role held there; of a token, its own. */
-  role: Role;
-  /** What may be done now: all that the guards ask. */
-  rights: ReadonlySet<Permission>;
-}
-
-/** What is known of a caller: nothing on public paths, no membership outside an organization. */
-export interface Caller {
-  principal?: Principal;
-  membership?: Membership;
-}
-
-/** Where a change came from: what an audit row says about its author. */
+/** The author of a change, as audit rows record it. */
 export interface Origin {
   principal: Principal;
   requestId: string;
@@ -62,7 +41,7 @@ export interface Origin {
   asStaff?: boolean;
 }
 
-/** A stable text for the principal, for scoping of keys and rate limits: `user:<id>` or `token:<id>`. */
+/** A stable key of the principal for idempotency and rate limits: `user:<id>` or `token:<id>`. */
 export function principalKey(principal: Principal): string {
   return `${principal.kind}:${principal.kind === "user" ? principal.userId : principal.tokenId}`;
 }

@@ -1,50 +1,64 @@
-import type { Caller, Membership, Origin, Principal } from "../authentication/principal.ts";
-import { idSchema, invalidRequest } from "../contract/validate.ts";
-import type { AccessControl } from "../env.ts";
+import type { Origin, Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
+import type { Membership } from "./membership.ts";
 import { type Permission, scopeOf } from "./permissions.ts";
 
 /**
- * Who may call an operation; `user` is a person, never a token. A permission (or several: any of them opens the door) needs `{orgID}` in the path and
- * a membership; the handler asks for more by `call.requirePermission`.
+ * Who may call an operation; `user` is a person, never a token. A permission (or any one of several) needs `{orgID}` in
+ * the path and a membership; the handler asks for more by `call.requirePermission`.
  */
 export type Access = "anyone" | "signed-in" | "user" | "platform-admin" | Permission | readonly Permission[];
+
+/** Whether an operation needs a membership of the organization in its path. */
+export function needsMembership(access: Access): access is Permission | readonly Permission[] {
+  return typeof access !== "string" || !["anyone", "signed-in", "user", "platform-admin"].includes(access);
+}
+
+/** How the http layer identifies callers; app.ts makes it of the slices, so that http/ imports none. */
+export interface AccessControl {
+  /** Turns an Authorization header into a principal. Throws 401 unauthorized, or 503 when an issuer is unavailable. */
+  authenticate(authorization: string | undefined): Promise<Principal>;
+  /**
+   * Uses up a ticket that was issued for this path and returns its principal. Throws 401 unauthorized for one that is
+   * unknown, used, expired or for another path.
+   */
+  redeemTicket(ticket: string, path: string): Promise<Principal>;
+  /** Whether this very credential was accepted a moment ago; does no I/O. */
+  isKnown(authorization: string): boolean;
+  /**
+   * The principal's membership of an organization that is not deleted; undefined when there is none. With an origin,
+   * a pending invitation of this person is accepted first.
+   */
+  findMembership(principal: Principal, orgId: string, origin?: Origin): Promise<Membership | undefined>;
+}
 
 const PLATFORM_ADMIN_ROLE = "platform-admin";
 
 /**
- * Lets a request through or throws, before anything else of it is looked at: 401 without a valid credential;
- * 403 on a platform path without the role; 400 for a malformed organization id, 404 for an organization that the
- * principal is no member of (missing or not: the same answer), 403 for a member without the permission.
+ * Authorizes an authenticated principal; returns the membership for an operation inside an organization. Throws 403
+ * for a platform path without the role, 404 for an organization that the principal is no member of (existing or not:
+ * the same response), 403 for a member without the permission.
  */
-export async function admit(
-  control: AccessControl,
+export async function authorize(
+  control: Pick<AccessControl, "findMembership">,
   access: Access,
-  request: { authorization: string | undefined; orgId: string | undefined } & Omit<Origin, "principal">,
-  onRefusedStaff?: (principal: Principal) => Promise<void>,
-): Promise<Caller> {
-  if (access === "anyone") return {};
-  const { authorization, orgId, ...circumstances } = request;
-  const principal = await control.authenticate(authorization);
-  if (access === "signed-in") return { principal };
+  origin: Origin,
+  orgId = "",
+): Promise<Membership | undefined> {
+  const { principal } = origin;
+  if (access === "anyone" || access === "signed-in") return undefined;
   if (access === "platform-admin") {
-    if (!isPlatformAdmin(principal)) {
-      await onRefusedStaff?.(principal);
-      throw new ApiError("forbidden", `This operation needs the role ${PLATFORM_ADMIN_ROLE}.`);
-    }
-    return { principal };
+    if (isPlatformAdmin(principal)) return undefined;
+    throw new ApiError("forbidden", `This operation needs the role ${PLATFORM_ADMIN_ROLE}.`);
   }
   if (access === "user") {
-    requirePerson(principal);
-    return { principal };
+    if (principal.kind === "user") return undefined;
+    throw new ApiError("forbidden", "This operation is for people; an API token cannot call it.");
   }
-  const membership = await control.findMembership(principal, parseOrgId(orgId), {
-    principal,
-    ...circumstances,
-  });
+  const membership = await control.findMembership(principal, orgId, origin);
   if (membership === undefined) throw notFound("organization");
   requireAnyPermission(principal, membership, typeof access === "string" ? [access] : access);
-  return { principal, membership };
+  return membership;
 }
 
 /** Throws 403, naming the permissions, unless the member holds one of them. */
@@ -58,27 +72,13 @@ export function requireAnyPermission(
   throw new ApiError("forbidden", `${holder} does not have ${describe(principal, permissions)}.`);
 }
 
-function isPlatformAdmin(principal: Principal): boolean {
+/** Whether the principal holds the realm role of the platform's staff. */
+export function isPlatformAdmin(principal: Principal): boolean {
   return principal.roles.some((role) => role === PLATFORM_ADMIN_ROLE);
-}
-
-function requirePerson(principal: Principal): void {
-  if (principal.kind === "user") return;
-  throw new ApiError("forbidden", "This operation is for people; an API token cannot call it.");
 }
 
 function describe(principal: Principal, permissions: readonly Permission[]): string {
   const scopes = new Set(permissions.flatMap((permission) => scopeOf(permission) ?? []));
   const hint = principal.kind === "token" && scopes.size > 0 ? ` (scope ${[...scopes].join(" or ")})` : "";
   return `the permission ${permissions.join(" or ")}${hint}`;
-}
-
-function parseOrgId(orgId: string | undefined): string {
-  const parsed = idSchema.safeParse(orgId);
-  if (!parsed.success) throw invalidRequest("path", withPath(parsed.error.issues), { orgID: orgId });
-  return parsed.data;
-}
-
-function withPath<T extends { path: PropertyKey[] }>(issues: readonly T[]): T[] {
-  return issues.map((issue) => ({ ...issue, path: ["orgID"] }));
 }

@@ -1,9 +1,10 @@
-import { ROLES, type Role } from "../authentication/principal.ts";
+export const ROLES = ["owner", "admin", "member", "billing", "viewer"] as const;
+export type Role = (typeof ROLES)[number];
 
 /**
- * Which roles hold which permission, and which scope opens it to an API token: the one table that the guards, /me,
- * the OpenAPI document and the tests read. Letters: o owner, a admin, m member, b billing, v viewer. What has no
- * scope is out of reach for every token: it can neither mint tokens nor change members.
+ * Which roles hold each permission, and which scope grants it to an API token; read by the guards, /me, the OpenAPI
+ * document and the tests. Letters: o owner, a admin, m member, b billing, v viewer. A permission without a scope is
+ * never granted to a token, so that no token can create tokens or change members.
  */
 const TABLE = {
   "organization:read": ["oambv", "organization:read"],
@@ -74,24 +75,24 @@ export function permissionsOf(role: Role): Permission[] {
 
 const RIGHTS_BY_ROLE = new Map(ROLES.map((role) => [role, new Set(permissionsOf(role))]));
 
-/** The same as a set, made once. */
+/** The permissions of a role as a set. */
 export function rightsOf(role: Role): ReadonlySet<Permission> {
   return RIGHTS_BY_ROLE.get(role) ?? new Set();
 }
 
-/** The scope that opens a permission to a token; undefined when none does. */
+/** The scope that grants a permission to a token; undefined when none does. */
 export function scopeOf(permission: Permission): Scope | undefined {
   return TABLE[permission][1] ?? undefined;
 }
 
-/** Whether a scope opens a permission. Any scope of a resource opens reading it as well. */
-export function opens(scope: Scope, permission: Permission): boolean {
+/** Whether a scope grants a permission. Every scope of a resource also grants reading it. */
+export function grants(scope: Scope, permission: Permission): boolean {
   const needed = scopeOf(permission);
   if (needed === undefined) return false;
   return needed === scope || needed === `${scope.slice(0, scope.indexOf(":"))}:read`;
 }
 
-/** What a token may do now: what its scopes open, its own role holds, and its creator's role holds at this moment. */
+/** The rights of a token: what its scopes grant, limited by its own role and by its creator's present role. */
 export function rightsOfToken(token: {
   scopes: readonly Scope[];
   role: Role;
@@ -103,7 +104,7 @@ export function rightsOfToken(token: {
       (permission) =>
         hasPermission(role, permission) &&
         hasPermission(creatorRole, permission) &&
-        scopes.some((scope) => opens(scope, permission)),
+        scopes.some((scope) => grants(scope, permission)),
     ),
   );
 }

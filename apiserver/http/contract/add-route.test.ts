@@ -3,12 +3,15 @@ import { expect, test } from "vitest";
 import { createLogger } from "../../../shared/log.ts";
 import { Registry } from "../../../shared/metrics.ts";
 import { makeMembership } from "../../testing/membership.ts";
-import type { Principal, Role } from "../authentication/principal.ts";
-import type { AccessControl, HttpEnv, Router } from "../env.ts";
+import type { Principal } from "../authentication/principal.ts";
+import type { AccessControl } from "../authorization/guard.ts";
+import type { Role } from "../authorization/permissions.ts";
+import type { Router } from "../contract/router.ts";
+import type { HttpEnv } from "../env.ts";
 import { ApiError, notFound } from "../errors.ts";
 import { handleError } from "../handle-error.ts";
+import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { createRateLimiter } from "../rate-limits/rate-limit.ts";
-import { DEFAULT_REQUEST_LIMITS } from "../server/limits.ts";
 import { observe } from "../server/observe.ts";
 import { addRoute } from "./add-route.ts";
 
@@ -104,4 +107,26 @@ test.each<[string, Role | undefined, string, string, number, string[]]>([
 test("a caller that is no member gets the response of a missing organization", async () => {
   const response = await serveThing().ask(THING, "good");
   expect(await response.json()).toMatchObject({ error: { message: notFound("organization").message } });
+});
+
+test("the handler of a POST must return the response of transact or runOnce", () => {
+  const operation = {
+    method: "post",
+    path: "/api/v1/organizations/{orgID}/things",
+    operationId: "createThing",
+    tag: "Things",
+    summary: "Create a thing",
+    access: "clusters:create",
+    responses: { 201: { description: "The thing.", body: things } },
+  } as const;
+  const router = createRouter("admin", []);
+  addRoute(router, operation, (c, { transact }) =>
+    transact(
+      async () => ({ name: "a thing" }),
+      (thing) => c.json(thing, 201),
+    ),
+  );
+  // @ts-expect-error A response that was made without an Idempotency-Key does not compile.
+  addRoute(router, operation, async (c) => c.json({ name: "a thing" }, 201));
+  expect(router.operations).toHaveLength(2);
 });

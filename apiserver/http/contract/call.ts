@@ -1,6 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
-import type { Membership, Origin } from "../authentication/principal.ts";
+import type { Origin } from "../authentication/principal.ts";
 import type { Access } from "../authorization/guard.ts";
+import type { Membership } from "../authorization/membership.ts";
 import type { Permission } from "../authorization/permissions.ts";
 import type { Attempt, Once, OnceOptions } from "../idempotency/run-once.ts";
 

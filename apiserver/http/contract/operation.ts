@@ -1,9 +1,15 @@
-import type { z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import type { TypedResponse } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { JSONParsed } from "hono/utils/types";
 import type { Access } from "../authorization/guard.ts";
 import type { ErrorCode } from "../errors.ts";
+
+/** If-Match and If-None-Match: ETags of this API are visible ASCII. */
+export const conditionSchema = z
+  .string()
+  .max(1024)
+  .regex(/^[\t\x20-\x7e]*$/);
 
 const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
 
@@ -51,6 +57,8 @@ export interface ResponseSpec {
     /** Of one event, as OpenAPI 3.2 says it in `itemSchema`. */
     schema: z.ZodType;
     examples: Readonly<Record<string, { summary: string; value: object }>>;
+    /** Schemas of the events that only the description names. */
+    schemas?: Readonly<Record<string, z.ZodType>>;
   };
   /** Another second form, by Accept: a text. */
   text?: { mediaType: string; description: string; maxLength?: number; example?: string };

@@ -1,44 +1,46 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
-import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { ContentfulStatusCode, StatusCode } from "hono/utils/http-status";
 import { createId } from "../../../shared/id.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { HttpEnv, IdempotencyClaim, IdempotencyStore, StoredResponse } from "../env.ts";
+import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
+import type { IdempotencyClaim, IdempotencyStore, StoredResponse } from "../idempotency/store.ts";
 
 declare const RAN_ONCE: unique symbol;
 
-/** A response that was made under the request's Idempotency-Key: what the handler of a POST has to return. */
+/** A response that was made under the request's Idempotency-Key; the handler of a POST must return one. */
 export type Once<T> = T & { readonly [RAN_ONCE]: true };
 
-/** What one attempt of a POST has to work with. */
+/** One attempt of a POST. */
 export interface Attempt {
-  /** The id of the record to make; a repeated request gets the id of the first. */
+  /** The id of the record to create; a repeated request gets the id of the first. */
   id: string;
   /** The object name that the first attempt fixed, or the one passed now. */
   objectName: string | null;
-  /** An earlier attempt ended without an outcome: look for `id` before making anything. */
+  /** An earlier attempt ended without a response: look for `id` before creating anything. */
   resumed: boolean;
-  /**
-   * Keeps the answer in the transaction of the effect, so that neither exists without the other. Call it last in that
-   * transaction; without it the answer is kept right after `run`, and a crash in between leaves `resumed`.
-   */
-  settle: <A extends Response>(tx: Queryable, answer: A) => Promise<A>;
 }
 
+/**
+ * Stores the response in the transaction of the effect, so that neither exists without the other. Without it the
+ * response is stored right after `run`, and a crash in between leaves `resumed`.
+ */
+export type StoreResponse = <R extends Response>(tx: Queryable, response: R) => Promise<R>;
+
 export interface OnceOptions {
-  /** Name of the custom resource to make, fixed together with the id. */
+  /** Name of the custom resource to create, fixed together with the id. */
   objectName?: string;
-  /** The answer holds a secret: its body is not kept, a replay is 409 conflict naming the record. */
+  /** The response holds a secret: its body is not stored, a replay is 409 conflict naming the record. */
   secret?: boolean;
 }
 
-/** The identity of one POST: who sent it where, its Idempotency-Key if any, and what it asks for. */
+/** One POST: its caller and path, its Idempotency-Key if any, and its body. */
 export interface KeyedRequest {
   scope: string;
   key: string | undefined;
   bodyText: string;
-  /** Nothing is made: the key is looked at, and not taken. */
+  /** Nothing is created: the key is validated, and not claimed. */
   isDryRun?: boolean;
 }
 
@@ -46,60 +48,59 @@ const KEPT_HEADERS = ["content-type", "location", "etag", "retry-after"];
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * Runs a POST at most once per key and replays its outcome; without a key it just runs. Kept are 2xx answers and
- * refusals that will not change by waiting; a 5xx, or an answer that says "come again", leaves only id and name.
+ * Runs a POST at most once per key and replays its response; without a key it just runs. Stored are 2xx responses and
+ * refusals that waiting does not change; a 5xx, or one with Retry-After, leaves only id and name.
  */
 export async function runOnce<T extends Response>(
   c: Context<HttpEnv>,
   store: IdempotencyStore,
   request: KeyedRequest,
   options: OnceOptions,
-  run: (attempt: Attempt) => Promise<T>,
+  run: (attempt: Attempt, storeResponse: StoreResponse) => Promise<T>,
 ): Promise<T> {
   const objectName = options.objectName ?? null;
-  if (request.key === undefined) {
-    return run({ id: createId(), objectName, resumed: false, settle: async (_, answer) => answer });
+  const claim = request.key === undefined ? undefined : toClaim(request, request.key, objectName);
+  if (claim === undefined || request.isDryRun === true) {
+    const attempt = { id: claim?.id ?? createId(), objectName, resumed: false };
+    return run(attempt, async (_tx, response) => response);
   }
-  const claim = toClaim(request, request.key, objectName);
-  if (request.isDryRun === true)
-    return run({ id: claim.id, objectName, resumed: false, settle: async (_, answer) => answer });
   const result = await store.claim(claim);
-  // A replay is the kept form of an answer that was a T when it was made.
-  if (result.outcome === "replay") return replay(c, result.answer) as T;
-  return runClaimed(store, claim, options, (settle) => run({ ...result, settle }));
+  // A replay is the stored form of a response that was a T.
+  if (result.outcome === "replay") return replay(c, result.response) as T;
+  return runClaimed(store, claim, options, (storeResponse) => run(result, storeResponse));
 }
 
 async function runClaimed<T extends Response>(
   store: IdempotencyStore,
   claim: IdempotencyClaim,
   options: OnceOptions,
-  run: (settle: Attempt["settle"]) => Promise<T>,
+  run: (storeResponse: StoreResponse) => Promise<T>,
 ): Promise<T> {
-  const keep = async (answer: Response, tx?: Queryable) =>
-    store.complete(claim, await toStoredResponse(answer, options.secret === true), tx);
-  let settled = false;
-  let answer: T;
+  const complete = async (response: Response, tx?: Queryable) =>
+    store.complete(claim, await toStoredResponse(response, options.secret === true), tx);
+  let isStored = false;
+  let response: T;
   try {
-    answer = await run(async (tx, made) => {
-      await keep(made, tx);
-      settled = true;
+    response = await run(async (tx, made) => {
+      await complete(made, tx);
+      isStored = true;
       return made;
     });
   } catch (error) {
-    await settleFailure(store, claim, error);
+    await completeFailure(store, claim, error);
     throw error;
   }
-  if (!settled) await keep(answer);
-  return answer;
+  if (!isStored) await complete(response);
+  return response;
 }
 
-async function settleFailure(
+async function completeFailure(
   store: IdempotencyStore,
   claim: IdempotencyClaim,
   error: unknown,
 ): Promise<void> {
-  const settled = error instanceof ApiError && error.status < 500 && error.retryAfterSeconds === undefined;
-  if (!settled) return store.release(claim);
+  const isFinal = error instanceof ApiError && error.status < 500 && error.retryAfterSeconds === undefined;
+  if (!isFinal) return store.release(claim);
   const { code, message, details } = error;
   const body = JSON.stringify({ code, message, details });
   await store.complete(claim, { status: error.status, headers: {}, body });
@@ -113,29 +114,30 @@ function toClaim(request: KeyedRequest, key: string, objectName: string | null):
   return { scope: request.scope, key, bodyHash, id: createId(), objectName };
 }
 
-async function toStoredResponse(answer: Response, secret: boolean): Promise<StoredResponse> {
-  const kept = KEPT_HEADERS.flatMap((name) => {
-    const value = answer.headers.get(name);
+async function toStoredResponse(response: Response, secret: boolean): Promise<StoredResponse> {
+  const headers = KEPT_HEADERS.flatMap((name) => {
+    const value = response.headers.get(name);
     return value === null ? [] : [[name, value]];
   });
-  const body = secret ? "" : await answer.clone().text();
-  return { status: answer.status, headers: Object.fromEntries(kept), body };
+  const body = secret ? "" : await response.clone().text();
+  return { status: response.status, headers: Object.fromEntries(headers), body };
 }
 
-/** A kept refusal is thrown again, so that it carries the request id of the repeated request. */
-function replay(c: Context<HttpEnv>, answer: StoredResponse): Response {
-  if (answer.status >= 400) {
-    const { code, message, details } = JSON.parse(answer.body);
+/** A stored refusal is thrown again, so that it carries the request id of the repeated request. */
+function replay(c: Context<HttpEnv>, { status, headers, body }: StoredResponse): Response {
+  if (status >= 400) {
+    const { code, message, details } = JSON.parse(body);
     throw new ApiError(code, message, details === undefined ? {} : { details });
   }
-  if (answer.body === "" && answer.status !== 204) {
-    const where = answer.headers.location ?? "the first answer";
+  if (body === "" && status !== 204) {
+    const where = headers.location ?? "the first response";
     throw new ApiError(
       "conflict",
       `This request was already carried out and its secret is shown once: ${where}.`,
     );
   }
-  const headers = { ...answer.headers, "Idempotency-Replayed": "true" };
-  const status = answer.status as ContentfulStatusCode;
-  return answer.body === "" ? c.body(null, status, headers) : c.body(answer.body, status, headers);
+  c.header("Idempotency-Replayed", "true");
+  return body === ""
+    ? c.body(null, status as StatusCode, headers)
+    : c.body(body, status as ContentfulStatusCode, headers);
 }

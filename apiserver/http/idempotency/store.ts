@@ -1,14 +1,44 @@
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
-import type { ClaimResult, IdempotencyClaim, IdempotencyStore } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import { idempotencyKeys } from "./table.ts";
+
+/** The identity of one keyed request: caller, operation, key, and a hash of the body. */
+export interface IdempotencyClaim {
+  /** Principal, method and full path. */
+  scope: string;
+  key: string;
+  bodyHash: string;
+  /** Fixed by the first attempt and adopted by every later one. */
+  id: string;
+  objectName: string | null;
+}
+
+export interface StoredResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+export type ClaimResult =
+  | { outcome: "run"; id: string; objectName: string | null; resumed: boolean }
+  | { outcome: "replay"; response: StoredResponse };
+
+/** Keeps the responses to keyed requests for 24 h. */
+export interface IdempotencyStore {
+  /** Throws 422 idempotency_key_reused for another body, 409 operation_in_progress while the lease of another runs. */
+  claim(claim: IdempotencyClaim): Promise<ClaimResult>;
+  /** Stores the response; in the transaction of the effect when one is given. */
+  complete(claim: IdempotencyClaim, response: StoredResponse, tx?: Queryable): Promise<void>;
+  /** Ends the lease without a response, so that a retry may run at once and adopts id and object name. */
+  release(claim: IdempotencyClaim): Promise<void>;
+}
 
 /** Longer than the deadline of a request, so that a lease that ended belongs to an attempt that ended. */
 const LEASE = sql`now() + interval '60 seconds'`;
 const KEPT_SINCE = sql`now() - interval '24 hours'`;
 
-/** Keeps the outcome of keyed requests in Postgres. */
+/** Keeps the responses to keyed requests in Postgres. */
 export function createIdempotencyStore(db: Database): IdempotencyStore {
   return {
     async claim(claim) {
@@ -17,14 +47,14 @@ export function createIdempotencyStore(db: Database): IdempotencyStore {
       await db
         .delete(idempotencyKeys)
         .where(and(isSameKey(claim), lt(idempotencyKeys.createdAt, KEPT_SINCE)));
-      const outcome = (await readOutcome(db, claim)) ?? (await takeKey(db, claim));
-      if (outcome === undefined) throw inFlight(1);
-      return outcome;
+      const result = (await readOutcome(db, claim)) ?? (await takeKey(db, claim));
+      if (result === undefined) throw inProgress(1);
+      return result;
     },
-    async complete(claim, answer, tx = db) {
+    async complete(claim, response, tx = db) {
       await tx
         .update(idempotencyKeys)
-        .set({ status: answer.status, headers: answer.headers, body: answer.body })
+        .set({ status: response.status, headers: response.headers, body: response.body })
         .where(isSameKey(claim));
     },
     async release(claim) {
@@ -33,16 +63,16 @@ export function createIdempotencyStore(db: Database): IdempotencyStore {
   };
 }
 
-/** Forgets keys of more than 24 hours ago; returns how many. */
+/** Deletes keys that are older than 24 hours; returns how many. */
 export async function purgeIdempotencyKeys(db: Database): Promise<number> {
-  const gone = await db
+  const deleted = await db
     .delete(idempotencyKeys)
     .where(lt(idempotencyKeys.createdAt, KEPT_SINCE))
     .returning({ key: idempotencyKeys.key });
-  return gone.length;
+  return deleted.length;
 }
 
-/** Takes a key that is new, or one whose attempt ended without an outcome; one statement, so only one wins. */
+/** Claims a key that is new, or whose last attempt ended without a response; one statement, so only one caller wins. */
 async function takeKey(db: Database, claim: IdempotencyClaim): Promise<ClaimResult | undefined> {
   const [row] = await db
     .insert(idempotencyKeys)
@@ -77,14 +107,14 @@ async function readOutcome(db: Database, claim: IdempotencyClaim): Promise<Claim
   if (row.bodyHash !== claim.bodyHash) {
     throw new ApiError("idempotency_key_reused", "This Idempotency-Key was used with another body.");
   }
-  if (row.status === null) throw inFlight(Math.max(1, row.leaseSeconds));
+  if (row.status === null) throw inProgress(Math.max(1, row.leaseSeconds));
   return {
     outcome: "replay",
-    answer: { status: row.status, headers: row.headers ?? {}, body: row.body ?? "" },
+    response: { status: row.status, headers: row.headers ?? {}, body: row.body ?? "" },
   };
 }
 
-/** Whether a request that fixed this id came to no outcome yet, so that its client may repeat it by its key. */
+/** Whether the request that fixed this id has no response yet, so that its client may repeat it by its key. */
 export async function isRepeatable(db: Queryable, id: string): Promise<boolean> {
   const rows = await db
     .select({ id: idempotencyKeys.id })
@@ -94,7 +124,7 @@ export async function isRepeatable(db: Queryable, id: string): Promise<boolean> 
   return rows.length > 0;
 }
 
-function inFlight(retryAfterSeconds: number): ApiError {
+function inProgress(retryAfterSeconds: number): ApiError {
   return new ApiError(
     "operation_in_progress",
     "The first request with this Idempotency-Key is still running.",

@@ -1,4 +1,4 @@
-import type { Router } from "../env.ts";
+import type { Router } from "../contract/router.ts";
 import { renderReference } from "./docs-page.ts";
 import { buildDocument, type OpenApiDocument } from "./document.ts";
 
@@ -8,7 +8,7 @@ export function addDocumentRoutes(router: Router): void {
   let text: string | undefined;
   let page: string | undefined;
   const read = () => {
-    document ??= buildDocument(router.app);
+    document ??= buildDocument(router.operations);
     return document;
   };
 

@@ -1,16 +1,10 @@
 import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Access } from "../authorization/guard.ts";
 import { scopeOf } from "../authorization/permissions.ts";
-import type { Operation, ResponseSpec } from "../contract/operation.ts";
+import { conditionSchema, type Operation, type ResponseSpec } from "../contract/operation.ts";
 import { idSchema } from "../contract/validate.ts";
 import type { ErrorCode } from "../errors.ts";
 import { commonHeaders, describeErrors, headerRefs } from "./components.ts";
-
-/** If-Match and If-None-Match: ETags of this API are visible ASCII. */
-export const conditionSchema = z
-  .string()
-  .max(1024)
-  .regex(/^[\t\x20-\x7e]*$/);
 
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
@@ -19,6 +13,9 @@ type Responses = RouteConfig["responses"];
 
 /** Adds an operation to the document, with every status that it can answer. */
 export function documentOperation(registry: Registry, operation: Operation): void {
+  for (const { stream } of Object.values(operation.responses)) {
+    for (const [name, schema] of Object.entries(stream?.schemas ?? {})) registry.register(name, schema);
+  }
   registry.registerPath({
     method: operation.method,
     path: operation.path,

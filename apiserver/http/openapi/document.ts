@@ -1,7 +1,8 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
+import { OpenAPIHono } from "@hono/zod-openapi";
 import { MAX_TIME_LENGTH } from "../contract/fields.ts";
-import type { HttpEnv } from "../env.ts";
+import type { Operation } from "../contract/operation.ts";
 import { registerParts } from "./components.ts";
+import { documentOperation } from "./document-operation.ts";
 
 const LICENSE = { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" };
 
@@ -23,7 +24,7 @@ const TAGS = [
   { name: "System events", description: "What happens to a cluster, live and as history." },
 ];
 
-export type OpenApiDocument = ReturnType<OpenAPIHono<HttpEnv>["getOpenAPI31Document"]>;
+export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
 const DESCRIPTION = `Organizations, clusters and node pools as a service.
 
@@ -31,8 +32,10 @@ Every answer that is not a success has the body of the schema \`Error\`; its cod
 status. Clients must ignore fields and enum values that they do not know. Lists are ordered by id; \`next_cursor\` of one
 page is the \`cursor\` of the next. Send \`Idempotency-Key\` with a POST to be free to repeat it.`;
 
-/** The OpenAPI 3.1 document of all operations that were added to the application. */
-export function buildDocument(app: OpenAPIHono<HttpEnv>): OpenApiDocument {
+/** The OpenAPI 3.1 document of these operations. */
+export function buildDocument(operations: readonly Operation[]): OpenApiDocument {
+  const app = new OpenAPIHono();
+  for (const operation of operations) documentOperation(app.openAPIRegistry, operation);
   app.openAPIRegistry.registerComponent("securitySchemes", "bearer", {
     type: "http",
     scheme: "bearer",

@@ -1,12 +1,12 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import type { Principal } from "../authentication/principal.ts";
+import type { AccessControl } from "../authorization/guard.ts";
 import type { Operation } from "../contract/operation.ts";
-import type { AccessControl, HttpEnv } from "../env.ts";
+import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import { handleError } from "../handle-error.ts";
-import { DEFAULT_RATE_LIMITS, type RateLimits } from "../server/limits.ts";
-import { answerPlainly } from "../server/plain-answers.ts";
+import { DEFAULT_RATE_LIMITS, type RateLimits } from "../limits.ts";
 import { createRateLimiter, rateClassOf } from "./rate-limit.ts";
 
 const control: AccessControl = {
@@ -14,7 +14,7 @@ const control: AccessControl = {
     if (authorization?.startsWith("good ") !== true) throw new ApiError("unauthorized", "no");
     return aPrincipal(authorization.slice(5));
   },
-  redeemTicket: () => Promise.reject(new Error("nobody has a ticket")),
+  redeemTicket: () => Promise.reject(new Error("no tickets here")),
   isKnown: (authorization) => authorization === "good known",
   findMembership: async () => undefined,
 };
@@ -38,8 +38,6 @@ function anApp(limits: Partial<RateLimits>, access: Operation["access"] = "signe
   app.onError(handleError);
   app.use(async (c, next) => {
     c.set("requestId", "r");
-    c.set("responseHeaders", {});
-    answerPlainly(c);
     c.set("sourceAddress", c.req.header("test-address") ?? "192.0.2.1");
     await next();
   });
@@ -65,7 +63,7 @@ test.each([
   expect(rateClassOf({ method, access })).toBe(name);
 });
 
-test("every answer says what is left, and the one beyond is 429 with Retry-After", async () => {
+test("every response says what is left, and the one beyond is 429 with Retry-After", async () => {
   const { send, clock } = anApp({ default: { burst: 2, perMinute: 30 } });
   const first = await send("good a");
   expect(first.headers.get("ratelimit-policy")).toBe('"default";q=2;w=4');
@@ -81,7 +79,7 @@ test("every answer says what is left, and the one beyond is 429 with Retry-After
   expect((await send("good a")).status).toBe(200);
 });
 
-test("a request that hands out rights is counted twice, and both quotas are told", async () => {
+test("a request that grants rights is counted twice, and both quotas are reported", async () => {
   const { send } = anApp({ kubeconfig: { burst: 1, perMinute: 1 } }, "clusters:access");
   const first = await send("good a");
   expect(first.headers.get("ratelimit")).toBe('"default";r=599;t=1, "kubeconfig";r=0;t=60');
@@ -89,16 +87,16 @@ test("a request that hands out rights is counted twice, and both quotas are told
   expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
 });
 
-test("an address with too many refused credentials is answered 429 before another is looked at", async () => {
+test("an address with too many refused credentials gets 429 before another is checked", async () => {
   const { send } = anApp({ failed_login: { burst: 2, perMinute: 1 } });
   const statuses: number[] = [];
   for (const n of [1, 2, 3]) statuses.push((await send(`bad ${n}`)).status);
   expect(statuses).toEqual([401, 401, 429]);
-  expect((await send("good stranger")).status).toBe(429);
+  expect((await send("good unknown")).status).toBe(429);
   expect((await send("bad 1", "198.51.100.1")).status).toBe(401);
 });
 
-test("a neighbour behind the same address goes on working while somebody there guesses", async () => {
+test("a known client behind the same address is served while another there guesses", async () => {
   const { send } = anApp({ failed_login: { burst: 1, perMinute: 1 } });
   await send("bad");
   expect((await send("bad")).status).toBe(429);

@@ -1,23 +1,27 @@
 import type { Context } from "hono";
 import { type Principal, principalKey } from "../authentication/principal.ts";
-import type { Access } from "../authorization/guard.ts";
+import type { Access, AccessControl } from "../authorization/guard.ts";
 import type { Permission } from "../authorization/permissions.ts";
-import type { Operation } from "../contract/operation.ts";
-import type { AccessControl, HttpEnv } from "../env.ts";
+import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
-import type { RateClass, RateLimit, RateLimits } from "../server/limits.ts";
-import { toAddressKey } from "../server/source-address.ts";
+import type { RateClass, RateLimit, RateLimits } from "../limits.ts";
+import { toAddressKey } from "./address-key.ts";
 import { type BucketState, createTokenBuckets, type TokenBuckets } from "./token-buckets.ts";
 
-/** Requests that hand out rights or send mail, by the permission that they need. Taking rights away is not slowed. */
+/** Requests that grant rights or send mail, by the permission that they need. Revoking rights is not limited. */
 const CLASS_BY_PERMISSION: Partial<Record<Permission, RateClass>> = {
   "api_tokens:create": "token_creation",
   "members:invite": "invitation",
   "clusters:access": "kubeconfig",
 };
 
+interface LimitedOperation {
+  method: string;
+  access: Access;
+}
+
 /** The stricter class that an operation is counted in besides `default`; undefined for most. */
-export function rateClassOf({ method, access }: Pick<Operation, "method" | "access">): RateClass | undefined {
+export function rateClassOf({ method, access }: LimitedOperation): RateClass | undefined {
   if (method === "delete") return undefined;
   return permissionsIn(access)
     .map((permission) => CLASS_BY_PERMISSION[permission])
@@ -38,29 +42,24 @@ interface Counter {
 
 export interface RateLimiter {
   /**
-   * The same access control, held to the limits for one request: 429 for an address that has presented too many
-   * refused credentials (known ones pass), and for a principal that has used up what it may do. Sets the RateLimit
-   * headers on whatever the answer will be.
+   * Wraps access control with the limits for one request: 429 for an address that has presented too many invalid
+   * credentials (known valid ones pass), and for a principal over its quota. Sets the RateLimit headers.
    */
-  limit(
-    control: AccessControl,
-    operation: Pick<Operation, "method" | "access">,
-    c: Context<HttpEnv>,
-  ): AccessControl;
+  limit(control: AccessControl, operation: LimitedOperation, c: Context<HttpEnv>): AccessControl;
 }
 
-/** Counts in memory: every replica counts for itself. */
+/** Counts in memory, per replica. */
 export function createRateLimiter(limits: RateLimits, nowMs?: () => number): RateLimiter {
   const counters = Object.fromEntries(
     Object.entries(limits).map(([name, limit]) => [name, createCounter(name as RateClass, limit, nowMs)]),
   ) as Record<RateClass, Counter>;
   const logins = counters.failed_login;
 
-  /** Throws 429 for an address from which too many refused credentials came, unless it presents a known one. */
+  /** Throws 429 for an address with too many invalid credentials, unless this one is known to be valid. */
   function requireCredit(control: AccessControl, authorization: string, addressKey: string): void {
-    const debt = logins.buckets.look(addressKey);
-    if (debt.allowed || control.isKnown(authorization)) return;
-    throw tooMany("Too many refused credentials came from this address", debt);
+    const state = logins.buckets.look(addressKey);
+    if (state.allowed || control.isKnown(authorization)) return;
+    throw tooMany("Too many refused credentials came from this address", state);
   }
 
   function countRefusal(error: unknown, addressKey: string): void {
@@ -74,7 +73,7 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
         ...control,
         async authenticate(authorization) {
           const address = c.get("sourceAddress");
-          // A request without a credential presents none that could be refused.
+          // A request without a credential cannot guess one.
           const addressKey =
             authorization === undefined || address === undefined ? undefined : toAddressKey(address);
           if (addressKey !== undefined) requireCredit(control, authorization ?? "", addressKey);
@@ -87,11 +86,11 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
           }
           const key = principalKey(principal);
           const all = counters.default.buckets.take(key);
-          setHeaders(c, counters.default, all, false);
+          addHeaders(c, counters.default, all);
           if (!all.allowed) throw tooMany("Too many requests", all);
           if (stricter === undefined) return principal;
           const few = counters[stricter].buckets.take(key);
-          setHeaders(c, counters[stricter], few, true);
+          addHeaders(c, counters[stricter], few);
           if (!few.allowed) throw tooMany("Too many requests of this kind", few);
           return principal;
         },
@@ -109,17 +108,10 @@ function createCounter(name: RateClass, limit: RateLimit, nowMs: (() => number) 
   };
 }
 
-/** The two fields of draft-ietf-httpapi-ratelimit-headers-11: what the quotas are, and what is left of them. */
-function setHeaders(
-  c: Context<HttpEnv>,
-  { name, policy }: Counter,
-  state: BucketState,
-  append: boolean,
-): void {
-  const headers = c.get("responseHeaders");
-  const left = `"${name}";r=${state.remaining};t=${state.fullAfterSeconds}`;
-  headers["RateLimit-Policy"] = append ? `${headers["RateLimit-Policy"]}, ${policy}` : policy;
-  headers.RateLimit = append ? `${headers.RateLimit}, ${left}` : left;
+/** The two fields of draft-ietf-httpapi-ratelimit-headers-11: the quotas, and what remains of them. */
+function addHeaders(c: Context<HttpEnv>, { name, policy }: Counter, state: BucketState): void {
+  c.header("RateLimit-Policy", policy, { append: true });
+  c.header("RateLimit", `"${name}";r=${state.remaining};t=${state.fullAfterSeconds}`, { append: true });
 }
 
 function tooMany(what: string, { retryAfterSeconds }: BucketState): ApiError {

@@ -1,5 +1,5 @@
 import { TokenBucket } from "../../../shared/token-bucket.ts";
-import type { RateLimit } from "../server/limits.ts";
+import type { RateLimit } from "../limits.ts";
 
 /** What is left in a bucket. */
 export interface BucketState {

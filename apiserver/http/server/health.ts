@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Registry } from "../../../shared/metrics.ts";
 import { addRoute } from "../contract/add-route.ts";
-import type { Router } from "../env.ts";
+import type { Router } from "../contract/router.ts";
 import { ApiError } from "../errors.ts";
 import type { Readiness } from "./readiness.ts";
 

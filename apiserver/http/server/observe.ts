@@ -4,13 +4,12 @@ import type { Logger } from "../../../shared/log.ts";
 import { Counter, Histogram, type Registry } from "../../../shared/metrics.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
-import { answerPlainly } from "./plain-answers.ts";
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
- * The outermost middleware: gives the request its id (the caller's, when it is well formed), the headers that every
- * answer has, the address that it came from, one log line and the metrics by path pattern.
+ * The outermost middleware: sets the request's id (the caller's, when it is well formed), its source address and the
+ * headers of every response; writes one log line, and counts by path pattern.
  */
 export function observe(
   log: Logger,
@@ -24,24 +23,28 @@ export function observe(
     c.set("requestId", requestId);
     c.set("log", log);
     c.set("sourceAddress", findSource(c));
-    c.set("responseHeaders", {
-      "X-Request-Id": requestId,
-      "X-Content-Type-Options": "nosniff",
-      "Cache-Control": "private, no-cache",
-    });
-    const complete = answerPlainly(c);
+    c.header("X-Request-Id", requestId);
+    c.header("X-Content-Type-Options", "nosniff");
+    c.header("Cache-Control", "private, no-cache");
     await next();
-    complete(c.res);
     const seconds = (performance.now() - startedMs) / 1000;
     const { method, path } = c.req;
     const { status } = c.res;
     const route = c.get("route") ?? "unmatched";
     metrics.requests.inc({ method, route, status });
     metrics.seconds.observe({ method, route }, seconds);
-    const holder = c.get("caller")?.principal;
-    const principal = holder === undefined ? undefined : principalKey(holder);
-    const line = { requestId, method, route, path, status, ms: Math.round(seconds * 1000), principal };
-    log[principal === undefined && status < 400 ? "debug" : "info"](line, "request");
+    const principal = c.get("principal");
+    const caller = principal === undefined ? undefined : principalKey(principal);
+    const fields = {
+      requestId,
+      method,
+      route,
+      path,
+      status,
+      ms: Math.round(seconds * 1000),
+      principal: caller,
+    };
+    log[caller === undefined && status < 400 ? "debug" : "info"](fields, "request");
   };
 }
 
@@ -55,13 +58,13 @@ function createHttpMetrics(registry: Registry) {
   return {
     requests: new Counter({
       name: "marina_apiserver_http_requests_total",
-      help: "Answered requests",
+      help: "Requests by method, route and status of the response",
       labelNames: ["method", "route", "status"],
       registers,
     }),
     seconds: new Histogram({
       name: "marina_apiserver_http_request_duration_seconds",
-      help: "Time until the answer began",
+      help: "Time until the response began",
       labelNames: ["method", "route"],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers,

@@ -36,7 +36,7 @@ async function observeRequest(principal: Principal | undefined, status: 200 | 50
   app.use(observe(log, registry));
   app.get("/things/:id", (c) => {
     c.set("route", "/things/{id}");
-    c.set("caller", principal === undefined ? {} : { principal });
+    c.set("principal", principal);
     return c.text("", status);
   });
   await app.request("/things/7?secret=s3cret", { headers: { "x-request-id": "r-1" } });

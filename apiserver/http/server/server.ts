@@ -2,8 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
+import type { RequestLimits } from "../limits.ts";
 import { answerClientError } from "./client-error.ts";
-import type { RequestLimits } from "./limits.ts";
 
 type FetchHandler = Parameters<typeof createAdaptorServer>[0]["fetch"];
 

@@ -1,22 +1,18 @@
 import { expect, test } from "vitest";
-import { createProxyCheck, resolveSource, toAddressKey } from "./source-address.ts";
+import { createProxyCheck, resolveSource } from "./source-address.ts";
 
 const proxies = createProxyCheck(["10.0.0.0/8", "192.0.2.7", "2001:db8:1::/48"]);
-const nobody = createProxyCheck([]);
+const noProxies = createProxyCheck([]);
 
 test.each([
   ["no header", "203.0.113.9", undefined, "203.0.113.9"],
-  ["a header from somebody who is no proxy", "203.0.113.9", "198.51.100.1", "203.0.113.9"],
+  ["a header from a peer that is no proxy", "203.0.113.9", "198.51.100.1", "203.0.113.9"],
   ["one proxy", "10.1.2.3", "198.51.100.1", "198.51.100.1"],
   ["two proxies", "10.1.2.3", "198.51.100.1, 192.0.2.7", "198.51.100.1"],
-  [
-    "what the client itself wrote stands left and is not believed",
-    "10.1.2.3",
-    "127.0.0.1, 198.51.100.1",
-    "198.51.100.1",
-  ],
+  ["what the client itself wrote is ignored", "10.1.2.3", "127.0.0.1, 198.51.100.1", "198.51.100.1"],
   ["only proxies", "10.1.2.3", "10.9.9.9, 10.8.8.8", "10.9.9.9"],
-  ["rubbish ends the way back", "10.1.2.3", "198.51.100.1, unknown, 10.8.8.8", "10.8.8.8"],
+  ["an invalid hop ends the search", "10.1.2.3", "198.51.100.1, unknown, 10.8.8.8", "10.8.8.8"],
+  ["an octal address ends the search", "10.1.2.3", "010.9.9.9", "10.1.2.3"],
   ["an empty header", "10.1.2.3", "", "10.1.2.3"],
   ["IPv4 seen by a dual-stack socket", "::ffff:10.1.2.3", "::ffff:198.51.100.1", "198.51.100.1"],
   ["IPv6", "2001:db8:1::5", "2001:db8:2::9", "2001:db8:2::9"],
@@ -24,15 +20,6 @@ test.each([
   expect(resolveSource(peer, header, proxies)).toBe(expected);
 });
 
-test("without configured proxies X-Forwarded-For is never believed", () => {
-  expect(resolveSource("10.1.2.3", "198.51.100.1", nobody)).toBe("10.1.2.3");
-});
-
-test.each([
-  ["192.0.2.1", "192.0.2.1"],
-  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
-  ["2001:db8::1", "2001:db8:0:0::/64"],
-  ["::1", "0:0:0:0::/64"],
-])("failed logins from %s are counted by %s", (address, key) => {
-  expect(toAddressKey(address)).toBe(key);
+test("without configured proxies X-Forwarded-For is ignored", () => {
+  expect(resolveSource("10.1.2.3", "198.51.100.1", noProxies)).toBe("10.1.2.3");
 });

@@ -1,13 +1,8 @@
-import { BlockList, isIP } from "node:net";
 import type { Context } from "hono";
+import ipaddr from "ipaddr.js";
 import type { HttpEnv } from "../env.ts";
 
-/** The address that this request came from; undefined when it came by no socket. */
-export function findSourceAddress(c: Context<HttpEnv>): string | undefined {
-  return c.get("sourceAddress");
-}
-
-/** Makes the function that finds where a request came from. X-Forwarded-For counts only from the proxies named here (CIDR). */
+/** Finds the address a request came from. X-Forwarded-For counts only from the proxies named here (addresses, CIDR). */
 export function createSourceFinder(
   trustedProxies: readonly string[],
 ): (c: Context<HttpEnv>) => string | undefined {
@@ -18,21 +13,22 @@ export function createSourceFinder(
   };
 }
 
-/** Whether an address is one of the given ranges. Throws for a range that is none. */
+/** Whether an address is in one of the ranges. Throws for a malformed range. */
 export function createProxyCheck(ranges: readonly string[]): (address: string) => boolean {
-  if (ranges.length === 0) return () => false;
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = "", prefix] = range.split("/", 2);
-    const family = familyOf(address);
-    list.addSubnet(address, prefix === undefined ? bitsOf(family) : Number(prefix), family);
-  }
-  return (address) => list.check(address, familyOf(address));
+  const trusted = { proxies: ranges.map(parseRange) };
+  return (address) => ipaddr.subnetMatch(ipaddr.parse(address), trusted, "unknown") === "proxies";
+}
+
+/** A CIDR range, or an address as the range of itself. */
+function parseRange(range: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  if (range.includes("/")) return ipaddr.parseCIDR(range);
+  const address = ipaddr.parse(range);
+  return [address, address.toByteArray().length * 8];
 }
 
 /**
- * Goes back from the peer through X-Forwarded-For for as long as the hop is a trusted proxy: what a client wrote into
- * the header itself stands left of what the first trusted proxy saw, and is never reached.
+ * Follows X-Forwarded-For from its end for as long as the hop is a trusted proxy. What a client wrote into the header
+ * itself stands left of what the first trusted proxy added, and is never reached.
  */
 export function resolveSource(
   peer: string,
@@ -44,31 +40,19 @@ export function resolveSource(
   for (const hop of forwardedFor.split(",").reverse()) {
     if (!isTrusted(source)) break;
     const address = normalize(hop.trim());
-    if (isIP(address) === 0) break;
+    if (!isAddress(address)) break;
     source = address;
   }
   return source;
 }
 
-/** What failed logins are counted by: an IPv4 address, or the /64 that one IPv6 customer has at least. */
-export function toAddressKey(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const [head = "", tail] = address.split("::", 2);
-  const left = head === "" ? [] : head.split(":");
-  const right = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? [] : Array<string>(8 - left.length - right.length).fill("0");
-  return `${[...left, ...zeros, ...right].slice(0, 4).join(":")}::/64`;
+/** Drops the zone of a link-local address, and turns ::ffff:192.0.2.1, as dual-stack sockets report it, into IPv4. */
+function normalize(text: string): string {
+  const address = text.replace(/%.*$/, "");
+  return isAddress(address) ? ipaddr.process(address).toString() : address;
 }
 
-/** A dual-stack socket reports IPv4 peers as ::ffff:192.0.2.1. */
-function normalize(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
-}
-
-function familyOf(address: string): "ipv4" | "ipv6" {
-  return isIP(address) === 6 ? "ipv6" : "ipv4";
-}
-
-function bitsOf(family: "ipv4" | "ipv6"): number {
-  return family === "ipv6" ? 128 : 32;
+/** Refuses the short, octal and hexadecimal forms of IPv4 that ipaddr.js parses as well. */
+function isAddress(text: string): boolean {
+  return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text);
 }

@@ -1,0 +1,82 @@
+import type { Context } from "hono";
+import { principalKey } from "../authentication/principal.ts";
+import { requireAnyPermission } from "../authorization/guard.ts";
+import type { HttpEnv } from "../env.ts";
+import {
+  type Attempt,
+  type Once,
+  type OnceOptions,
+  runOnce,
+  type StoreResponse,
+} from "../idempotency/run-once.ts";
+import { readJsonBody } from "./body.ts";
+import type { OrganizationCall, PublicCall, SignedInCall } from "./call.ts";
+import type { Operation } from "./operation.ts";
+import { toOrigin } from "./origin.ts";
+import type { Router } from "./router.ts";
+
+type Public = PublicCall<unknown, unknown, unknown>;
+type SignedIn = SignedInCall<unknown, unknown, unknown>;
+type InOrganization = OrganizationCall<unknown, unknown, unknown>;
+
+/** Makes the call of a request that has passed all checks. */
+export function createCall(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv>,
+): Public | SignedIn | InOrganization {
+  let bodyText = "";
+  const publicCall: Public = {
+    requestId: c.get("requestId"),
+    params: c.req.valid("param" as never),
+    query: c.req.valid("query" as never),
+    async readBody() {
+      if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
+      const { value, text } = await readJsonBody(c, operation.body, router.limits.maxBodyBytes);
+      bodyText = text;
+      return value;
+    },
+  };
+  const [principal, membership] = [c.get("principal"), c.get("membership")];
+  if (principal === undefined) return publicCall;
+
+  const runKeyed = async <R extends Response>(
+    options: OnceOptions,
+    run: (attempt: Attempt, storeResponse: StoreResponse) => Promise<R>,
+  ): Promise<Once<R>> => {
+    const request = {
+      scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
+      key: c.req.header("idempotency-key"),
+      bodyText,
+      isDryRun: isDryRun(publicCall.query),
+    };
+    return (await runOnce(c, router.idempotency, request, options, run)) as Once<R>;
+  };
+  const signedInCall: SignedIn = {
+    ...publicCall,
+    origin: toOrigin(c, operation, principal),
+    runOnce: runKeyed,
+    transact: (effect, respond, { afterCommit, ...options } = {}) =>
+      runKeyed(options, async ({ id }, storeResponse) => {
+        const { result, response } = await router.db.transaction(async (tx) => {
+          const result = await effect(tx, { id });
+          return { result, response: await storeResponse(tx, respond(result)) };
+        });
+        await afterCommit?.(result);
+        return response;
+      }),
+  };
+  if (membership === undefined) return signedInCall;
+
+  return {
+    ...signedInCall,
+    orgId: membership.orgId,
+    membership,
+    requirePermission: (permission) => requireAnyPermission(principal, membership, [permission]),
+  };
+}
+
+/** Whether `dry_run` is set, the only query parameter that this layer knows: a dry run keeps no Idempotency-Key. */
+function isDryRun(query: unknown): boolean {
+  return typeof query === "object" && query !== null && "dry_run" in query && query.dry_run === true;
+}

@@ -1,0 +1,32 @@
+import type { Hono } from "hono";
+import type { Database } from "../../db/client.ts";
+import type { Origin } from "../authentication/principal.ts";
+import type { AccessControl } from "../authorization/guard.ts";
+import type { HttpEnv } from "../env.ts";
+import type { IdempotencyStore } from "../idempotency/store.ts";
+import type { RequestLimits } from "../limits.ts";
+import type { RateLimiter } from "../rate-limits/rate-limit.ts";
+import type { Operation } from "./operation.ts";
+
+/** Where slices add their operations: see `addRoute`. */
+export interface Router {
+  app: Hono<HttpEnv>;
+  access: AccessControl;
+  db: Database;
+  idempotency: IdempotencyStore;
+  limiter: RateLimiter;
+  limits: RequestLimits;
+  /** Every operation in the order in which it was added; the OpenAPI document is made of them. */
+  operations: Operation[];
+  /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */
+  recordStaffRequest(origin: Origin, request: StaffRequest): Promise<void>;
+}
+
+/** The outcome of a request on a path of the platform's staff. */
+export interface StaffRequest {
+  operation: Pick<Operation, "operationId" | "method">;
+  /** The path as it was called, without the query. */
+  path: string;
+  orgId: string | undefined;
+  status: number;
+}
