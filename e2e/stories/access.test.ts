@@ -16,7 +16,7 @@ import {
 } from "../testing/credentials.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { preparePythonClient, runPython } from "../testing/python-client.ts";
-import { playTenant, readPlayedServer } from "../testing/simulated-tenant.ts";
+import { createSimulatedTenant, readPlayedServer } from "../testing/simulated-tenant.ts";
 import { createTenant } from "../testing/tenant.ts";
 
 const stack = readStack();
@@ -29,18 +29,18 @@ let engineer: Engineer;
 let organization: string;
 let path: string;
 
-// One cluster for all: what no access of a cluster stands for is swept away, and the API server that plays it is one.
+// One cluster for all tests: bindings without an access are removed, and there is only one simulated API server.
 beforeAll(async () => {
   const { body } = await alice.request("POST", "/organizations", { name: "Accesses" });
   organization = `/organizations/${body.id}`;
   engineer = await createEngineer(stack, body.id);
-  path = `${organization}/clusters/${await playTenant(stack, engineer, "real")}`;
+  path = `${organization}/clusters/${await createSimulatedTenant(stack, engineer, "real")}`;
   await waitFor("REST to serve it", async () => (await alice.request("GET", path)).status === 200);
 });
 
 afterAll(() => engineer.close());
 
-/** An access that is made by hand, and its holder's credential. */
+/** Creates an access with kubectl, and returns its holder's credential. */
 async function openAccess(subject: string): Promise<Credential> {
   const { csr, key } = await makeRequest();
   await createAccess(subject, subject, csr);
@@ -60,7 +60,7 @@ function createAccess(name: string, subject: string, csr: string) {
 
 async function getAccess(name: string): Promise<ClusterAccess> {
   const access = await engineer.client.get(clusterAccessKind, engineer.namespace, name);
-  if (access === undefined) throw new Error(`there is no access ${name}`);
+  if (access === undefined) throw new Error(`no access ${name}`);
   return access;
 }
 
@@ -79,14 +79,14 @@ interface Issued {
   subject: string;
 }
 
-/** A kubeconfig by REST, of somebody's own. */
+/** A kubeconfig that a tenant requests by REST. */
 async function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
   const response = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
   if (response.status !== 201) throw new Error(JSON.stringify(response.body));
   return response.body;
 }
 
-test("an access lets its holder in and nobody else, and ends for it alone, within 5 s of its deletion", async () => {
+test("an access admits only its holder, and is revoked within 5 s of its deletion", async () => {
   const [alice, bob] = await Promise.all([openAccess("alice"), openAccess("bob")]);
   expect(await ask(alice)).toBe(200);
   expect(await ask(bob)).toBe(200);
@@ -106,12 +106,12 @@ test("an access lets its holder in and nobody else, and ends for it alone, withi
   expect(await untilRefused(alice)).toBeLessThan(REFUSED_WITHIN_SECONDS);
   expect(await ask(bob)).toBe(200);
   await waitFor(
-    "the object to go",
+    "the object to be deleted",
     async () => (await client.get(clusterAccessKind, namespace, "alice")) === undefined,
   );
 });
 
-test("a right whose object was torn out by hand is taken away all the same", async () => {
+test("a grant whose object was removed by force is revoked too", async () => {
   const carol = await openAccess("carol");
   expect(await ask(carol)).toBe(200);
   const { client, namespace } = engineer;
@@ -124,16 +124,16 @@ test("a right whose object was torn out by hand is taken away all the same", asy
     BY_HAND,
   );
   await torn.catch(() => undefined);
-  await waitFor("carol to be shut out", async () => (await ask(carol)) === 403);
+  await waitFor("carol to be refused", async () => (await ask(carol)) === 403);
 });
 
-test("raising credentialsGeneration ends the admin kubeconfig that was handed out and leaves grants alone", async () => {
+test("raising credentialsGeneration revokes the issued admin kubeconfig and keeps grants", async () => {
   const dave = await openAccess("dave");
   const before = await readAdminKubeconfig();
-  await waitFor("the admin to be let in", async () => (await ask(before)) === 200);
+  await waitFor("the admin to be admitted", async () => (await ask(before)) === 200);
   await engineer.patchCluster("real", { spec: { credentialsGeneration: 1 } });
-  await waitFor("the old admin to be shut out", async () => (await ask(before)) === 403);
-  const after = await waitFor("another admin kubeconfig", async () => {
+  await waitFor("the old admin to be refused", async () => (await ask(before)) === 403);
+  const after = await waitFor("a new admin kubeconfig", async () => {
     const now = await readAdminKubeconfig();
     return now.cert === before.cert ? undefined : now;
   });
@@ -141,7 +141,7 @@ test("raising credentialsGeneration ends the admin kubeconfig that was handed ou
   expect(await ask(dave)).toBe(200);
 });
 
-test("what cannot be granted says why: a broken request, one access too many", async () => {
+test("a refused access has a reason: a malformed request, one access too many", async () => {
   const { client, namespace } = engineer;
   const broken = "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n";
   await createAccess("broken", "erin", broken);
@@ -151,7 +151,7 @@ test("what cannot be granted says why: a broken request, one access too many", a
     return access?.status?.conditions?.find(({ type }) => type === "Stalled")?.reason;
   };
   await waitFor(
-    "the broken request to be refused",
+    "the malformed request to be refused",
     async () => (await reasonOf("broken")) === "InvalidRequest",
   );
   const names = Array.from({ length: 10 }, (_, index) => `many-${index}`);
@@ -165,7 +165,7 @@ test("what cannot be granted says why: a broken request, one access too many", a
   expect(await reasonOf("broken")).toBe("InvalidRequest");
   await client.delete(clusterAccessKind, namespace, "many-3");
   await waitFor(
-    "it to be let in when another one goes",
+    "it to be admitted when another one is deleted",
     async () => (await reasonOf("one-more")) === "Issued",
   );
 });
@@ -174,7 +174,7 @@ test("a kubeconfig is refused until the cluster has been running once (section 4
   const early = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
   expect([early.status, early.body.error.code]).toEqual([409, "cluster_not_ready"]);
   expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);
-  // Its engine is paused, so the first readiness has to be told by hand.
+  // Its Cluster API object is paused, so the first readiness is set by hand.
   const status = { firstReadyAt: new Date().toISOString() };
   await engineer.client.mergePatch(
     clusterKind,
@@ -184,7 +184,7 @@ test("a kubeconfig is refused until the cluster has been running once (section 4
     { ...BY_HAND, subresource: "status" },
   );
   await waitFor("a kubeconfig", () => issue());
-  // The one that the operator manages can be read again and again: that makes nothing.
+  // The one that the operator manages can be read repeatedly: that creates nothing.
   const [first, second] = [
     await alice.request("GET", `${path}/kubeconfig`),
     await alice.request("GET", `${path}/kubeconfig`),
@@ -192,7 +192,7 @@ test("a kubeconfig is refused until the cluster has been running once (section 4
   expect([first.status, second.body]).toEqual([200, first.body]);
 });
 
-test("an issued kubeconfig works with kubectl and with Node's TLS, in its holder's own name, until it expires", async () => {
+test("an issued kubeconfig works with kubectl and with Node's TLS, under its holder's name, until it expires", async () => {
   const before = Date.now();
   const response = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 3600 });
   expect(response.status).toBe(201);
@@ -232,7 +232,7 @@ print(len(client.CoreV1Api().list_namespace(limit=1).items))`;
   expect(printed.trim()).toBe("1");
 });
 
-test("asked for as YAML, the response is the kubeconfig itself, as a file", async () => {
+test("with Accept: application/yaml the response is the kubeconfig file itself", async () => {
   const response = await alice.request<string>(
     "POST",
     `${path}/kubeconfig`,
@@ -244,7 +244,7 @@ test("asked for as YAML, the response is the kubeconfig itself, as a file", asyn
   expect(await ask(readCredential(response.body))).toBe(200);
 });
 
-test("a revoked kubeconfig is refused within 5 s, and every other one goes on working", async () => {
+test("a revoked kubeconfig is refused within 5 s, and every other one keeps working", async () => {
   const [first, second] = await Promise.all([issue(), issue()]);
   expect([await ask(readCredential(first.kubeconfig)), await ask(readCredential(second.kubeconfig))]).toEqual(
     [200, 200],
@@ -256,12 +256,12 @@ test("a revoked kubeconfig is refused within 5 s, and every other one goes on wo
   expect((await alice.request("DELETE", `${path}/accesses/${first.id}`)).status).toBe(204);
   expect(await untilRefused(readCredential(first.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
   expect(await ask(readCredential(second.kubeconfig))).toBe(200);
-  await waitFor("its record to go", async () => {
+  await waitFor("its record to be deleted", async () => {
     return (await alice.request("GET", `${path}/accesses/${first.id}`)).status === 404;
   });
 });
 
-test("what was issued to a member ends within 5 s of the removal, also what an API token of the member asked for", async () => {
+test("kubeconfigs of a removed member are refused within 5 s, also those requested by the member's API token", async () => {
   const mine = await issue();
   const { body: member } = await alice.request("POST", `${organization}/members`, {
     email: USERS.bob.email,

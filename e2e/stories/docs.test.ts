@@ -8,7 +8,7 @@ const executablePath = findBrowser();
 
 let browser: Browser | undefined;
 let page: Page;
-/** What the page asked for, and what the browser had to complain of. */
+/** Requests of the page, and errors of the browser. */
 const requests: string[] = [];
 const complaints: string[] = [];
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => browser?.close());
 
 describe.skipIf(executablePath === undefined)("the reference page", () => {
-  test("shows every operation, and opens it at a click", async () => {
+  test("shows every operation, and opens it on a click", async () => {
     expect(await page.title()).toBe("Marina API");
     for (const { method, path, operation } of places) {
       const entry = page.locator(`details[id="${operation.operationId}"]`);
@@ -49,7 +49,7 @@ describe.skipIf(executablePath === undefined)("the reference page", () => {
     expect(await schema.textContent()).toContain("apiserver_url");
   });
 
-  test("fits a telephone, asks nobody else for anything, and the browser has no complaint", async () => {
+  test("fits a phone screen, sends no third-party request, and causes no browser error", async () => {
     await page.setViewportSize({ width: 390, height: 844 });
     const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     expect(await page.evaluate(overflow)).toBeLessThanOrEqual(0);

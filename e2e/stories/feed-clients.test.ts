@@ -19,14 +19,14 @@ beforeAll(async () => {
   path = `${clusters}/${body.id}/system-events`;
 });
 
-test("EventSource of npm: replay by last_event_id, ids, parsed data", async () => {
+test("npm eventsource: replay by last_event_id, ids, parsed data", async () => {
   const feed = alice.follow(`${path}?last_event_id=0`);
   const first = await waitFor("the first status", () => feed.events.find(({ event }) => event === "status"));
   feed.close();
   expect(first.data).toMatchObject({ id: Number(first.id), status: "provisioning", previous_status: null });
 });
 
-test("curl -N: lines as they come, retry first", async () => {
+test("curl -N: lines as they arrive, retry first", async () => {
   const url = `${apiUrl}/api/v1${path}`;
   const headers = [`Authorization: Bearer ${tokens.alice}`, "Last-Event-ID: 0"];
   const child = spawn("curl", ["-sN", ...headers.flatMap((header) => ["-H", header]), url], {
@@ -48,7 +48,7 @@ test("curl -N: lines as they come, retry first", async () => {
 });
 
 test.skipIf(browser === undefined)(
-  "a browser: its own EventSource, by a ticket, which opens once",
+  "a browser: its EventSource, with a ticket that is valid once",
   async () => {
     const { body, status } = await alice.request("POST", `${path}/ticket`);
     expect(status).toBe(201);
@@ -56,7 +56,7 @@ test.skipIf(browser === undefined)(
     const chromium = await startBrowser(browser ?? "");
     try {
       const page = await chromium.newPage();
-      // A page of the same origin, as the portal of an installation is behind the same address.
+      // A page of the same origin, like a portal behind the same address.
       await page.goto(`${apiUrl}/healthz`);
       const seen = await page.evaluate(listenOnce(url));
       expect(seen).toEqual({ id: expect.stringMatching(/^\d+$/), status: "provisioning" });
@@ -67,7 +67,7 @@ test.skipIf(browser === undefined)(
   },
 );
 
-/** Runs in the page: the first status, or "closed" when the browser gives up. */
+/** Runs in the page: the first status, or "closed" when the browser stops retrying. */
 function listenOnce(url: string): string {
   return `new Promise((resolve) => {
     const source = new EventSource(${JSON.stringify(url)});

@@ -5,7 +5,7 @@ import { createTenant, expectStatus } from "../testing/tenant.ts";
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
 
-test("what a pipeline applies is served by REST with ids, and its deletion is seen there too", async () => {
+test("objects of a pipeline are served by REST with ids, and so is their deletion", async () => {
   const created = await alice.call("createOrganization", { body: { name: "GitOps" } });
   const { id: orgID } = expectStatus(201, created);
   const namespace = `org-${orgID}`;

@@ -91,13 +91,13 @@ describe("bodies", () => {
     expect(response.body.error.details).toHaveLength(100);
   });
 
-  test("a huge name of a field does not come back whole", async () => {
+  test("a huge field name is truncated in the response", async () => {
     const response = await post(`{"name":"a","${"k".repeat(900_000)}":1}`);
     expectRefusal(response, 422, "validation_failed");
     expect(JSON.stringify(response.body).length).toBeLessThan(4000);
   });
 
-  test("a huge list where a short one belongs is refused", async () => {
+  test("an oversized list is refused", async () => {
     const cidrs = JSON.stringify(Array.from({ length: 30_000 }, () => "10.0.0.0/8"));
     const body = `{"name":"a","k8s_version":"1.34","authorized_cidrs":${cidrs}}`;
     const path = `/api/v1/organizations/${organization}/clusters`;
@@ -115,7 +115,7 @@ describe("bodies", () => {
     expectRefusal(await post('{"name":"a"}', headers), 415, "unsupported_media_type");
   });
 
-  test("bytes that are no UTF-8 are refused, not replaced", async () => {
+  test("invalid UTF-8 is refused, not replaced", async () => {
     const body = Buffer.concat([Buffer.from('{"name":"a'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]);
     expectRefusal(await post(body), 400, "bad_request");
   });
@@ -136,7 +136,7 @@ describe("bodies", () => {
   });
 });
 
-describe("addresses", () => {
+describe("URLs", () => {
   test.each([
     ["an id that is none", "/api/v1/organizations/1'%20OR%20'1'='1", 400],
     ["a NUL in an id", "/api/v1/organizations/%00", 400],
@@ -146,7 +146,7 @@ describe("addresses", () => {
     ["a parameter twice", "/api/v1/organizations?limit=1&limit=2", 400],
     ["a limit that is no number", "/api/v1/organizations?limit=1e1", 400],
     ["a limit beyond all limits", "/api/v1/organizations?limit=99999999999999999999", 400],
-    ["an address of 9 KiB", `/api/v1/organizations?cursor=${"a".repeat(9000)}`, 400],
+    ["a URL of 9 KiB", `/api/v1/organizations?cursor=${"a".repeat(9000)}`, 400],
     ["a way up", "/api/v1/organizations/..%2f..%2fmetrics", 400],
     ["nothing that is there", "/api/v2/organizations", 404],
     ["a file", "/.env", 404],
@@ -164,7 +164,7 @@ const HEADERS = () => [
   "Content-Type: application/json",
 ];
 
-/** Sends bytes and resolves with all that came back when the server has closed the connection. */
+/** Sends bytes and resolves with everything received until the server closed the connection. */
 async function talk(bytes: string): Promise<string> {
   const { hostname, port } = new URL(readStack().apiUrl);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -188,7 +188,7 @@ describe("the wire", () => {
     expect(JSON.parse(response.slice(response.indexOf("\r\n\r\n")))).toMatchObject(ENVELOPE);
   });
 
-  test("garbage behind a request never takes the place of its response", async () => {
+  test("garbage after a request does not replace its response", async () => {
     const response = await talk(
       `${["GET /api/v1/me HTTP/1.1", ...HEADERS(), "", ""].join("\r\n")}GARBAGE\r\n\r\n`,
     );
@@ -206,7 +206,7 @@ describe("the wire", () => {
     expect(response.headers.has("x-injected")).toBe(false);
   });
 
-  test("a name with a line end gets into no header", async () => {
+  test("a name with a line break reaches no header", async () => {
     const clusters = `/api/v1/organizations/${organization}/clusters`;
     const body = JSON.stringify({ name: 'a\r\nX-Injected: 1"; filename="b', k8s_version: "1.34" });
     const response = await send("POST", clusters, { body, headers: JSON_TYPE });
@@ -222,7 +222,7 @@ interface Document {
   paths: Record<string, Record<string, { operationId: string; requestBody?: unknown; security?: unknown[] }>>;
 }
 
-/** Every operation of the committed document, with the organization of this test and ids of nothing. */
+/** Every operation of the committed document, with the organization of this test and unknown ids. */
 const document: Document = JSON.parse(
   readFileSync(join(import.meta.dirname, "..", "..", "apiserver", "openapi", "openapi.json"), "utf8"),
 );
@@ -256,7 +256,7 @@ describe("every operation", () => {
     expect(response.headers.get("www-authenticate")).toMatch(/^Bearer realm=/);
   });
 
-  test.each(operations)("$name: a method that is not there is 405 with Allow", async (one) => {
+  test.each(operations)("$name: an unsupported method is 405 with Allow", async (one) => {
     const response = await send("PATCH", pathOf(one.pattern));
     expectRefusal(response, 405, "method_not_allowed");
     const allow = response.headers.get("allow")?.split(", ") ?? [];

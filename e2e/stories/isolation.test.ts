@@ -31,10 +31,10 @@ test("bob sees nothing of alice: every path responds as if it did not exist", as
     ["GET", `/clusters/${cluster.id}/kubeconfig`],
     ["GET", `/clusters/${cluster.id}/system-events`],
   ];
-  for (const stranger of [bob, staff]) {
+  for (const outsider of [bob, staff]) {
     for (const [method, suffix, body] of attempts) {
-      const foreign = await stranger.request(method, `${own}${suffix}`, body);
-      const missing = await stranger.request(method, `/organizations/${MISSING}${suffix}`, body);
+      const foreign = await outsider.request(method, `${own}${suffix}`, body);
+      const missing = await outsider.request(method, `/organizations/${MISSING}${suffix}`, body);
       expect(foreign.status, `${method} ${suffix}`).toBe(404);
       expect(withoutRequestId(foreign.body)).toEqual(withoutRequestId(missing.body));
     }

@@ -42,7 +42,7 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
   let from = engineer.history.of("honest").length;
   await engineer.patchCluster("honest", { spec: { version: "1.35" } });
   await waitFor(
-    "the upgrade to settle",
+    "the upgrade to complete",
     async () => (await engineer.getCluster("honest")).status?.version === "1.35.1",
   );
   await waitForRest();

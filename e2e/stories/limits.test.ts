@@ -41,7 +41,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
     headers: { authorization: `Bearer ${readStack().tokens.alice}`, ...headers },
   });
 
-test("a principal that sends too much is told so, and what is left before", async () => {
+test("a principal over its rate limit gets 429, and the remaining quota before", async () => {
   await startOwn({ MARINA_RATE_LIMITS: '{"default":{"burst":3,"perMinute":1}}' });
   const outcomes: string[] = [];
   for (let n = 0; n < 4; n++) {
@@ -62,7 +62,7 @@ test("a principal that sends too much is told so, and what is left before", asyn
   expect(neighbour.status).toBe(200);
 });
 
-test("kubeconfigs, invitations and API tokens have quotas of their own", async () => {
+test("kubeconfigs, invitations and API tokens have their own rate limits", async () => {
   const few = { burst: 1, perMinute: 1 };
   await startOwn({
     MARINA_RATE_LIMITS: JSON.stringify({ kubeconfig: few, invitation: few, token_creation: few }),
@@ -84,7 +84,7 @@ test("kubeconfigs, invitations and API tokens have quotas of their own", async (
   expect((await get("/api/v1/me")).status).toBe(200);
 });
 
-test("an address that guesses is stopped; X-Forwarded-For counts only from a configured proxy", async () => {
+test("an address that guesses tokens is blocked; X-Forwarded-For counts only from a configured proxy", async () => {
   const rates = JSON.stringify({ failed_login: { burst: 2, perMinute: 1 } });
   const guess = (from: string) =>
     get("/api/v1/me", { authorization: "Bearer guess", "x-forwarded-for": from });
@@ -100,7 +100,7 @@ test("an address that guesses is stopped; X-Forwarded-For counts only from a con
   expect((await guess("192.0.2.9")).status).toBe(401);
 });
 
-test("the size of bodies and addresses is a setting", async () => {
+test("the maximum size of bodies and URLs is configurable", async () => {
   await startOwn({ MARINA_MAX_BODY_BYTES: "2048", MARINA_MAX_URL_BYTES: "600" });
   const response = await fetchConforming(`${URL_OF_OWN}/api/v1/organizations`, {
     method: "POST",
@@ -111,7 +111,7 @@ test("the size of bodies and addresses is a setting", async () => {
   expect((await get(`/api/v1/organizations?cursor=${"a".repeat(700)}`)).status).toBe(400);
 });
 
-test("a setting that makes no sense stops the start with its name", async () => {
+test("an invalid setting fails the start and is named", async () => {
   const env = {
     ...readPartEnvironment("apiserver"),
     MARINA_RATE_LIMITS: '{"default":{"burst":0}}',

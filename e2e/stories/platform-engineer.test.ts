@@ -5,7 +5,7 @@ import { createTenant, expectStatus } from "../testing/tenant.ts";
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
 
-test("a platform engineer sees, awaits and reads the story of a tenant's cluster with kubectl alone", async () => {
+test("a platform engineer lists, awaits and describes a tenant's cluster with kubectl alone", async () => {
   const platform = await alice.call("createOrganization", { body: { name: "Platform" } });
   const { id: orgID } = expectStatus(201, platform);
   const accepted = await alice.call("createCluster", {
@@ -44,7 +44,7 @@ test("a platform engineer sees, awaits and reads the story of a tenant's cluster
   expect(table.split("\n")[0]).toMatch(/NAMESPACE\s+NAME\s+PHASE\s+VERSION\s+NODES\s+PLAN\s+AGE/);
   expect(await getClusterRow(name)).toMatch(/Ready\s+1\.34\.2/);
 
-  const description = await waitFor("the whole story", async () => {
+  const description = await waitFor("the complete description", async () => {
     const { stdout } = await kubectl(["describe", "clusters.cloud.marina.dev", name, "-n", namespace]);
     return stdout.includes("ControlPlaneInitialized") && stdout.includes("Ready") ? stdout : undefined;
   });

@@ -27,7 +27,7 @@ async function listNodes(pool: string): Promise<string[]> {
 }
 
 describe.concurrent("effects and quotas", () => {
-  test("a dry run tells how many nodes the real request replaces, adds and removes", {
+  test("a dry run reports how many nodes the real request replaces, adds and removes", {
     timeout: 300_000,
   }, async () => {
     const path = `/organizations/${await openOrganization("Dry runs")}/clusters`;
@@ -47,7 +47,7 @@ describe.concurrent("effects and quotas", () => {
       expect(dry.status).toBe(200);
       expect(await listNodes(pool)).toEqual(before);
       await alice.request("PUT", pool, body);
-      const after = await waitFor("the pool to settle", async () => {
+      const after = await waitFor("the pool to converge", async () => {
         const { body: record } = await alice.request("GET", pool);
         const nodes = await listNodes(pool);
         const kept = nodes.filter((node) => before.includes(node)).length;
@@ -76,13 +76,13 @@ describe.concurrent("effects and quotas", () => {
       cluster: { k8s_version: "1.35.1", status: "running" },
       effects: { nodes_replaced: 1, nodes_added: 0, nodes_removed: 0 },
     });
-    const gone = await alice.request("DELETE", `${cluster}?dry_run=true`);
-    expect(gone.body).toMatchObject({ status: "deleting", effects: { nodes_removed: 1 } });
+    const deletion = await alice.request("DELETE", `${cluster}?dry_run=true`);
+    expect(deletion.body).toMatchObject({ status: "deleting", effects: { nodes_removed: 1 } });
     expect((await alice.request("GET", cluster)).body.status).toBe("running");
     await alice.request("DELETE", cluster);
   });
 
-  test("what kubectl asks for beyond a quota is Stalled and says why; what runs goes on; freed is used", {
+  test("a kubectl change beyond a quota is Stalled with its reason; what runs keeps running; a freed quota is used", {
     timeout: 300_000,
   }, async () => {
     const orgId = await openOrganization("Quotas below");
@@ -114,18 +114,18 @@ describe.concurrent("effects and quotas", () => {
     expect(refused.status_message).toContain("clusters: 1 allowed, 1 in use, 1 more asked for");
 
     await kubectl(["scale", "nodepools.cloud.marina.dev/workers", "-n", namespace, "--replicas=4"]);
-    const held = await waitFor("the growth to be refused", async () => {
+    const refusedGrowth = await waitFor("the growth to be refused", async () => {
       const record = await readPool();
       return record.status_message?.includes("nodes: 3 allowed, 2 in use, 2 more asked for")
         ? record
         : undefined;
     });
-    expect(held).toMatchObject({ status: "ready", desired_nodes: 4, current_nodes: 2 });
+    expect(refusedGrowth).toMatchObject({ status: "ready", desired_nodes: 4, current_nodes: 2 });
     expect((await alice.request("GET", `${path}/${first.id}`)).body).toMatchObject({ status: "running" });
 
-    // Less than what runs: nothing stops. Then enough: both go on by themselves.
+    // A quota below the current use: nothing stops. Then a sufficient one: both continue by themselves.
     await setQuotas({ nodes: 1 });
-    await waitFor("the smaller quota to be known", async () =>
+    await waitFor("the smaller quota to be observed", async () =>
       (await readPool()).status_message?.includes("nodes: 1 allowed"),
     );
     expect(await readPool()).toMatchObject({ current_nodes: 2 });
@@ -134,7 +134,7 @@ describe.concurrent("effects and quotas", () => {
       const record = await readPool();
       return record.status === "ready" && record.current_nodes === 4;
     });
-    await waitFor("the second cluster to go on", async () => {
+    await waitFor("the second cluster to continue", async () => {
       const { body } = await alice.request("GET", `${path}/${refused.id}`);
       return body.status === "provisioning" || body.status === "running";
     });

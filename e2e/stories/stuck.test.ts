@@ -18,7 +18,7 @@ import {
 const stack = readStack();
 const engineers: Engineer[] = [];
 const TEST = { fieldManager: "test" };
-/** What is stuck is told of within a minute; the rest is for the way there. */
+/** A stuck object is reported within a minute; the rest of the timeout is for getting there. */
 const TOLD = { timeoutMs: 75_000 };
 const infrastructureMachineKind = defineKind<KubeObject>({
   group: "local.marina.dev",
@@ -38,7 +38,7 @@ async function openOrganization(): Promise<Engineer> {
   return engineer;
 }
 
-/** Cause, object and next step: in the message, in a condition, and in a Warning. */
+/** Cause, object and next step: in the message, in a condition, and in a Warning Event. */
 async function expectTold(
   engineer: Engineer,
   object: Cluster | NodePool,
@@ -58,7 +58,7 @@ async function expectTold(
 }
 
 describe.concurrent("what is stuck says so", () => {
-  test("a quota: Stalled, with the words of the refusal, and goes on when the quota is gone", async () => {
+  test("a quota: Stalled, with the message of the refusal, and continues when the quota is deleted", async () => {
     const engineer = await openOrganization();
     await kubectl([
       "create",
@@ -68,7 +68,7 @@ describe.concurrent("what is stuck says so", () => {
       engineer.namespace,
       "--hard=count/clusters.cluster.x-k8s.io=0",
     ]);
-    await waitFor("the quota to be known", async () => {
+    await waitFor("the quota to be observed", async () => {
       const { stdout } = await kubectl([
         "get",
         "quota",
@@ -100,7 +100,7 @@ describe.concurrent("what is stuck says so", () => {
       "none",
     );
     await waitFor(
-      "the cluster to go on",
+      "the cluster to continue",
       async () => (await engineer.getCluster("frugal")).status?.phase === "Provisioning",
     );
   });
@@ -128,7 +128,7 @@ describe.concurrent("what is stuck says so", () => {
       `Machine ${namespace}/${machine.metadata.name} has not joined: .+ask the platform's operator`,
     );
     const stuck = await waitFor(
-      "the pool to say so",
+      "the pool to report it",
       async () => {
         const pool = await engineer.getPool("workers");
         return pool.status?.message === undefined ? undefined : pool;
@@ -141,7 +141,7 @@ describe.concurrent("what is stuck says so", () => {
     expect(cluster.status?.phase).toBe("Scaling");
   });
 
-  test("an endpoint that is lost: Degraded after a minute, and well again by itself; then a deletion that is held", {
+  test("a lost endpoint: Degraded after a minute, and recovered by itself; then a blocked deletion", {
     timeout: 300_000,
   }, async () => {
     const engineer = await openOrganization();
@@ -156,7 +156,7 @@ describe.concurrent("what is stuck says so", () => {
     const setAuthority = (certificate: string | undefined) =>
       client.mergePatch(secretKind, namespace, "lost-ca", { data: { "tls.crt": certificate } }, TEST);
     await setAuthority(foreign);
-    await waitFor("the endpoint to be called lost", async () => {
+    await waitFor("the endpoint to be reported as lost", async () => {
       return statusOf(await engineer.getCluster("lost"), "EndpointReachable") === "False";
     });
     expect((await engineer.getCluster("lost")).status?.phase).toBe("Ready");
@@ -188,7 +188,7 @@ describe.concurrent("what is stuck says so", () => {
     await client.mergePatch(machineKind, namespace, name, { metadata: { finalizers } }, TEST);
     await kubectl(["delete", "clusters.cloud.marina.dev", "lost", "-n", namespace, "--wait=false"]);
     const held = await waitFor(
-      "the deletion to say what holds it",
+      "the deletion to report what blocks it",
       async () => {
         const cluster = await engineer.getCluster("lost");
         return cluster.status?.message === undefined ? undefined : cluster;

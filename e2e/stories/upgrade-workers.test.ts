@@ -8,7 +8,7 @@ import { createTenant } from "../testing/tenant.ts";
 
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
-/** Holds a pool back that is being deleted, as a machine does that cannot be drained. */
+/** Blocks the deletion of a pool, like a machine that cannot be drained. */
 const HOLD = "example.com/hold";
 const BY_HAND = { fieldManager: "test" };
 let engineer: Engineer;
@@ -38,7 +38,7 @@ async function makeRunning(name: string): Promise<string> {
   return path;
 }
 
-test("an upgrade tells of the pool that cannot take the version now, and goes on without it (section 4.21)", {
+test("an upgrade reports the pool that cannot be upgraded now, and continues without it (section 4.21)", {
   timeout: 300_000,
 }, async () => {
   const path = await makeRunning("held back");
@@ -62,7 +62,7 @@ test("an upgrade tells of the pool that cannot take the version now, and goes on
     workers_pending: 1,
     workers_error: "bad: The node pool is being deleted.",
   });
-  await waitFor("the upgrade to settle", async () => {
+  await waitFor("the upgrade to complete", async () => {
     const { body } = await alice.request("GET", path);
     return body.status === "running" && body.current_version === "1.35.1";
   });
@@ -73,7 +73,7 @@ test("an upgrade tells of the pool that cannot take the version now, and goes on
     { metadata: { finalizers: null } },
     BY_HAND,
   );
-  await waitFor("the pool to be gone", async () => {
+  await waitFor("the pool to be deleted", async () => {
     return (await alice.request("GET", `${path}/nodepools/${bad.id}`)).status === 404;
   });
   expect((await alice.request("DELETE", path)).status).toBe(202);
@@ -87,7 +87,7 @@ test("a cluster is deleted in the middle of its upgrade", { timeout: 300_000 }, 
   });
   const deleted = await alice.request("DELETE", path);
   expect([deleted.status, deleted.body.status]).toEqual([202, "deleting"]);
-  await waitFor("it to be gone", async () => (await alice.request("GET", path)).status === 404);
+  await waitFor("it to be deleted", async () => (await alice.request("GET", path)).status === 404);
   const left = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
   expect(left.filter(({ spec }) => spec.displayName === "given up")).toEqual([]);
 });

@@ -9,7 +9,7 @@ import {
   waitForCluster,
 } from "../testing/custom-resources.ts";
 
-test("an upgrade goes one minor at a time, control plane first, and the cluster serves all the while", {
+test("an upgrade goes one minor at a time, control plane first, and the cluster serves throughout", {
   timeout: 300_000,
 }, async () => {
   const engineer = await createEngineer(readStack());
@@ -54,7 +54,7 @@ test("an upgrade goes one minor at a time, control plane first, and the cluster 
   });
   expect(waiting.status).toBe("True");
   await waitFor(
-    "the upgrade to settle",
+    "the upgrade to complete",
     async () => {
       const cluster = await engineer.getCluster("old");
       const { phase, version, nodes } = cluster.status ?? {};

@@ -25,7 +25,7 @@ export function readPlayedServer(stack: Pick<StackInfo, "kubeconfig">): {
  * Cluster API object is created by hand and paused, so that Cluster API ignores it; everything else is the real product.
  * Returns the cluster's public id.
  */
-export async function playTenant(
+export async function createSimulatedTenant(
   stack: Pick<StackInfo, "kubeconfig">,
   { client, namespace }: { client: KubeClient; namespace: string },
   name: string,

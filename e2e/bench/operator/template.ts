@@ -89,8 +89,8 @@ async function makeTemplate(client: KubeClient): Promise<{ shared: KubeObject[];
   await client.create(clusterKind, { metadata: { name, namespace }, spec: { version: "1.34" } }, by);
   for (const pool of TEMPLATE_NAMES.pools) {
     const spec = { clusterName: name, vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 0, maxNodes: 10 };
-    const wish = { metadata: { name: pool, namespace }, spec: { ...spec, desiredNodes: 1 } };
-    await client.create(nodePoolKind, wish, by);
+    const object = { metadata: { name: pool, namespace }, spec: { ...spec, desiredNodes: 1 } };
+    await client.create(nodePoolKind, object, by);
   }
   await until("the template to be ready", async () => {
     const { status } = (await client.get(clusterKind, namespace, name)) ?? {};

@@ -22,7 +22,7 @@ const toBase64 = (data: Buffer) => data.toString("base64");
 async function openAccess(subject: string): Promise<string> {
   const keys = await webcrypto.subtle.generateKey(KEY_TYPE, true, ["sign", "verify"]);
   const request = await Pkcs10CertificateRequestGenerator.create({
-    // What it says of itself must not count.
+    // The subject of the request must be ignored.
     name: "CN=kubernetes-admin,O=system:masters",
     keys,
     signingAlgorithm: KEY_TYPE,
@@ -51,7 +51,7 @@ async function openAccess(subject: string): Promise<string> {
   return file;
 }
 
-test("an access is its holder's own, and ends within 5 s of its deletion while another one goes on", async () => {
+test("an access belongs to its holder, and is revoked within 5 s of its deletion while another one keeps working", async () => {
   const [alice, bob] = await Promise.all([openAccess("alice"), openAccess("bob")]);
   for (const [kubeconfig, name] of [
     [alice, "alice"],

@@ -36,7 +36,7 @@ test("without a list every source may connect", async () => {
   expect(await knock("127.0.0.2")).toBe("open");
 });
 
-test("with a list a refused address is dropped, a listed one and the platform pass; without it all do again", async () => {
+test("with a list a refused address is dropped, a listed one and the platform pass; without it all pass again", async () => {
   await cluster.patch({ network: { authorizedCIDRs: ["127.0.0.3/32"] } });
   await becomes("127.0.0.2", "dropped");
   expect(await knock("127.0.0.3")).toBe("open");
@@ -45,15 +45,15 @@ test("with a list a refused address is dropped, a listed one and the platform pa
   await becomes("127.0.0.2", "open");
 });
 
-test("with a rate limit the burst passes and the flood is limited, but never the platform", async () => {
+test("with a rate limit the burst passes and the rest is limited, but never the platform", async () => {
   await cluster.patch({ network: { apiServerRateLimit: { maxConnectionsPerSecond: 1, burst: 5 } } });
   const flood = async (source: string) => {
     const verdicts = [];
     for (let i = 0; i < 20; i++) verdicts.push(await knock(source));
     return verdicts.filter((verdict) => verdict === "open").length;
   };
-  await waitFor("the limit to hold", async () => (await flood("127.0.0.2")) < 20, { timeoutMs: 30_000 });
-  // Six seconds fill the bucket again.
+  await waitFor("the limit to apply", async () => (await flood("127.0.0.2")) < 20, { timeoutMs: 30_000 });
+  // The bucket refills in six seconds.
   const startedAt = Date.now();
   await waitFor("the bucket to be full", () => Date.now() - startedAt > 6000);
   const passed = await flood("127.0.0.2");
@@ -63,7 +63,7 @@ test("with a rate limit the burst passes and the flood is limited, but never the
   await cluster.patch({ network: { apiServerRateLimit: null } });
 });
 
-test("a private cluster is reached by the platform alone", async () => {
+test("only the platform reaches a private cluster", async () => {
   const closed = await createRealCluster(readStack(), "private", {
     nodes: 0,
     body: { public_endpoint: false },

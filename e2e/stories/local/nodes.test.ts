@@ -29,7 +29,7 @@ interface NodeLike {
 
 const listNodes = async (): Promise<NodeLike[]> => (await cluster.read("get", "nodes")).items;
 
-test("the machine's size is what the scheduler may use: pods that do not fit wait", async () => {
+test("the machine's size is allocatable by the scheduler: pods that do not fit stay pending", async () => {
   const [node] = await listNodes();
   expect(node?.metadata.labels).toMatchObject({ tier: "web" });
   expect(node?.status.allocatable).toMatchObject({ cpu: "2", memory: "4Gi", "ephemeral-storage": "20Gi" });
@@ -42,18 +42,18 @@ test("the machine's size is what the scheduler may use: pods that do not fit wai
   await cluster.run(["delete", "deployment", "big"]);
 });
 
-test("a node that is not ready any more is replaced once, and its pods move", async () => {
+test("a node that becomes not ready is replaced once, and its pods move", async () => {
   await cluster.run(["apply", "-f", "-"], describeWorkload("moving", 4, "100m"));
   await cluster.run(["rollout", "status", "deployment/moving", "--timeout=60s"]);
   const before = (await listNodes()).map(({ metadata }) => metadata.name);
   const sick = before[0] ?? "";
-  // Without its annotation kwok plays this kubelet no longer; with a kubelet silent Kubernetes would say Unknown.
+  // Without its annotation kwok stops simulating this kubelet; a silent kubelet would be Unknown.
   await cluster.run(["annotate", "node", sick, "kwok.x-k8s.io/node-"]);
   const condition = { type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "played sick" };
   const patch = JSON.stringify({ status: { conditions: [condition] } });
   await cluster.run(["patch", "node", sick, "--subresource=status", "--type=strategic", "-p", patch]);
   await waitFor(
-    "the sick node to be gone",
+    "the failed node to be deleted",
     async () => !(await listNodes()).some((one) => one.metadata.name === sick),
   );
   await waitForRunning(cluster.alice, cluster.path, 2);
@@ -70,7 +70,7 @@ test("a node that is not ready any more is replaced once, and its pods move", as
   await cluster.run(["delete", "deployment", "moving"]);
 }, 180_000);
 
-test("a disruption budget holds a scale-down, and the pool's drain timeout overrides it when it is over", async () => {
+test("a disruption budget blocks a scale-down until the pool's drain timeout overrides it", async () => {
   await cluster.run(["apply", "-f", "-"], describeWorkload("held", 4, "100m", 4));
   await cluster.run(["rollout", "status", "deployment/held", "--timeout=60s"]);
   const startedAt = Date.now();
@@ -86,8 +86,8 @@ test("a disruption budget holds a scale-down, and the pool's drain timeout overr
   await waitForRunning(cluster.alice, cluster.path, 1);
 }, 240_000);
 
-// From here on the pool is the autoscaler's.
-test("an autoscaler's scaling of the pool lets waiting pods run", async () => {
+// From here on the autoscaler owns the pool size.
+test("pending pods run when an autoscaler scales the pool", async () => {
   const body = { min_nodes: 1, max_nodes: 4, min_vcpus: 2, max_vcpus: 8 };
   const { status } = await cluster.alice.request("PUT", pool, body);
   expect(status).toBe(200);
@@ -96,7 +96,7 @@ test("an autoscaler's scaling of the pool lets waiting pods run", async () => {
       (item: { metadata: { labels: Record<string, string> } }) =>
         item.metadata.labels["cluster.x-k8s.io/cluster-name"] === cluster.name,
     );
-  const deployment = await waitFor("the pool to be the autoscaler's", async () => {
+  const deployment = await waitFor("the pool to be owned by the autoscaler", async () => {
     const found = await find();
     const bound = found.metadata.annotations?.["cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"];
     return bound === "4" ? found : undefined;
@@ -121,18 +121,18 @@ test("an autoscaler's scaling of the pool lets waiting pods run", async () => {
   expect(await listNodes()).toHaveLength(3);
 });
 
-test("a taint keeps pods out that do not tolerate it, and a resize rolls that pool alone", async () => {
+test("a taint repels pods that do not tolerate it, and a resize rolls only that pool", async () => {
   const names = (nodes: NodeLike[]) => nodes.map(({ metadata }) => metadata.name).toSorted();
   const others = names(await listNodes());
   const taint = { key: "dedicated", value: "batch", effect: "NoSchedule" };
   const size = { vcpus: 2, memory_gb: 4, disk_gb: 20 };
-  const wish = { name: "batch", ...size, desired_nodes: 1, node_taints: [taint] };
-  const { status, body: batch } = await cluster.alice.request("POST", `${cluster.path}/nodepools`, wish);
+  const body = { name: "batch", ...size, desired_nodes: 1, node_taints: [taint] };
+  const { status, body: batch } = await cluster.alice.request("POST", `${cluster.path}/nodepools`, body);
   expect(status).toBe(202);
   const findBatch = async () => {
     const nodes = (await listNodes()).filter(({ metadata }) => !others.includes(metadata.name));
     const [node] = nodes;
-    // Until it is ready it has a taint that says so.
+    // It has a not-ready taint until it is ready.
     const taints = node?.spec.taints ?? [];
     const isSettled = nodes.length === 1 && taints.length === 1 && taints[0]?.key === taint.key;
     return isSettled ? node : undefined;
@@ -140,7 +140,7 @@ test("a taint keeps pods out that do not tolerate it, and a resize rolls that po
   const first = await waitFor("the node of the new pool", findBatch);
   expect(first.spec.taints).toEqual([taint]);
   await cluster.run(["scale", "deployment", "wide", "--replicas=4"]);
-  await waitFor("one of four pods to wait although the new node is empty", async () => {
+  await waitFor("one of four pods to stay pending although the new node is empty", async () => {
     const { items } = await cluster.read("get", "pods", "-l", "app=wide");
     const waiting = items.filter(
       ({ status: { phase } }: { status: { phase: string } }) => phase !== "Running",

@@ -6,7 +6,7 @@ import type { StackInfo } from "../../stack/stack-info.ts";
 import { kubectl, waitFor } from "../../stack/testing.ts";
 import { createTenant, type Tenant } from "../../testing/tenant.ts";
 
-/** A cluster of alice that runs, and every way into it. */
+/** A running cluster of alice, and every access to it. */
 export interface RealCluster {
   alice: Tenant;
   /** Path of the cluster in the REST API. */
@@ -14,7 +14,7 @@ export interface RealCluster {
   namespace: string;
   /** Name of the custom resource. */
   name: string;
-  /** File with the admin kubeconfig as the REST API gave it. */
+  /** File with the admin kubeconfig of the REST API. */
   kubeconfig: string;
   /** kubectl in the tenant cluster; returns what it printed. */
   run(args: readonly string[], stdin?: string): Promise<string>;
@@ -23,19 +23,19 @@ export interface RealCluster {
   read(...args: string[]): Promise<any>;
   /** Scales a Deployment and waits until all its pods are ready. */
   scale(deployment: string, replicas: number): Promise<void>;
-  /** What is in the cluster, to be read when a test has failed. */
+  /** The objects in the cluster, for the output of a failed test. */
   describe(): Promise<string>;
   /** kubectl in the management cluster, in the cluster's namespace. */
   manage(...args: string[]): Promise<string>;
   /** Changes the spec of the Marina Cluster. */
   patch(spec: object): Promise<void>;
-  /** Deletes it and waits until it is gone. */
+  /** Deletes it and waits until it is deleted. */
   remove(): Promise<void>;
 }
 
 export interface RealClusterOptions {
   version?: string;
-  /** Fields of the one pool, `workers`, besides name and size. */
+  /** Fields of the pool `workers` beside name and size. */
   pool?: Record<string, unknown>;
   nodes?: number;
   /** Other fields of the request. */
@@ -132,7 +132,7 @@ export function fetchKubeconfig(alice: Tenant, path: string): Promise<string> {
   });
 }
 
-/** A Deployment whose pods ask for `cpu`, with a disruption budget when `minAvailable` is given. */
+/** A Deployment whose pods request `cpu`, with a disruption budget when `minAvailable` is given. */
 export function describeWorkload(name: string, replicas: number, cpu: string, minAvailable?: number): string {
   const labels = { app: name };
   const container = { name: "web", image: "registry.example/web:1", resources: { requests: { cpu } } };

@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.remove());
 
-test("an upgrade shows in kubectl version, and a Deployment stays available all the while", async () => {
+test("an upgrade shows in kubectl version, and a Deployment stays available throughout", async () => {
   expect((await cluster.read("version")).serverVersion.gitVersion).toBe("v1.34.2");
   await cluster.run(["apply", "-f", "-"], describeWorkload("web", 4, "100m", 2));
   await cluster.run(["rollout", "status", "deployment/web", "--timeout=60s"]);
@@ -47,7 +47,7 @@ test("an upgrade shows in kubectl version, and a Deployment stays available all 
     ),
   ).toEqual(["v1.35.1", "v1.35.1"]);
   expect(Math.min(...samples)).toBeGreaterThanOrEqual(2);
-  // The API restarts: a watch or a request under way may break, and the next one waits for the new one.
+  // The API restarts: an open watch or request may break, and the next one waits for the new process.
   expect(problems.length).toBeLessThanOrEqual(2);
   await waitForRunning(cluster.alice, cluster.path, 2);
 }, 300_000);

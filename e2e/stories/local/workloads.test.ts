@@ -36,7 +36,7 @@ async function readAuthority() {
   return { certificate: read("tls.crt"), key: read("tls.key") };
 }
 
-test("the tenant's API is a Kubernetes of the wanted minor", async () => {
+test("the tenant's API is a Kubernetes of the requested minor", async () => {
   const { serverVersion } = await cluster.read("version");
   expect(serverVersion.gitVersion).toBe("v1.35.1");
   expect(await cluster.run(["get", "--raw", "/readyz"])).toBe("ok");
@@ -57,7 +57,7 @@ test("a Deployment rolls out behind a Service, with a disruption budget; a Job c
   expect(slices.items[0].endpoints).toHaveLength(6);
 });
 
-test("a custom resource is served at once, and its CEL rules hold", async () => {
+test("a custom resource is served immediately, and its CEL rules apply", async () => {
   const schema = {
     type: "object",
     properties: {
@@ -100,7 +100,7 @@ test("a certificate of another authority with the same names is refused", async 
   await expect(kubectl(["get", "nodes"], { kubeconfig })).rejects.toThrow(/Unauthorized|must be logged in/);
 });
 
-test("new credentials refuse the old ones within 5 s, while another grant goes on working", async () => {
+test("old credentials are refused within 5 s of a rotation, while another grant keeps working", async () => {
   const subject = { commonName: "someone", organizations: ["another:grant"] };
   const other = await writeKubeconfigWith(await issueCertificate(await readAuthority(), subject), "other");
   await cluster.run(["create", "clusterrolebinding", "other", "--clusterrole=view", "--group=another:grant"]);
@@ -118,7 +118,7 @@ test("new credentials refuse the old ones within 5 s, while another grant goes o
   expect(refused.message).toContain("Forbidden");
   await kubectl(["get", "pods"], { kubeconfig: other });
   const old = await readFile(cluster.kubeconfig, "utf8");
-  const fresh = await waitFor("fresh credentials", async () => {
+  const fresh = await waitFor("new credentials", async () => {
     const text = await fetchKubeconfig(cluster.alice, cluster.path);
     return text === old ? undefined : text;
   });
