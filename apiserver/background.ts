@@ -1,6 +1,7 @@
 import { auditJobs } from "./audit/jobs.ts";
-import { clusterAccessJobs } from "./cluster-accesses/jobs.ts";
-import { clusterJobs } from "./clusters/jobs.ts";
+import { clusterAccessJobs } from "./cluster-accesses/index.ts";
+import { clusterJobs } from "./clusters/index.ts";
+import { writeIntentJobs } from "./custom-resources/index.ts";
 import type { Deps } from "./deps.ts";
 import { purgeIdempotencyKeys } from "./http/idempotency/store.ts";
 import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
@@ -10,8 +11,6 @@ import { startProjector } from "./projection/projector.ts";
 import { startHarvester, systemEventJobs } from "./system-events/harvester.ts";
 
 const HOUR_MS = 3_600_000;
-
-import { writeIntentJobs } from "./write-intents/jobs.ts";
 
 /** Starts the loops that this process has by its roles. Resolves when all have ended after `signal`. */
 export async function startBackground(deps: Deps, signal: AbortSignal): Promise<void> {

@@ -9,8 +9,8 @@ export interface ClientKey {
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
 /**
- * Makes a key and asks for its certificate. `subject` is a hint for people who read the request: whoever signs it
- * decides the name and the groups.
+ * Creates a key and the request for its certificate. `subject` is only a hint: the signer decides the name and the
+ * groups.
  */
 export async function createClientKey(subject: string): Promise<ClientKey> {
   const x509 = await loadX509();
@@ -28,7 +28,7 @@ export async function createClientKey(subject: string): Promise<ClientKey> {
   };
 }
 
-/** Loaded with the first request: it takes longer to load than the rest of the program. */
+/** Loaded at the first request: it takes longer to load than the rest of the program. */
 async function loadX509() {
   await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");

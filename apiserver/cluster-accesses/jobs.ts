@@ -10,25 +10,24 @@ import { type Holder, holderOf } from "./holder.ts";
 
 const EVERY_MS = 30_000;
 
-/** The job that takes away what is held by people, or was asked for by tokens, that have lost the right to it. */
+/** The job that revokes the accesses of members and tokens that have lost the right to them. */
 export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
   return [{ name: "cluster-accesses", everyMs: EVERY_MS, run: (signal) => sweepAccesses(deps, signal) }];
 }
 
 /**
- * Looks at every access that REST issued and at the members as they are now, whatever became of the request that
- * changed them. What the platform's staff made by hand carries no such labels and is left alone, and so is what belongs
- * to an organization that this database has never heard of.
+ * Compares every access that REST issued with the members as they are now. Accesses that the platform's staff created by
+ * kubectl have no such labels and are left alone, and so are those of an organization that is not in this database.
  */
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   const accesses = await deps.kube.listAll(clusterAccessKind, { labelSelector: LABEL_USER_ID, signal });
   const held = accesses.flatMap((access) => {
     const holder = holderOf(access);
-    const isGoing = access.metadata.deletionTimestamp !== undefined;
-    return holder === undefined || isGoing ? [] : [{ access, holder }];
+    const isDeleting = access.metadata.deletionTimestamp !== undefined;
+    return holder === undefined || isDeleting ? [] : [{ access, holder }];
   });
   if (held.length === 0) return;
-  const mayHold = await findRightful(
+  const mayHold = await findRights(
     deps,
     held.map(({ holder }) => holder),
   );
@@ -40,7 +39,7 @@ async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   }
 }
 
-async function findRightful(deps: Deps, holders: readonly Holder[]): Promise<(holder: Holder) => boolean> {
+async function findRights(deps: Deps, holders: readonly Holder[]): Promise<(holder: Holder) => boolean> {
   const [organizations, roles, revokedTokens] = await Promise.all([
     findKnownOrganizations(
       deps.db,

@@ -11,7 +11,7 @@ const adminSchema = z.looseObject({
     .length(1),
 });
 
-/** Who a kubeconfig speaks for. PEM. */
+/** The client certificate of a kubeconfig and its key, as PEM. */
 export interface Credential {
   user: string;
   certificate: string;
@@ -19,8 +19,8 @@ export interface Credential {
 }
 
 /**
- * A kubeconfig for one credential, which reaches the cluster exactly as its admin kubeconfig does: the same address,
- * verified by the same CA. Throws an Error when the admin kubeconfig is not of the form that the operator writes.
+ * A kubeconfig for one credential, with the server address and the CA of the cluster's admin kubeconfig. Throws an Error
+ * when the admin kubeconfig is not of the form that the operator writes.
  */
 export function composeKubeconfig(name: string, adminKubeconfig: string, credential: Credential): string {
   const [admin] = adminSchema.parse(parse(adminKubeconfig)).clusters;

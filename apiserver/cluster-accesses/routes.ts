@@ -1,26 +1,26 @@
 import { create as contentDisposition } from "content-disposition";
-import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
-import { requireCluster } from "../clusters/store.ts";
+import { requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { findEmails } from "../members/index.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
+import { listAccesses, requireAccess, revokeAccess } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { issueKubeconfig } from "./issue.ts";
-import { presentAccess } from "./present-access.ts";
+import { presentAccess } from "./present.ts";
 import { accessPage, accessRecord, issuedKubeconfig, issueKubeconfigBody } from "./schema.ts";
-import { type FoundAccess, listAccesses, requireAccess, revokeAccess } from "./store.ts";
 
 const tag = "Clusters";
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 const COLLECTION = `${CLUSTER}/accesses` as const;
 const RECORD = `${COLLECTION}/{accessID}` as const;
 
-/** Kubeconfigs of one's own, each a right by itself: issued for a time, listed, and taken away one by one. */
+/** Personal kubeconfigs: issued for a time, listed, and revoked one by one. */
 export function addClusterAccessRoutes(router: Router, deps: Deps): void {
   addIssue(router, deps);
   addReads(router, deps);
@@ -35,15 +35,15 @@ function addIssue(router: Router, deps: Deps): void {
       path: `${CLUSTER}/kubeconfig`,
       operationId: "issueKubeconfig",
       tag,
-      summary: "Issue a kubeconfig of one's own",
+      summary: "Issue a personal kubeconfig",
       description:
-        "It speaks in the caller's name and ends by itself, when it is revoked, and with the caller's membership. " +
+        "It authenticates as the caller until it expires, is revoked, or the caller's membership ends. " +
         "With `Accept: application/yaml`, just the file.",
       access: "clusters:access",
       body: issueKubeconfigBody,
       responses: {
         201: {
-          description: "Issued; the kubeconfig is in this answer alone.",
+          description: "Issued; the kubeconfig is only in this response.",
           body: issuedKubeconfig,
           text: {
             mediaType: "application/yaml",
@@ -57,10 +57,10 @@ function addIssue(router: Router, deps: Deps): void {
       errors: ["cluster_not_ready"],
     },
     async (c, { orgId, origin, params, readBody, runOnce }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
       return runOnce({ secret: true }, async (attempt) => {
-        // The key of an attempt that came to no answer is lost, and its access of no use to anybody.
+        // The key of an attempt without a response is lost, and its access unusable.
         if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
         const id = attempt.resumed ? createId() : attempt.id;
         const { access, kubeconfig } = await issueKubeconfig(deps, origin, cluster, {
@@ -77,9 +77,9 @@ function addIssue(router: Router, deps: Deps): void {
           "Cache-Control": "no-store",
         };
         if (wantsFile(c.req.header("accept")))
-          // The file is the other form of the same answer, which the type of a JSON answer cannot say.
+          // The file is another form of the same response, which the type of a JSON response cannot express.
           return c.body(kubeconfig, 201, { ...headers, "Content-Type": "application/yaml" }) as never;
-        const [record] = await present(deps, cluster, [{ id, access }]);
+        const [record] = await present(deps, cluster, [access]);
         if (record === undefined) throw new Error("an access has no record");
         return c.json({ ...record, kubeconfig }, 201, headers);
       });
@@ -96,15 +96,19 @@ function addReads(router: Router, deps: Deps): void {
       operationId: "listClusterAccesses",
       tag,
       summary: "List the kubeconfigs that were issued for a cluster",
-      description: "Those that hold. The one that the operator manages for all is not among them.",
+      description: "Those that have not ended. The admin kubeconfig is not among them.",
       access: "clusters:access",
       query: pageQuery,
       responses: { 200: { description: "A page, in the order of creation.", body: accessPage } },
     },
     async (c, { orgId, params, query }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await listAccesses(deps, cluster, query);
-      const records = await present(deps, cluster, found);
+      const records = await present(
+        deps,
+        cluster,
+        found.map(({ access }) => access),
+      );
       return c.json(
         toPage(records, query.limit, (record) => record),
         200,
@@ -119,14 +123,14 @@ function addReads(router: Router, deps: Deps): void {
       path: RECORD,
       operationId: "getClusterAccess",
       tag,
-      summary: "Get what is known of an issued kubeconfig",
+      summary: "Get an issued kubeconfig, without its secret",
       access: "clusters:access",
       responses: { 200: { description: "The access, without its secret.", body: accessRecord } },
     },
     async (c, { orgId, params }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await requireAccess(deps, cluster, params.accessID);
-      const [record] = await present(deps, cluster, [found]);
+      const [record] = await present(deps, cluster, [found.access]);
       if (record === undefined) throw new Error("an access has no record");
       return c.json(record, 200);
     },
@@ -142,12 +146,12 @@ function addRevoke(router: Router, deps: Deps): void {
       operationId: "revokeClusterAccess",
       tag,
       summary: "Revoke an issued kubeconfig",
-      description: "The cluster refuses it within seconds; all others go on working.",
+      description: "The cluster refuses it within seconds; all others stay valid.",
       access: "clusters:access",
       responses: { 204: { description: "Revoked." } },
     },
     async (c, { orgId, origin, params }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await requireAccess(deps, cluster, params.accessID);
       await revokeAccess(deps, origin, cluster, found);
       return c.body(null, 204);
@@ -155,11 +159,11 @@ function addRevoke(router: Router, deps: Deps): void {
   );
 }
 
-async function present(deps: Deps, cluster: ProjectedCluster, found: readonly FoundAccess[]) {
-  const userIds = found.flatMap(({ access }) => holderOf(access)?.userId ?? []);
+async function present(deps: Deps, cluster: ProjectedCluster, accesses: readonly ClusterAccess[]) {
+  const userIds = accesses.flatMap((access) => holderOf(access)?.userId ?? []);
   const emails = await findEmails(deps.db, cluster.orgId, userIds);
   const place = { orgId: cluster.orgId, clusterId: cluster.id };
-  return found.map(({ access }) =>
+  return accesses.map((access) =>
     presentAccess(access, place, emails.get(holderOf(access)?.userId ?? "") ?? null),
   );
 }

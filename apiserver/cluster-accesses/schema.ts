@@ -3,7 +3,7 @@ import { MAX_ACCESS_TTL_SECONDS, MIN_ACCESS_TTL_SECONDS } from "../../shared/crd
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 
-/** `pending` waits for its certificate; `refused` never gets one; `revoking` is being taken away. */
+/** `pending` waits for its certificate; `refused` never gets one; `revoking` is being deleted. */
 export const ACCESS_STATUSES = ["pending", "active", "refused", "revoking"] as const;
 const MAX_SUBJECT_LENGTH = 253;
 const MAX_MESSAGE_LENGTH = 4096;
@@ -26,23 +26,23 @@ const EXAMPLE = {
 const accessFields = z.object({
   id: idField("The access."),
   org_id: idField("The organization that the cluster belongs to."),
-  cluster_id: idField("The cluster that it opens."),
+  cluster_id: idField("The cluster that it gives access to."),
   subject: textField(
     MAX_SUBJECT_LENGTH,
-    "Who it was issued to, as the cluster sees it: a user's id, unless the platform's staff made it.",
+    "The user name in the cluster: a user's id, unless the platform's staff created it.",
     EXAMPLE.subject,
   ),
   email: textField(254, "The address of the member that it was issued to; null: no member.").nullable(),
-  api_token_id: idField("The API token that asked for it; null: none.").nullable(),
-  status: z.enum(ACCESS_STATUSES).openapi({ description: "The state in one word." }),
+  api_token_id: idField("The API token that requested it; null: none.").nullable(),
+  status: z.enum(ACCESS_STATUSES).openapi({ description: "Summary of the state." }),
   status_message: textField(MAX_MESSAGE_LENGTH, "What it waits for, or why it is refused.").nullable(),
   ttl_seconds: z
     .int()
     .min(MIN_ACCESS_TTL_SECONDS)
     .max(MAX_ACCESS_TTL_SECONDS)
-    .openapi({ description: "Seconds for which it was asked for." }),
-  created_at: timestampField("When it was asked for."),
-  expires_at: timestampField("When it ends by itself."),
+    .openapi({ description: "The requested lifetime in seconds." }),
+  created_at: timestampField("When it was requested."),
+  expires_at: timestampField("When it expires."),
 });
 
 export const accessRecord = accessFields.openapi("ClusterAccess", { example: EXAMPLE });
@@ -52,7 +52,7 @@ export const issuedKubeconfig = accessFields
   .extend({
     kubeconfig: textField(
       MAX_KUBECONFIG_LENGTH,
-      "The kubeconfig, as YAML. It is shown here and never again.",
+      "The kubeconfig, as YAML. It is returned only here.",
       "apiVersion: v1\nkind: Config\n",
     ),
   })
@@ -64,6 +64,6 @@ export const issueKubeconfigBody = z
       .int()
       .min(MIN_ACCESS_TTL_SECONDS)
       .max(MAX_ACCESS_TTL_SECONDS)
-      .openapi({ description: "Seconds until it ends, from ten minutes to seven days.", example: 3600 }),
+      .openapi({ description: "Seconds until it expires, from ten minutes to seven days.", example: 3600 }),
   })
   .openapi("IssueKubeconfig", { example: { ttl_seconds: 3600 } });

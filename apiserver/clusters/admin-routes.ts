@@ -4,9 +4,9 @@ import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { listClusters } from "../projection/store.ts";
-import { presentCluster } from "./present-cluster.ts";
+import { presentCluster } from "./present.ts";
 import { clusterListQuery, clusterPage } from "./schema.ts";
-import type { CatalogueReader } from "./version-catalogue.ts";
+import type { CatalogueReader } from "./versions/catalogue.ts";
 
 const adminListQuery = clusterListQuery.extend({
   org_id: idSchema.optional().openapi({ description: "Only clusters of this organization." }),

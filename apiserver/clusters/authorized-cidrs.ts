@@ -2,8 +2,8 @@ import { z } from "@hono/zod-openapi";
 import { hasNoHostBits, isCidr, MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH } from "../../shared/crd/cidr.ts";
 
 /**
- * `authorized_cidrs` in a body (spec 2.7): what is accepted is stored exactly as it was sent. Whatever is no block in
- * CIDR notation is `invalid_cidr`, and the message names the entry.
+ * `authorized_cidrs` in a body (spec 2.7), stored exactly as sent. An entry that is no block in CIDR notation is
+ * `invalid_cidr`, and the message names it.
  */
 export const authorizedCidrs = z
   .array(z.string().openapi({ maxLength: MAX_CIDR_LENGTH, example: "203.0.113.0/24" }))

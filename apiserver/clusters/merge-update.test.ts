@@ -3,7 +3,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import { toProjectedCluster } from "../projection/store.ts";
 import { mergeUpdate } from "./merge-update.ts";
-import { presentCluster } from "./present-cluster.ts";
+import { presentCluster } from "./present.ts";
 import { updateClusterBody } from "./schema.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";

@@ -1,8 +1,8 @@
-import { isDeepStrictEqual } from "node:util";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import { findImmutableChanges } from "../http/contract/immutable-fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
-import { wantedVersionOf, withoutPrefix } from "./present-cluster.ts";
+import { desiredVersionOf, withoutPrefix } from "./present.ts";
 import type { UpdateClusterBody } from "./schema.ts";
 import { findClusterStep } from "./upgrade-step.ts";
 
@@ -14,28 +14,28 @@ export interface ClusterPatch {
 }
 
 export type ClusterMerge =
-  /** `patch` is the merge patch of `spec`; empty when the body asks for what is there. */
+  /** `patch` is the merge patch of `spec`; empty when the body requests what is there already. */
   | { outcome: "patch"; patch: ClusterPatch }
   | { outcome: "invalid"; details: [ErrorDetail, ...ErrorDetail[]] }
-  /** A new version was asked for, and the cluster does not run. */
+  /** A new version was requested, and the cluster is not running. */
   | { outcome: "not_running" };
 
 /**
  * Merges a PUT body with a cluster as it is (spec 4.6): an omitted field keeps its value, what was fixed at creation
- * may be repeated but not changed, and another version than the wanted one is an upgrade, by its rules. MAJOR.MINOR of
- * the wanted one is no other: what a create was given can be sent for ever, also when a newer patch comes.
+ * may be repeated but not changed, and another version than the desired one is an upgrade, by its rules. MAJOR.MINOR of
+ * the desired version is no upgrade: the body of the create can be sent again, also when there is a newer patch.
  */
 export function mergeUpdate(
   current: ProjectedCluster,
   body: UpdateClusterBody,
   catalogue: VersionCatalogue,
 ): ClusterMerge {
-  const [first, ...others] = checkFixed(current, body);
+  const [first, ...others] = findFixedChanges(current, body);
   if (first !== undefined) return { outcome: "invalid", details: [first, ...others] };
   const isRenamed = body.name !== undefined && body.name !== current.displayName;
   const renaming = isRenamed && body.name !== undefined ? { displayName: body.name } : {};
   const target = body.k8s_version;
-  if (target === undefined || isWanted(current, target) || isMinorOf(current, target))
+  if (target === undefined || isDesired(current, target) || isMinorOf(current, target))
     return { outcome: "patch", patch: renaming };
 
   const step = findClusterStep(current, target, catalogue);
@@ -45,29 +45,19 @@ export function mergeUpdate(
   return { outcome: "invalid", details: [detail] };
 }
 
-function checkFixed(current: ProjectedCluster, body: UpdateClusterBody): ErrorDetail[] {
-  const { plan, publicEndpoint } = current.object.spec;
-  const stored = {
-    id: current.id,
-    org_id: current.orgId,
-    plan: plan ?? null,
-    public_endpoint: publicEndpoint,
-  };
-  return Object.entries(stored)
-    .filter(([field, value]) => {
-      const wanted = body[field as keyof typeof stored];
-      return wanted !== undefined && !isDeepStrictEqual(wanted, value);
-    })
-    .map(([field]) => ({ field, code: "immutable", message: "is fixed when the cluster is created" }));
+function findFixedChanges(current: ProjectedCluster, body: UpdateClusterBody): ErrorDetail[] {
+  const { plan = null, publicEndpoint } = current.object.spec;
+  const fixed = { id: current.id, org_id: current.orgId, plan, public_endpoint: publicEndpoint };
+  return findImmutableChanges(fixed, body);
 }
 
 function isMinorOf({ object }: ProjectedCluster, target: string): boolean {
   const version = withoutPrefix(target);
-  return version.split(".").length === 2 && wantedVersionOf(object).startsWith(`${version}.`);
+  return version.split(".").length === 2 && desiredVersionOf(object).startsWith(`${version}.`);
 }
 
-/** Whether this is the version wanted already: as GET shows it, or as it stands in the object. */
-export function isWanted({ object }: ProjectedCluster, target: string): boolean {
+/** Whether this is the desired version already: as GET shows it, or as the object names it. */
+export function isDesired({ object }: ProjectedCluster, target: string): boolean {
   const version = withoutPrefix(target);
-  return version === wantedVersionOf(object) || version === withoutPrefix(object.spec.version);
+  return version === desiredVersionOf(object) || version === withoutPrefix(object.spec.version);
 }

@@ -7,7 +7,7 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { auditLog } from "../audit/table.ts";
 import { findCluster, projectObservations } from "../projection/store.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { clusterIntents } from "./table.ts";
+import { clusterIntents } from "./create/table.ts";
 
 let api: TestApp;
 let orgId: string;

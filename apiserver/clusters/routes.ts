@@ -1,6 +1,5 @@
-import { create as contentDisposition } from "content-disposition";
 import { createId } from "../../shared/id.ts";
-import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
@@ -8,17 +7,13 @@ import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { validationFailed } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
-import { createObjectName, listClusters } from "../projection/store.ts";
-import { dryRunQuery } from "../quotas/store.ts";
+import { listClusters } from "../projection/store.ts";
 import { addAdminClusterRoutes } from "./admin-routes.ts";
-import { addCatalogueRoutes } from "./catalogue-routes.ts";
-import { createCluster } from "./create.ts";
-import { addCredentialsRoutes } from "./credentials-routes.ts";
-import { type RehearsedCluster, rehearseChange, rehearseCreate, rehearseDelete } from "./dry-run.ts";
-import { RETRY_AFTER, requireCluster } from "./live.ts";
+import { createCluster } from "./create/create-cluster.ts";
+import { checkCreate, planCreate } from "./create/plan.ts";
+import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { mergeUpdate } from "./merge-update.ts";
-import { checkCreate, planCreate } from "./plan-create.ts";
-import { locationOf, presentCluster } from "./present-cluster.ts";
+import { locationOf, presentCluster } from "./present.ts";
 import {
   clusterDryRun,
   clusterListQuery,
@@ -28,10 +23,10 @@ import {
   updateClusterBody,
   updatedCluster,
 } from "./schema.ts";
-import { deleteCluster, readAdminKubeconfig } from "./store.ts";
-import { type ClusterChange, changeCluster } from "./update.ts";
-import { addUpgradeRoutes } from "./upgrade-routes.ts";
-import { type CatalogueReader, createCatalogueReader } from "./version-catalogue.ts";
+import { addUpgradeRoutes } from "./upgrade/routes.ts";
+import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
+import { addCatalogueRoutes } from "./versions/routes.ts";
+import { changeCluster, deleteCluster } from "./write.ts";
 
 const tag = "Clusters";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters";
@@ -49,7 +44,6 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addUpdate(router, deps, catalogue);
   addDelete(router, deps, catalogue);
   addUpgradeRoutes(router, deps, catalogue);
-  addKubeconfig(router, deps);
   addCredentialsRoutes(router, deps, catalogue);
   addCatalogueRoutes(router, deps, catalogue);
   addAdminClusterRoutes(router, deps, catalogue);
@@ -65,7 +59,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       tag,
       summary: "Create a cluster",
       description:
-        "The cluster and its node pools are accepted whole or not at all; they come up afterwards.",
+        "The cluster and its node pools are accepted whole or not at all; they are provisioned afterwards.",
       access: "clusters:create",
       query: dryRunQuery,
       body: createClusterBody,
@@ -88,7 +82,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       if (first !== undefined) throw validationFailed([first, ...others]);
 
       return runOnce({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
-        const wish = planCreate(body, versions, {
+        const desired = planCreate(body, versions, {
           orgId,
           namespace: organizationNamespace(orgId),
           clusterId: attempt.id,
@@ -99,8 +93,11 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
             objectName: createObjectName(name, "pool"),
           })),
         });
-        if (query.dry_run) return c.json(presentRehearsed(await rehearseCreate(deps, wish), versions), 200);
-        const cluster = await createCluster(deps, origin, wish, attempt.resumed);
+        const { object: cluster, effects } = await createCluster(deps, origin, desired, {
+          resumed: attempt.resumed,
+          dryRun: query.dry_run,
+        });
+        if (effects !== undefined) return c.json({ ...presentCluster(cluster, versions), effects }, 200);
         return c.json(presentCluster(cluster, versions), 202, {
           Location: locationOf(cluster),
           ETag: objectTag(cluster.object.metadata),
@@ -149,7 +146,7 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
       },
     },
     async (c, { orgId, params }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const etag = objectTag(cluster.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
@@ -167,13 +164,13 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       tag,
       summary: "Update a cluster",
       description:
-        "What is omitted stays. What GET returns may be sent back as it is. Another k8s_version starts an upgrade.",
+        "Omitted fields keep their values. What GET returns may be sent back as it is. Another k8s_version starts an upgrade.",
       access: ["clusters:update", "clusters:upgrade"],
       query: dryRunQuery,
       body: updateClusterBody,
       responses: {
         200: {
-          description: "The cluster as it is now wanted; of a dry run, as it would be, and the effects.",
+          description: "The cluster with its new settings; of a dry run, as it would be, and the effects.",
           body: updatedCluster,
           headers: ["ETag"],
         },
@@ -188,21 +185,20 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       ],
     },
     async (c, { orgId, origin, params, query, readBody, requirePermission }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
-      const change: ClusterChange = {
+      const { object: updated, effects } = await changeCluster(deps, origin, cluster, {
         action: "cluster.update",
         ifMatch: c.req.header("if-match"),
+        dryRun: query.dry_run,
         decide: (current) => mergeUpdate(current, body, versions),
         requirePermissions(patch) {
           if (patch.displayName !== undefined) requirePermission("clusters:update");
           if (patch.version !== undefined) requirePermission("clusters:upgrade");
         },
-      };
-      if (query.dry_run)
-        return c.json(presentRehearsed(await rehearseChange(deps, origin, cluster, change), versions), 200);
-      const updated = await changeCluster(deps, origin, cluster, change);
+      });
+      if (effects !== undefined) return c.json({ ...presentCluster(updated, versions), effects }, 200);
       return c.json(presentCluster(updated, versions), 200, { ETag: objectTag(updated.object.metadata) });
     },
   );
@@ -217,8 +213,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
       operationId: "deleteCluster",
       tag,
       summary: "Delete a cluster",
-      description:
-        "Works in every state. The record answers with status deleting until everything is removed.",
+      description: "Works in every state. The record has status deleting until everything is removed.",
       access: "clusters:delete",
       query: dryRunQuery,
       responses: {
@@ -231,52 +226,13 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
       },
     },
     async (c, { orgId, origin, params, query }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
-      if (query.dry_run) {
-        const rehearsed = await rehearseDelete(deps, cluster);
-        return c.json(presentRehearsed(rehearsed, await catalogue.readKnown()), 200);
-      }
-      const deleting = await deleteCluster(deps, origin, cluster);
-      return c.json(presentCluster(deleting, await catalogue.readKnown()), 202, {
-        Location: locationOf(deleting),
-        ...RETRY_AFTER,
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
+      const { object: deleting, effects } = await deleteCluster(deps, origin, cluster, {
+        dryRun: query.dry_run,
       });
-    },
-  );
-}
-
-function presentRehearsed({ cluster, effects }: RehearsedCluster, versions: VersionCatalogue) {
-  return { ...presentCluster(cluster, versions), effects };
-}
-
-function addKubeconfig(router: Router, deps: Deps): void {
-  addRoute(
-    router,
-    {
-      method: "get",
-      path: `${RECORD}/kubeconfig`,
-      operationId: "getKubeconfig",
-      tag,
-      summary: "Download the admin kubeconfig",
-      access: "clusters:access",
-      responses: {
-        200: {
-          description: "The admin kubeconfig, as a file.",
-          mediaType: "application/yaml",
-          // It comes out of a Secret, and Kubernetes stores none above 1 MiB.
-          maxLength: 1_048_576,
-          headers: ["Content-Disposition"],
-        },
-      },
-      errors: ["cluster_not_ready"],
-    },
-    async (c, { orgId, origin, params }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
-      return c.body(await readAdminKubeconfig(deps, origin, cluster), 200, {
-        "Content-Type": "application/yaml",
-        "Content-Disposition": contentDisposition(`${cluster.displayName}-kubeconfig.yaml`),
-        "Cache-Control": "no-store",
-      });
+      const record = presentCluster(deleting, await catalogue.readKnown());
+      if (effects !== undefined) return c.json({ ...record, effects }, 200);
+      return c.json(record, 202, { Location: locationOf(deleting), ...RETRY_AFTER });
     },
   );
 }

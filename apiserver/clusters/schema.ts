@@ -2,18 +2,17 @@ import { z } from "@hono/zod-openapi";
 import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
 import { KUBERNETES_VERSION_PATTERN } from "../../shared/kubernetes-version.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
+import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { createNodePoolBody } from "../node-pools/store.ts";
+import { createNodePoolBody } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../projection/store.ts";
-import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/store.ts";
+import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 
-/** The packages that are sold now; a retired one can still stand on a cluster. */
+/** The packages on sale; an existing cluster can have a retired one. */
 export const PLANS = ["dev", "starter", "growth", "scale"] as const;
 const MAX_NODE_POOLS = 50;
-const MAX_COUNT = 1_000_000;
-/** Characters of `workers_error`; what is beyond them is cut off. */
-export const MAX_WORKERS_ERROR_LENGTH = 4096;
+export const MAX_COUNT = 1_000_000;
 const MAX_GENERATION = Number.MAX_SAFE_INTEGER;
 
 const countersOf = (what: string) =>
@@ -32,13 +31,13 @@ const conditionRecord = z
   .object({
     type: textField(64, "What the condition is about.", "Ready"),
     status: z.enum(["True", "False", "Unknown"]).openapi({ description: "Whether it holds." }),
-    reason: textField(128, "Why, in one word for programs.", "Available"),
-    message: textField(4096, "Why, in a sentence for people."),
+    reason: textField(128, "Why, as a CamelCase word for programs.", "Available"),
+    message: textField(4096, "Why, as a sentence for people."),
     last_transition_time: timestampField("When its status changed last."),
   })
-  .openapi({ description: "One aspect of the state." });
+  .openapi({ description: "One condition." });
 
-const exampleCluster = {
+export const exampleCluster = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
   org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
   name: "production",
@@ -74,38 +73,43 @@ export const clusterRecord = z
     id: idField("The cluster."),
     org_id: idField("The organization that it belongs to."),
     name: textField(63, "Name shown to people; unique in the organization, letter case aside."),
-    status: z.enum(CLUSTER_STATUSES).openapi({ description: "The state in one word." }),
+    status: z.enum(CLUSTER_STATUSES).openapi({ description: "Summary of the state." }),
     status_message: textField(
       1024,
-      "What the cluster waits for, or what went wrong, and what to do.",
+      "What the cluster waits for, or what went wrong and how to fix it.",
     ).nullable(),
-    conditions: z
-      .array(conditionRecord)
-      .max(32)
-      .openapi({ description: "The state in detail, one entry per aspect." }),
+    conditions: z.array(conditionRecord).max(32).openapi({ description: "The conditions of the cluster." }),
     plan: textField(40, "The package that it is billed as; null: billed per resource.").nullable(),
-    k8s_version: textField(16, "The version wanted.", "1.34.2"),
-    current_version: textField(16, "The version that runs, once a rollout has settled.", "1.34.2").optional(),
+    k8s_version: textField(16, "The desired version.", "1.34.2"),
+    current_version: textField(
+      16,
+      "The version that runs; it changes when an upgrade is complete.",
+      "1.34.2",
+    ).optional(),
     apiserver_url: textField(512, "As observed; absent until reported.").optional(),
-    worker_subnet: textField(18, "Where its nodes are; absent until given.", "10.64.3.0/24").optional(),
+    worker_subnet: textField(
+      18,
+      "The subnet of its nodes; absent until assigned.",
+      "10.64.3.0/24",
+    ).optional(),
     public_endpoint: z.boolean().openapi({ description: "Whether the API server has a public address." }),
     node_pools: countersOf("Node pools"),
     nodes: countersOf("Nodes"),
     upgrade_available: z.boolean().openapi({ description: "Whether a newer version can be upgraded to." }),
     generation: countField(MAX_GENERATION, "Rises with each change of the settings."),
-    observed_generation: countField(MAX_GENERATION, "The generation that status speaks of."),
+    observed_generation: countField(MAX_GENERATION, "The generation that status describes."),
     first_ready_at: timestampField("When it was running for the first time.").nullable(),
     created_at: timestampField("When it was created."),
     updated_at: timestampField("When its settings changed last."),
   })
   .openapi("Cluster", { example: exampleCluster });
 
-/** The answer to a dry run: the record as it would be, and what else the request would do. */
+/** The response to a dry run: the record as it would be, and what else the request would do. */
 export const clusterDryRun = z
   .object({ ...clusterRecord.shape, effects: effectsRecord })
   .openapi("ClusterDryRun", { example: { ...exampleCluster, effects: EXAMPLE_EFFECTS } });
 
-/** The answer to a PUT; the effects stand only in the answer to a dry run. */
+/** The response to a PUT; `effects` is there only in a dry run. */
 export const updatedCluster = z
   .object({ ...clusterRecord.shape, effects: effectsRecord.optional() })
   .openapi("UpdatedCluster", { example: exampleCluster });
@@ -147,80 +151,34 @@ export const createClusterBody = z
 
 export type CreateClusterBody = z.output<typeof createClusterBody>;
 
-const fixed = z.unknown().optional().openapi({ description: "Fixed at creation: accepted when equal." });
-const observed = z.unknown().optional().openapi({ description: "Read only: accepted and ignored." });
-
-/** A change of a cluster: what is omitted stays. What GET returns may be sent back as it is. */
+/** A change of a cluster: omitted fields keep their values. What GET returns may be sent back as it is. */
 export const updateClusterBody = z
   .strictObject({
     name: clusterName.optional(),
     k8s_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).optional().openapi({
       description:
-        "Another version than the present one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
+        "Another version than the current one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
       example: "1.35",
     }),
-    id: fixed,
-    org_id: fixed,
-    plan: fixed,
-    public_endpoint: fixed,
-    status: observed,
-    status_message: observed,
-    conditions: observed,
-    current_version: observed,
-    apiserver_url: observed,
-    worker_subnet: observed,
-    node_pools: observed,
-    nodes: observed,
-    upgrade_available: observed,
-    generation: observed,
-    observed_generation: observed,
-    first_ready_at: observed,
-    created_at: observed,
-    updated_at: observed,
+    id: immutableField(z.unknown()),
+    org_id: immutableField(z.unknown()),
+    plan: immutableField(z.unknown()),
+    public_endpoint: immutableField(z.unknown()),
+    status: observedField,
+    status_message: observedField,
+    conditions: observedField,
+    current_version: observedField,
+    apiserver_url: observedField,
+    worker_subnet: observedField,
+    node_pools: observedField,
+    nodes: observedField,
+    upgrade_available: observedField,
+    generation: observedField,
+    observed_generation: observedField,
+    first_ready_at: observedField,
+    created_at: observedField,
+    updated_at: observedField,
   })
   .openapi("UpdateCluster", { example: { name: "production", k8s_version: "1.35" } });
 
 export type UpdateClusterBody = z.output<typeof updateClusterBody>;
-
-export const upgradeBody = z
-  .strictObject({
-    target_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).openapi({
-      description: "MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.",
-      example: "1.35",
-    }),
-  })
-  .openapi("UpgradeCluster", { example: { target_version: "1.35" } });
-
-export const upgradeAccepted = z
-  .object({
-    cluster: clusterRecord,
-    workers_total: countField(MAX_COUNT, "Node pools of the cluster.", 2),
-    workers_patched: countField(MAX_COUNT, "Node pools that follow.", 2),
-    workers_pending: countField(
-      MAX_COUNT,
-      "Node pools that cannot take the version now; they follow as soon as they can.",
-    ).optional(),
-    workers_error: textField(MAX_WORKERS_ERROR_LENGTH, "Why, in words, by node pool.").optional(),
-  })
-  .openapi("UpgradeAccepted", {
-    example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2 },
-  });
-
-/** The answer to a dry run of an upgrade. */
-export const upgradeDryRun = z
-  .object({ ...upgradeAccepted.shape, effects: effectsRecord })
-  .openapi("UpgradeDryRun", {
-    example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2, effects: EXAMPLE_EFFECTS },
-  });
-
-/** The wire names of a Cluster's settings, by their path inside `spec`. */
-export const CLUSTER_WIRE_NAMES = {
-  displayName: "name",
-  version: "k8s_version",
-  plan: "plan",
-  publicEndpoint: "public_endpoint",
-  credentialsGeneration: "credentials",
-  network: "authorized_cidrs",
-  "network.authorizedCIDRs": "authorized_cidrs",
-  "network.apiServerRateLimit": "api_server_rate_limit",
-} as const;

@@ -6,14 +6,14 @@ import {
 } from "../../shared/kubernetes-version.ts";
 import type { DetailCode } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/store.ts";
-import { withoutPrefix } from "./present-cluster.ts";
+import { withoutPrefix } from "./present.ts";
 
 export type UpgradeStep = { ok: true; version: string } | { ok: false; code: DetailCode; message: string };
 
 /**
- * The full version that an upgrade from `current` to `target` goes to: a higher patch of the same minor, or exactly
- * the next minor, and one of the catalogue. MAJOR.MINOR means its newest supported patch. Otherwise the reason for
- * the refusal, `not_incremental` before `invalid_enum`.
+ * The full version of an upgrade from `current` to `target`: a higher patch of the same minor or the next minor, and in
+ * the catalogue. MAJOR.MINOR means its newest supported patch. Otherwise the reason for the refusal, `not_incremental`
+ * before `invalid_enum`.
  */
 export function findUpgradeStep(current: string, target: string, catalogue: VersionCatalogue): UpgradeStep {
   const version = resolveVersion(catalogue, target);
@@ -27,7 +27,7 @@ export function findUpgradeStep(current: string, target: string, catalogue: Vers
   return { ok: true, version };
 }
 
-/** The same for a cluster as it is; undefined when it does not run, so that nothing can be upgraded now. */
+/** The same for a cluster as it is; undefined when it is not running and cannot be upgraded now. */
 export function findClusterStep(
   { status, object }: ProjectedCluster,
   target: string,
@@ -41,7 +41,7 @@ export function findClusterStep(
 /** The greatest patch that a version may have. */
 const MAX_PATCH = 9999;
 
-/** A minor that the catalogue has no patch of is still a step or none. */
+/** A minor of which the catalogue has no patch is compared by its greatest one. */
 function withPatch(target: string): string {
   const parsed = parseKubernetesVersion(target);
   if (parsed === undefined) return target;

@@ -1,11 +1,11 @@
-import { requireCluster } from "../clusters/store.ts";
+import { requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
-import { presentNetworkPolicy } from "./present-policy.ts";
+import { presentNetworkPolicy } from "./present.ts";
 import { networkPolicyRecord, setNetworkPolicyBody } from "./schema.ts";
-import { setNetworkPolicy } from "./store.ts";
+import { setNetworkPolicy } from "./set-policy.ts";
 
 const tag = "Network policies";
 const RECORD = "/api/v1/organizations/{orgID}/clusters/{clusterID}/network";
@@ -31,7 +31,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
       },
     },
     async (c, { orgId, params }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const etag = objectTag(cluster.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentNetworkPolicy(cluster), 200, { ETag: etag });
@@ -51,12 +51,16 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
       access: "network:update",
       body: setNetworkPolicyBody,
       responses: {
-        200: { description: "The policy as it is now wanted.", body: networkPolicyRecord, headers: ["ETag"] },
+        200: {
+          description: "The policy with its new settings.",
+          body: networkPolicyRecord,
+          headers: ["ETag"],
+        },
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],
     },
     async (c, { orgId, origin, params, readBody }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const updated = await setNetworkPolicy(deps, origin, cluster, body, c.req.header("if-match"));
       return c.json(presentNetworkPolicy(updated), 200, { ETag: objectTag(updated.object.metadata) });

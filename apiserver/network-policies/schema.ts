@@ -1,8 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH } from "../../shared/crd/cidr.ts";
 import { apiServerRateLimitSchema } from "../../shared/crd/cluster.ts";
-import { authorizedCidrs } from "../clusters/store.ts";
+import { authorizedCidrs } from "../clusters/index.ts";
 import { idField, timestampField } from "../http/contract/fields.ts";
+import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
 
 const limit = apiServerRateLimitSchema.shape;
 
@@ -40,8 +41,8 @@ export const setNetworkPolicyBody = z
   .strictObject({
     authorized_cidrs: authorizedCidrs,
     api_server_rate_limit: rateLimit.optional(),
-    cluster_id: z.unknown().optional().openapi({ description: "Fixed: accepted when equal." }),
-    updated_at: z.unknown().optional().openapi({ description: "Read only: accepted and ignored." }),
+    cluster_id: immutableField(z.unknown()),
+    updated_at: observedField,
   })
   .openapi("SetNetworkPolicy", {
     example: {
@@ -51,10 +52,3 @@ export const setNetworkPolicyBody = z
   });
 
 export type SetNetworkPolicyBody = z.output<typeof setNetworkPolicyBody>;
-
-/** The wire names of the policy's settings, by their path inside `spec` of the Cluster. */
-export const POLICY_WIRE_NAMES = {
-  network: "authorized_cidrs",
-  "network.authorizedCIDRs": "authorized_cidrs",
-  "network.apiServerRateLimit": "api_server_rate_limit",
-} as const;

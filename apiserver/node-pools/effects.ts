@@ -1,10 +1,10 @@
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import type { NodeEffects } from "../quotas/store.ts";
+import type { NodeEffects } from "../quotas/index.ts";
 
 const NO_NODES: NodeEffects = { nodes_replaced: 0, nodes_added: 0, nodes_removed: 0 };
 
-/** What a new pool means in nodes: a fixed one gets what it asks for, an autoscaled one begins at its least. */
+/** The nodes of a new pool: a fixed one gets desired_nodes, an autoscaled one starts at its minimum. */
 export function effectsOfCreate(spec: NodePoolSpec): NodeEffects {
   return {
     ...NO_NODES,
@@ -13,31 +13,31 @@ export function effectsOfCreate(spec: NodePoolSpec): NodeEffects {
 }
 
 /**
- * What a change of settings means in nodes. Another size of the node replaces those that stay; an autoscaled pool
- * moves only as far as its range makes it; labels, timeouts and names move nothing.
+ * The effect of changed settings on nodes. Another node size replaces the nodes that stay; an autoscaled pool scales only
+ * as far as its range requires; labels, timeouts and names have no effect.
  */
 export function effectsOfUpdate(before: NodePool, after: NodePoolSpec): NodeEffects {
-  const had = countNodes(before);
-  const wanted = isAutoscaled(after) ? clamp(had, autoscalingRange(after)) : after.desiredNodes;
+  const current = countNodes(before);
+  const desired = isAutoscaled(after) ? clamp(current, autoscalingRange(after)) : after.desiredNodes;
   const isResized = (["vcpus", "memoryGB", "diskGB"] as const).some(
     (field) => before.spec[field] !== after[field],
   );
   return {
-    nodes_replaced: isResized ? Math.min(had, wanted) : 0,
-    nodes_added: Math.max(0, wanted - had),
-    nodes_removed: Math.max(0, had - wanted),
+    nodes_replaced: isResized ? Math.min(current, desired) : 0,
+    nodes_added: Math.max(0, desired - current),
+    nodes_removed: Math.max(0, current - desired),
   };
 }
 
-/** What the deletion of a pool means in nodes: those that exist go. */
+/** The effect of deleting a pool: its nodes are removed. */
 export function effectsOfDelete({ status }: NodePool): NodeEffects {
   return { ...NO_NODES, nodes_removed: status?.nodes ?? 0 };
 }
 
-/** What an upgrade to `version` means in nodes: every one that runs another version makes way. */
+/** The effect of an upgrade to `version`: every node that runs another version is replaced. */
 export function effectsOfUpgrade({ status }: NodePool, version: string): NodeEffects {
-  const isThere = status?.version === version || `v${status?.version}` === version;
-  return { ...NO_NODES, nodes_replaced: isThere ? 0 : (status?.nodes ?? 0) };
+  const isCurrent = status?.version === version || `v${status?.version}` === version;
+  return { ...NO_NODES, nodes_replaced: isCurrent ? 0 : (status?.nodes ?? 0) };
 }
 
 export function sumEffects(effects: readonly NodeEffects[]): NodeEffects {
@@ -51,7 +51,7 @@ export function sumEffects(effects: readonly NodeEffects[]): NodeEffects {
   );
 }
 
-/** The nodes of a pool: of a fixed one those it asks for, for a move that is under way comes to its end. */
+/** The nodes of a pool: of a fixed one desired_nodes, for scaling that is under way will complete. */
 function countNodes({ spec, status }: NodePool): number {
   if (!isAutoscaled(spec)) return spec.desiredNodes;
   return status?.nodes ?? autoscalingRange(spec).minNodes;

@@ -16,10 +16,10 @@ const SPEC: NodePoolSpec = {
   nodeTaints: [{ key: "gpu", effect: "NoSchedule" }],
   drainTimeoutSeconds: 120,
 };
-const FIXED = { id: "pool-id", cluster_id: "cluster-id", node_taints: SPEC.nodeTaints };
+const IDENTITY = { id: "pool-id", clusterId: "cluster-id" };
 
 function merge(body: UpdateNodePoolBody, spec: Partial<NodePoolSpec> = {}) {
-  const current = { name: "general", spec: { ...SPEC, ...spec }, fixed: FIXED };
+  const current = { ...IDENTITY, displayName: "general", object: { spec: { ...SPEC, ...spec } } };
   return mergeUpdate(current, toNodePoolChange(updateNodePoolBody.parse(body)));
 }
 
@@ -92,7 +92,8 @@ describe("a change patches just the fields that it changes (section 4.5)", () =>
   });
 
   test("an object without a display name is not renamed by its own name", () => {
-    const current = { name: "general-abcde", spec: { ...SPEC, displayName: undefined }, fixed: FIXED };
+    const object = { spec: { ...SPEC, displayName: undefined } };
+    const current = { ...IDENTITY, displayName: "general-abcde", object };
     const result = mergeUpdate(current, toNodePoolChange({ name: "general-abcde" }));
     expect(result).toMatchObject({ ok: true, changed: [] });
   });
@@ -124,7 +125,7 @@ describe("a merged result that breaks a rule is refused (sections 2.5 and 4.5)",
     expect(patchOf(body)).toEqual(faults);
   });
 
-  test("the message speaks the words of the interface", () => {
+  test("the message uses the wire names", () => {
     const result = merge({ min_nodes: 4 });
     expect(result.ok ? [] : result.details).toEqual([
       { field: "min_nodes", code: "min_gt_desired", message: "must not be greater than desired_nodes" },

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { findImmutableChanges } from "../http/contract/immutable-fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
+import type { ProjectedNodePool } from "../projection/store.ts";
 import { checkPoolRules } from "./pool-rules.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
 
@@ -13,14 +15,12 @@ export type MutablePoolSpec = Pick<NodePoolSpec, MutablePoolField>;
  */
 export interface NodePoolChange {
   settings: { [Field in MutablePoolField]?: MutablePoolSpec[Field] | null | undefined };
-  fixed: Readonly<Record<string, unknown>>;
+  fixed: { id?: unknown; cluster_id?: unknown; node_taints?: unknown };
 }
 
-/** What a merge looks at: the live object's spec, its present name, and by wire name what is fixed for ever. */
-export interface CurrentPool {
-  name: string;
-  spec: NodePoolSpec;
-  fixed: Readonly<Record<string, unknown>>;
+/** What a merge needs to know of the pool as it is. */
+export interface CurrentPool extends Pick<ProjectedNodePool, "id" | "clusterId" | "displayName"> {
+  object: { spec: NodePoolSpec };
 }
 
 export type MergeResult =
@@ -33,19 +33,21 @@ const MUTABLE_FIELDS = Object.keys(WIRE_NAMES) as MutablePoolField[];
  * Merges a PUT body with the pool as it is (spec 4.5): an omitted field keeps its value, null on a timeout or
  * scale-down setting changes nothing, a setting fixed at creation may be repeated but not changed, and the merged
  * result must hold every rule between fields. `patch` is the merge patch of `spec` with just the fields whose value
- * changes (a removed node label is null); it is empty when the body asks for what is already there.
+ * changes (a removed node label is null); it is empty when the body requests what is there already.
  */
 export function mergeUpdate(current: CurrentPool, change: NodePoolChange): MergeResult {
-  const merged: NodePoolSpec = { ...current.spec, ...presentSettings(change) };
-  const [first, ...others] = [...checkFixed(current, change), ...checkPoolRules(merged)];
+  const { spec } = current.object;
+  const merged: NodePoolSpec = { ...spec, ...toSettings(change) };
+  const fixed = { id: current.id, cluster_id: current.clusterId, node_taints: spec.nodeTaints ?? [] };
+  const [first, ...others] = [...findImmutableChanges(fixed, change.fixed), ...checkPoolRules(merged)];
   if (first !== undefined) return { ok: false, details: [first, ...others] };
 
   const changed = MUTABLE_FIELDS.filter((field) => isChanged(current, merged, field));
-  const patch = Object.fromEntries(changed.map((field) => [field, patchOf(current.spec, merged, field)]));
+  const patch = Object.fromEntries(changed.map((field) => [field, patchOf(spec, merged, field)]));
   return { ok: true, changed, patch, merged };
 }
 
-function presentSettings({ settings }: NodePoolChange): Partial<MutablePoolSpec> {
+function toSettings({ settings }: NodePoolChange): Partial<MutablePoolSpec> {
   return Object.fromEntries(
     MUTABLE_FIELDS.map((field) => [field, settings[field]]).filter(
       ([, value]) => value !== undefined && value !== null,
@@ -53,23 +55,20 @@ function presentSettings({ settings }: NodePoolChange): Partial<MutablePoolSpec>
   );
 }
 
-function checkFixed(current: CurrentPool, change: NodePoolChange): ErrorDetail[] {
-  return Object.entries(change.fixed)
-    .filter(([field, value]) => value !== undefined && !isDeepStrictEqual(value, current.fixed[field]))
-    .map(([field]) => ({ field, code: "immutable", message: "is fixed when the pool is created" }));
-}
-
-function isChanged(current: CurrentPool, merged: NodePoolSpec, field: MutablePoolField): boolean {
-  if (field === "displayName") return merged.displayName !== undefined && merged.displayName !== current.name;
-  if (field === "nodeLabels")
-    return !isDeepStrictEqual(merged.nodeLabels ?? {}, current.spec.nodeLabels ?? {});
-  return merged[field] !== current.spec[field];
+function isChanged(
+  { displayName, object: { spec } }: CurrentPool,
+  merged: NodePoolSpec,
+  field: MutablePoolField,
+): boolean {
+  if (field === "displayName") return merged.displayName !== undefined && merged.displayName !== displayName;
+  if (field === "nodeLabels") return !isDeepStrictEqual(merged.nodeLabels ?? {}, spec.nodeLabels ?? {});
+  return merged[field] !== spec[field];
 }
 
 function patchOf(spec: NodePoolSpec, merged: NodePoolSpec, field: MutablePoolField): unknown {
   if (field !== "nodeLabels") return merged[field];
-  const wanted = merged.nodeLabels ?? {};
-  const removed = Object.keys(spec.nodeLabels ?? {}).filter((key) => !Object.hasOwn(wanted, key));
-  const set = Object.entries(wanted).filter(([key, value]) => spec.nodeLabels?.[key] !== value);
+  const desired = merged.nodeLabels ?? {};
+  const removed = Object.keys(spec.nodeLabels ?? {}).filter((key) => !Object.hasOwn(desired, key));
+  const set = Object.entries(desired).filter(([key, value]) => spec.nodeLabels?.[key] !== value);
   return Object.fromEntries([...removed.map((key) => [key, null]), ...set]);
 }

@@ -7,7 +7,7 @@ import {
 } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
 
-/** Where a new object belongs and which request makes it. */
+/** Where a new object belongs, and the request that creates it. */
 export interface ObjectPlace {
   orgId: string;
   namespace: string;
@@ -15,7 +15,7 @@ export interface ObjectPlace {
   requestId: string;
 }
 
-/** A pool to create, its id and object name fixed. */
+/** A pool to create, with its id and object name. */
 export interface NewNodePool {
   id: string;
   objectName: string;

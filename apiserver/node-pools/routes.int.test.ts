@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
+import { patchLive } from "../custom-resources/kube-write.ts";
 import { findNodePool } from "../projection/store.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { patchOnce } from "./kube-write.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -230,8 +230,8 @@ describe("updating a node pool (section 4.5)", () => {
   test("of a pool that is deleted between the read and the write has been overtaken, and is 404 then", async () => {
     const live = await readObject();
     await api.deps.kube.delete(nodePoolKind, live.metadata.namespace, live.metadata.name);
-    const change = { spec: { maxNodes: 6 }, requestId: createId(), wireNames: {} };
-    expect(await patchOnce(api.deps.kube, nodePoolKind, live, change)).toBeUndefined();
+    const change = { spec: { maxNodes: 6 }, requestId: createId() };
+    expect(await patchLive(api.deps.kube, nodePoolKind, live, change, { dryRun: false })).toBeUndefined();
     expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(404);
   });
 

@@ -1,16 +1,20 @@
+import {
+  createObjectName,
+  dryRunQuery,
+  RETRY_AFTER,
+  requireCluster,
+  requireNodePool,
+} from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { createObjectName, listNodePools, type ProjectedNodePool } from "../projection/store.ts";
-import { dryRunQuery } from "../quotas/store.ts";
-import { type RehearsedPool, rehearseCreate, rehearseDelete, rehearseUpdate } from "./dry-run.ts";
-import { requireCluster, requireNodePool } from "./live.ts";
-import { addNodeRoutes } from "./node-routes.ts";
+import { listNodePools, type ProjectedNodePool } from "../projection/store.ts";
+import { addNodeRoutes } from "./nodes/routes.ts";
 import { checkPoolRules } from "./pool-rules.ts";
-import { presentNodePool } from "./present-node-pool.ts";
+import { presentNodePool } from "./present.ts";
 import {
   createNodePoolBody,
   nodePoolDryRun,
@@ -21,12 +25,11 @@ import {
   updatedNodePool,
   updateNodePoolBody,
 } from "./schema.ts";
-import { createNodePool, deleteNodePool, updateNodePool } from "./store.ts";
+import { createNodePool, deleteNodePool, updateNodePool } from "./write.ts";
 
 const tag = "Node pools";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/nodepools";
 const RECORD = `${COLLECTION}/{poolID}`;
-const RETRY_AFTER = { "Retry-After": "10" };
 const DRY_RUN = {
   description: "A dry run: the record as it would be, and the effects of the request.",
   body: nodePoolDryRun,
@@ -64,7 +67,7 @@ function addCreate(router: Router, deps: Deps): void {
       errors: ["already_exists", "operation_in_progress", "conflict", "quota_exceeded"],
     },
     async (c, { orgId, origin, params, query, readBody, runOnce }) => {
-      const cluster = await requireCluster(deps, orgId, params.clusterID);
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
       const [first, ...others] = checkPoolRules(spec);
@@ -72,12 +75,12 @@ function addCreate(router: Router, deps: Deps): void {
 
       return runOnce({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {
         if (cluster.status === "deleting")
-          throw new ApiError("conflict", "The cluster is being deleted; it takes no new node pools.");
-        const name = objectName ?? createObjectName(body.name, "pool");
-        const wanted = { id, objectName: name, spec };
-        if (query.dry_run)
-          return c.json(presentRehearsed(await rehearseCreate(deps, origin, cluster, wanted)), 200);
-        const pool = await createNodePool(deps, origin, cluster, wanted);
+          throw new ApiError("conflict", "The cluster is being deleted; no node pool can be added.");
+        const desired = { id, objectName: objectName ?? createObjectName(body.name, "pool"), spec };
+        const { object: pool, effects } = await createNodePool(deps, origin, cluster, desired, {
+          dryRun: query.dry_run,
+        });
+        if (effects !== undefined) return c.json({ ...presentNodePool(pool), effects }, 200);
         return c.json(presentNodePool(pool), 202, {
           Location: locationOf(pool),
           ETag: objectTag(pool.object.metadata),
@@ -102,7 +105,7 @@ function addReads(router: Router, deps: Deps): void {
       responses: { 200: { description: "A page, in the order of creation.", body: nodePoolPage } },
     },
     async (c, { orgId, params, query }) => {
-      await requireCluster(deps, orgId, params.clusterID);
+      await requireCluster(deps.db, orgId, params.clusterID);
       const rows = await listNodePools(deps.db, orgId, params.clusterID, query);
       return c.json(toPage(rows, query.limit, presentNodePool), 200);
     },
@@ -123,7 +126,7 @@ function addReads(router: Router, deps: Deps): void {
       },
     },
     async (c, { orgId, params }) => {
-      const { pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
+      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const etag = objectTag(pool.object.metadata);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentNodePool(pool), 200, { ETag: etag });
@@ -140,13 +143,13 @@ function addUpdate(router: Router, deps: Deps): void {
       operationId: "updateNodePool",
       tag,
       summary: "Update a node pool",
-      description: "What is omitted stays. What GET returns may be sent back as it is.",
+      description: "Omitted fields keep their values. What GET returns may be sent back as it is.",
       access: "nodepools:update",
       query: dryRunQuery,
       body: updateNodePoolBody,
       responses: {
         200: {
-          description: "The node pool as it is now wanted; of a dry run, as it would be, and the effects.",
+          description: "The node pool with its new settings; of a dry run, as it would be, and the effects.",
           body: updatedNodePool,
           headers: ["ETag"],
         },
@@ -161,14 +164,13 @@ function addUpdate(router: Router, deps: Deps): void {
       ],
     },
     async (c, { orgId, origin, params, query, readBody }) => {
-      const { cluster, pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
+      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const change = toNodePoolChange(await readBody());
-      const ifMatch = c.req.header("if-match");
-      if (query.dry_run) {
-        const rehearsed = await rehearseUpdate(deps, origin, cluster, pool, change, ifMatch);
-        return c.json(presentRehearsed(rehearsed), 200);
-      }
-      const updated = await updateNodePool(deps, origin, cluster, pool, change, ifMatch);
+      const { object: updated, effects } = await updateNodePool(deps, origin, pool, change, {
+        ifMatch: c.req.header("if-match"),
+        dryRun: query.dry_run,
+      });
+      if (effects !== undefined) return c.json({ ...presentNodePool(updated), effects }, 200);
       return c.json(presentNodePool(updated), 200, { ETag: objectTag(updated.object.metadata) });
     },
   );
@@ -183,7 +185,7 @@ function addDelete(router: Router, deps: Deps): void {
       operationId: "deleteNodePool",
       tag,
       summary: "Delete a node pool",
-      description: "The record answers with status deleting until its nodes are removed.",
+      description: "The record has status deleting until its nodes are removed.",
       access: "nodepools:delete",
       query: dryRunQuery,
       responses: {
@@ -196,16 +198,14 @@ function addDelete(router: Router, deps: Deps): void {
       },
     },
     async (c, { orgId, origin, params, query }) => {
-      const { cluster, pool } = await requireNodePool(deps, orgId, params.clusterID, params.poolID);
-      if (query.dry_run) return c.json(presentRehearsed(await rehearseDelete(deps, cluster, pool)), 200);
-      const deleting = await deleteNodePool(deps, origin, cluster, pool);
+      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
+      const { object: deleting, effects } = await deleteNodePool(deps, origin, pool, {
+        dryRun: query.dry_run,
+      });
+      if (effects !== undefined) return c.json({ ...presentNodePool(deleting), effects }, 200);
       return c.json(presentNodePool(deleting), 202, { Location: locationOf(deleting), ...RETRY_AFTER });
     },
   );
-}
-
-function presentRehearsed({ pool, effects }: RehearsedPool) {
-  return { ...presentNodePool(pool), effects };
 }
 
 function locationOf({ orgId, clusterId, id }: ProjectedNodePool): string {

@@ -3,9 +3,10 @@ import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
 import { MAX_NODE_TAINTS, nodeTaintSchema } from "../../shared/crd/node-metadata.ts";
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
+import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { NODE_POOL_STATUSES } from "../projection/store.ts";
-import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/store.ts";
+import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const spec = nodePoolSpecSchema.shape;
@@ -60,14 +61,14 @@ export const nodePoolRecord = z
       .array(nodeTaintSchema)
       .max(MAX_NODE_TAINTS)
       .optional()
-      .openapi({ description: "Taints that its nodes are born with; fixed at creation." }),
+      .openapi({ description: "Taints that its nodes register with; fixed at creation." }),
     ...platformDefaulted,
     current_nodes: countField(MAX_NODES_PER_POOL, "Nodes that are registered now.", 3),
     first_ready_at: timestampField("When it was ready for the first time.").nullable(),
-    status: z.enum(NODE_POOL_STATUSES).openapi({ description: "The state in one word." }),
+    status: z.enum(NODE_POOL_STATUSES).openapi({ description: "Summary of the state." }),
     status_message: textField(
       1024,
-      "What the pool waits for, or what went wrong, and what to do.",
+      "What the pool waits for, or what went wrong and how to fix it.",
     ).nullable(),
     created_at: timestampField("When it was created."),
     updated_at: timestampField("When its settings changed last."),
@@ -76,15 +77,16 @@ export const nodePoolRecord = z
 
 export const nodePoolPage = pageSchema(nodePoolRecord, "NodePoolPage");
 
-/** The answer to a dry run: the record as it would be, and what else the request would do. */
+/** The response to a dry run: the record as it would be, and what else the request would do. */
 export const nodePoolDryRun = z
   .object({ ...nodePoolRecord.shape, effects: effectsRecord })
   .openapi("NodePoolDryRun", { example: { ...exampleNodePool, effects: EXAMPLE_EFFECTS } });
 
-/** The answer to a PUT; the effects stand only in the answer to a dry run. */
+/** The response to a PUT; `effects` is there only in a dry run. */
 export const updatedNodePool = z
   .object({ ...nodePoolRecord.shape, effects: effectsRecord.optional() })
   .openapi("UpdatedNodePool", { example: exampleNodePool });
+
 const poolName = spec.displayName
   .unwrap()
   .describe("Name shown to people; unique in the cluster, letter case aside.");
@@ -105,38 +107,30 @@ export const createNodePoolBody = z
     example: { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 3 },
   });
 
-const observed = z.unknown().optional().openapi({ description: "Read only: accepted and ignored." });
-
 /** A change of a pool: what is omitted stays. What GET returns may be sent back as it is. */
 export const updateNodePoolBody = z
   .strictObject({
-    name: poolName.optional(),
-    vcpus: size.vcpus.optional(),
-    memory_gb: size.memory_gb.optional(),
-    disk_gb: size.disk_gb.optional(),
-    min_nodes: nodeCounts.min_nodes.optional(),
-    max_nodes: nodeCounts.max_nodes.optional(),
-    desired_nodes: nodeCounts.desired_nodes.optional(),
+    ...z.object({ name: poolName, ...size, ...nodeCounts }).partial().shape,
     ...optionalSettings,
     drain_timeout_seconds: platformDefaulted.drain_timeout_seconds.nullable(),
     scale_down_delay_seconds: platformDefaulted.scale_down_delay_seconds.nullable(),
     scale_down_utilization_percent: platformDefaulted.scale_down_utilization_percent.nullable(),
-    id: observed.openapi({ description: "Fixed at creation: accepted when equal." }),
-    cluster_id: observed.openapi({ description: "Fixed at creation: accepted when equal." }),
-    node_taints: observed.openapi({ description: "Fixed at creation: accepted when equal." }),
-    current_nodes: observed,
-    first_ready_at: observed,
-    status: observed,
-    status_message: observed,
-    created_at: observed,
-    updated_at: observed,
+    id: immutableField(z.unknown()),
+    cluster_id: immutableField(z.unknown()),
+    node_taints: immutableField(z.unknown()),
+    current_nodes: observedField,
+    first_ready_at: observedField,
+    status: observedField,
+    status_message: observedField,
+    created_at: observedField,
+    updated_at: observedField,
   })
   .openapi("UpdateNodePool", { example: { desired_nodes: 5, max_nodes: 5 } });
 
 export type CreateNodePoolBody = z.output<typeof createNodePoolBody>;
 export type UpdateNodePoolBody = z.output<typeof updateNodePoolBody>;
 
-/** The spec of the NodePool that a create body asks for. Rules between fields are not checked here. */
+/** The NodePool spec of a create body. Rules between fields are not checked here. */
 export function toNodePoolSpec(body: CreateNodePoolBody, clusterName: string): NodePoolSpec {
   return {
     clusterName,
@@ -159,7 +153,7 @@ export function toNodePoolSpec(body: CreateNodePoolBody, clusterName: string): N
   };
 }
 
-/** What a PUT body asks for; fields that only the server writes are left out. */
+/** The change that a PUT body requests; fields that only the server writes are left out. */
 export function toNodePoolChange(body: UpdateNodePoolBody): NodePoolChange {
   return {
     settings: {

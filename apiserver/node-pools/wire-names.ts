@@ -19,13 +19,13 @@ export const WIRE_NAMES = {
 
 export type MutablePoolField = keyof typeof WIRE_NAMES;
 
-/** Every wire name of a setting that stands in a text under its name in the custom resource, in order. */
+/** The wire names of the settings that a text mentions by their names in the custom resource, in order. */
 export function findWireNames(text: string): string[] {
   return text.match(/\w+/g)?.flatMap((word) => (isField(word) ? [WIRE_NAMES[word]] : [])) ?? [];
 }
 
-/** A text about the custom resource, in the words of the interface. */
-export function toWireWords(text: string): string {
+/** A text about the custom resource, with the wire names of its settings. */
+export function toWireText(text: string): string {
   return text.replaceAll(/\w+/g, (word) => (isField(word) ? WIRE_NAMES[word] : word));
 }
 

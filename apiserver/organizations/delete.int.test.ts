@@ -7,7 +7,7 @@ import { createClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
-import { clusterIntents } from "../clusters/table.ts";
+import { clusterIntents } from "../clusters/create/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   makeOrganization,
@@ -93,7 +93,7 @@ describe("DELETE organization", () => {
         clusterId: createId(),
         orgId: org.id,
         state: "pending",
-        wish: {} as never,
+        request: {} as never,
         origin: {} as never,
       })
       .returning();

@@ -25,7 +25,7 @@ const quotaEffectRecord = z
       .openapi({ description: "What the request adds or, negative, frees.", example: 3 }),
     projected: countField(MAX_QUOTA, "What it uses afterwards.", 12),
   })
-  .openapi({ description: "What becomes of one quota." });
+  .openapi({ description: "The effect on one quota." });
 
 export type QuotaEffect = z.output<typeof quotaEffectRecord>;
 
@@ -44,14 +44,14 @@ export const effectsRecord = z
     quota: z
       .array(quotaEffectRecord)
       .max(QUOTA_NAMES.length)
-      .openapi({ description: "What becomes of every quota." }),
-    nodes_replaced: countField(MAX_NODES, "Nodes that make way for new ones.", 3),
+      .openapi({ description: "The effect on every quota." }),
+    nodes_replaced: countField(MAX_NODES, "Nodes that are replaced by new ones.", 3),
     nodes_added: countField(
       MAX_NODES,
       "Nodes beyond those that exist; of an autoscaled pool as far as it must grow.",
       3,
     ),
-    nodes_removed: countField(MAX_NODES, "Nodes that go without a successor."),
+    nodes_removed: countField(MAX_NODES, "Nodes that are removed without a replacement."),
   })
   .openapi("Effects", {
     description: "What the request does beyond the record itself.",
@@ -60,17 +60,3 @@ export const effectsRecord = z
 
 export type Effects = z.output<typeof effectsRecord>;
 export type NodeEffects = Omit<Effects, "quota">;
-
-/** Query of an operation that can be tried without effect. */
-export const dryRunQuery = z.strictObject({
-  dry_run: z
-    .enum(["true", "false"])
-    .default("false")
-    .transform((text) => text === "true")
-    .openapi({
-      type: "boolean",
-      default: false,
-      description:
-        "With true every check is made, and nothing is done: the answer is 200 with the record as it would be and the effects of the request.",
-    }),
-});

@@ -1,107 +1,30 @@
 import { eq, sql } from "drizzle-orm";
-import {
-  addAmounts,
-  describeShortfalls,
-  findShortfalls,
-  growthOf,
-  mapAmounts,
-  NO_AMOUNTS,
-  QUOTA_NAMES,
-  type QuotaAmounts,
-} from "../../shared/crd/quota.ts";
+import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import type { Queryable } from "../db/client.ts";
-import { ApiError } from "../http/errors.ts";
-import { lockOrganization, readQuotas } from "../organizations/index.ts";
-import { QUOTA_WIRE_NAMES, type QuotaEffect } from "./schema.ts";
+import { selectQuotaUse } from "../projection/store.ts";
 import { quotaReservations } from "./table.ts";
-import { readUses } from "./use.ts";
 
-export { dryRunQuery, type Effects, EXAMPLE_EFFECTS, effectsRecord, type NodeEffects } from "./schema.ts";
-
-/** Longer than any request: a write whose outcome nobody knows goes on counting until its object would be seen. */
+/** Longer than any request: a write whose outcome is unknown counts until its object would have been observed. */
 const LEASE = sql`now() + interval '10 minutes'`;
 
-/** What one object counts before a write and after it. */
-export interface QuotaClaim {
-  objectId: string;
-  had: QuotaAmounts;
-  wanted: QuotaAmounts;
-}
-
-export interface QuotaScope {
-  orgId: string;
-  /** Of an organization that has no limits of its own. */
-  defaults: QuotaAmounts;
-}
-
-/**
- * Checks that an organization may have what a write makes it grow by, and takes it, under the organization's row lock,
- * until `releaseQuota(id)` or the end of a lease. Taking the same again for the same objects takes nothing more.
- * Returns what the write means to every quota. Throws 422 quota_exceeded, and what lockOrganization throws.
- */
-export async function reserveQuota(
+/** Reserves what a write claims; again for the same write and objects, it only renews the lease. */
+export async function insertReservations(
   tx: Queryable,
-  scope: QuotaScope,
+  orgId: string,
   id: string,
-  claims: readonly QuotaClaim[],
-): Promise<QuotaEffect[]> {
-  await lockOrganization(tx, scope.orgId);
-  const assessed = await assessQuota(tx, scope, claims);
-  if (claims.length === 0) return assessed;
+  claims: readonly { objectId: string; desired: QuotaAmounts }[],
+): Promise<void> {
   await tx
     .insert(quotaReservations)
-    .values(
-      claims.map(({ objectId, wanted }) => ({
-        id,
-        objectId,
-        orgId: scope.orgId,
-        ...wanted,
-        leasedUntil: LEASE,
-      })),
-    )
+    .values(claims.map(({ objectId, desired }) => ({ id, objectId, orgId, ...desired, leasedUntil: LEASE })))
     .onConflictDoUpdate({
       target: [quotaReservations.id, quotaReservations.objectId],
       set: { leasedUntil: LEASE },
     });
-  return assessed;
 }
 
-/** The same check without taking anything: for what does not grow, and for what is only to be known. */
-export async function assessQuota(
-  db: Queryable,
-  { orgId, defaults }: QuotaScope,
-  claims: readonly QuotaClaim[],
-): Promise<QuotaEffect[]> {
-  const { effective: limits } = await readQuotas(db, orgId, defaults);
-  const { used, byObject } = await readUses(
-    db,
-    orgId,
-    claims.map(({ objectId }) => objectId),
-  );
-  const growth = sum(
-    claims.map(({ objectId, wanted }) => growthOf(byObject.get(objectId) ?? NO_AMOUNTS, wanted)),
-  );
-  const shortfalls = findShortfalls(limits, used, growth);
-  if (shortfalls.length > 0) {
-    const details = shortfalls.map(({ name, limit, used: inUse, growth: more }) => ({
-      field: QUOTA_WIRE_NAMES[name],
-      code: "out_of_range" as const,
-      message: `the quota is ${limit}, ${inUse} in use, ${more} more asked for`,
-    }));
-    throw new ApiError("quota_exceeded", describeShortfalls(shortfalls), { details });
-  }
-  const delta = sum(claims.map(({ had, wanted }) => mapAmounts((name) => wanted[name] - had[name])));
-  return QUOTA_NAMES.map((name) => ({
-    name: QUOTA_WIRE_NAMES[name],
-    limit: limits[name],
-    used: used[name],
-    delta: delta[name],
-    projected: used[name] + delta[name],
-  }));
-}
-
-/** Lets go of what a write had taken: it is settled, or it was not made. */
-export async function releaseQuota(tx: Queryable, id: string): Promise<void> {
+/** Removes what a write has reserved. */
+export async function deleteReservations(tx: Queryable, id: string): Promise<void> {
   await tx.delete(quotaReservations).where(eq(quotaReservations.id, id));
 }
 
@@ -110,6 +33,54 @@ export async function readUse(db: Queryable, orgId: string): Promise<QuotaAmount
   return (await readUses(db, orgId, [])).used;
 }
 
-function sum(amounts: readonly QuotaAmounts[]): QuotaAmounts {
-  return amounts.reduce(addAmounts, NO_AMOUNTS);
+interface UseRow {
+  object_id: string | null;
+  clusters: number;
+  node_pools: number;
+  nodes: number;
+  vcpus: number;
+  memory_gb: number;
+}
+
+/** What an organization uses, in all and by each of some objects; an object that is being written counts once. */
+export async function readUses(
+  db: Queryable,
+  orgId: string,
+  objectIds: readonly string[],
+): Promise<{ used: QuotaAmounts; byObject: ReadonlyMap<string, QuotaAmounts> }> {
+  const rows = await db.execute<UseRow & Record<string, unknown>>(sql`
+    with uses as (
+      select object_id, max(clusters) as clusters, max(node_pools) as node_pools, max(nodes) as nodes,
+        max(vcpus) as vcpus, max(memory_gb) as memory_gb
+      from (
+        ${selectQuotaUse(orgId)}
+        union all
+        select object_id, clusters, node_pools, nodes, vcpus, memory_gb
+        from ${quotaReservations} where org_id = ${orgId} and leased_until > now()
+      ) as counted
+      group by object_id
+    )
+    select null as object_id, coalesce(sum(clusters), 0)::float8 as clusters,
+      coalesce(sum(node_pools), 0)::float8 as node_pools, coalesce(sum(nodes), 0)::float8 as nodes,
+      coalesce(sum(vcpus), 0)::float8 as vcpus, coalesce(sum(memory_gb), 0)::float8 as memory_gb
+    from uses
+    union all
+    select object_id, clusters, node_pools, nodes, vcpus, memory_gb from uses
+    where object_id in (select (jsonb_array_elements_text(${JSON.stringify(objectIds)}::jsonb))::uuid)`);
+  const [total, ...own] = rows;
+  if (total === undefined) throw new Error("a sum returned no row");
+  return {
+    used: toAmounts(total),
+    byObject: new Map(own.map((row) => [row.object_id ?? "", toAmounts(row)])),
+  };
+}
+
+function toAmounts(row: UseRow): QuotaAmounts {
+  return {
+    clusters: row.clusters,
+    nodePools: row.node_pools,
+    nodes: row.nodes,
+    vcpus: row.vcpus,
+    memoryGB: row.memory_gb,
+  };
 }

@@ -1,8 +1,8 @@
 import { index, integer, pgTable, primaryKey, timestamp, uuid } from "drizzle-orm/pg-core";
 
 /**
- * What a write that is under way will take: all of what the object will count, not just what it grows by. A row counts
- * until the write is settled, or until its lease ends; an object that is projected too counts once, at the greater.
+ * Reservations of writes under way: all that the object will count, not just what it grows by. A row counts
+ * until the write is complete, or until its lease ends; an object that is also projected counts once, at the greater.
  */
 export const quotaReservations = pgTable(
   "quota_reservations",

@@ -26,7 +26,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["main.ts", "background.ts", "openapi"],
   ["app.ts"],
   SLICES,
-  ["custom-resources", "write-intents", "projection"],
+  ["custom-resources", "projection"],
   ["audit"],
   ["deps.ts"],
   ["http", "config.ts"],

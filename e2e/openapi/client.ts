@@ -395,7 +395,7 @@ export interface paths {
         put?: never;
         /**
          * Create a cluster
-         * @description The cluster and its node pools are accepted whole or not at all; they come up afterwards.
+         * @description The cluster and its node pools are accepted whole or not at all; they are provisioned afterwards.
          */
         post: operations["createCluster"];
         delete?: never;
@@ -418,13 +418,13 @@ export interface paths {
         get: operations["getCluster"];
         /**
          * Update a cluster
-         * @description What is omitted stays. What GET returns may be sent back as it is. Another k8s_version starts an upgrade.
+         * @description Omitted fields keep their values. What GET returns may be sent back as it is. Another k8s_version starts an upgrade.
          */
         put: operations["updateCluster"];
         post?: never;
         /**
          * Delete a cluster
-         * @description Works in every state. The record answers with status deleting until everything is removed.
+         * @description Works in every state. The record has status deleting until everything is removed.
          */
         delete: operations["deleteCluster"];
         options?: never;
@@ -443,7 +443,7 @@ export interface paths {
         put?: never;
         /**
          * Upgrade a cluster
-         * @description Goes one step: to a higher patch of the running minor, or to the next minor. The control plane goes first, then the node pools. A pool that cannot take the version now is counted as pending and follows as soon as it can.
+         * @description One step: to a higher patch of the running minor, or to the next minor. The control plane is upgraded first, then the node pools. A pool that is blocked is counted as pending, and upgraded as soon as it can be.
          */
         post: operations["upgradeCluster"];
         delete?: never;
@@ -466,8 +466,8 @@ export interface paths {
         get: operations["getKubeconfig"];
         put?: never;
         /**
-         * Issue a kubeconfig of one's own
-         * @description It speaks in the caller's name and ends by itself, when it is revoked, and with the caller's membership. With `Accept: application/yaml`, just the file.
+         * Issue a personal kubeconfig
+         * @description It authenticates as the caller until it expires, is revoked, or the caller's membership ends. With `Accept: application/yaml`, just the file.
          */
         post: operations["issueKubeconfig"];
         delete?: never;
@@ -585,7 +585,7 @@ export interface paths {
         };
         /**
          * List the kubeconfigs that were issued for a cluster
-         * @description Those that hold. The one that the operator manages for all is not among them.
+         * @description Those that have not ended. The admin kubeconfig is not among them.
          */
         get: operations["listClusterAccesses"];
         put?: never;
@@ -604,15 +604,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get what is known of an issued kubeconfig
-         * @description Get what is known of an issued kubeconfig.
+         * Get an issued kubeconfig, without its secret
+         * @description Get an issued kubeconfig, without its secret.
          */
         get: operations["getClusterAccess"];
         put?: never;
         post?: never;
         /**
          * Revoke an issued kubeconfig
-         * @description The cluster refuses it within seconds; all others go on working.
+         * @description The cluster refuses it within seconds; all others stay valid.
          */
         delete: operations["revokeClusterAccess"];
         options?: never;
@@ -682,13 +682,13 @@ export interface paths {
         get: operations["getNodePool"];
         /**
          * Update a node pool
-         * @description What is omitted stays. What GET returns may be sent back as it is.
+         * @description Omitted fields keep their values. What GET returns may be sent back as it is.
          */
         put: operations["updateNodePool"];
         post?: never;
         /**
          * Delete a node pool
-         * @description The record answers with status deleting until its nodes are removed.
+         * @description The record has status deleting until its nodes are removed.
          */
         delete: operations["deleteNodePool"];
         options?: never;
@@ -727,7 +727,7 @@ export interface paths {
         put?: never;
         /**
          * Replace a node
-         * @description The node is drained and removed, and a new one takes its place.
+         * @description The node is drained and removed, and a new one is created in its place.
          */
         post: operations["replaceNode"];
         delete?: never;
@@ -1088,13 +1088,13 @@ export interface components {
             /** @description Name shown to people; unique in the organization, letter case aside. */
             name: string;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "provisioning" | "running" | "upgrading" | "degraded" | "deleting" | "failed";
-            /** @description What the cluster waits for, or what went wrong, and what to do. */
+            /** @description What the cluster waits for, or what went wrong and how to fix it. */
             status_message: string | null;
-            /** @description The state in detail, one entry per aspect. */
+            /** @description The conditions of the cluster. */
             conditions: {
                 /**
                  * @description What the condition is about.
@@ -1107,11 +1107,11 @@ export interface components {
                  */
                 status: "True" | "False" | "Unknown";
                 /**
-                 * @description Why, in one word for programs.
+                 * @description Why, as a CamelCase word for programs.
                  * @example Available
                  */
                 reason: string;
-                /** @description Why, in a sentence for people. */
+                /** @description Why, as a sentence for people. */
                 message: string;
                 /**
                  * Format: date-time
@@ -1123,19 +1123,19 @@ export interface components {
             /** @description The package that it is billed as; null: billed per resource. */
             plan: string | null;
             /**
-             * @description The version wanted.
+             * @description The desired version.
              * @example 1.34.2
              */
             k8s_version: string;
             /**
-             * @description The version that runs, once a rollout has settled.
+             * @description The version that runs; it changes when an upgrade is complete.
              * @example 1.34.2
              */
             current_version?: string;
             /** @description As observed; absent until reported. */
             apiserver_url?: string;
             /**
-             * @description Where its nodes are; absent until given.
+             * @description The subnet of its nodes; absent until assigned.
              * @example 10.64.3.0/24
              */
             worker_subnet?: string;
@@ -1180,7 +1180,7 @@ export interface components {
             generation: number;
             /**
              * Format: int64
-             * @description The generation that status speaks of.
+             * @description The generation that status describes.
              */
             observed_generation: number;
             /**
@@ -1232,12 +1232,12 @@ export interface components {
             org_id: string;
             /**
              * Format: uuid
-             * @description The cluster that it opens.
+             * @description The cluster that it gives access to.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             cluster_id: string;
             /**
-             * @description Who it was issued to, as the cluster sees it: a user's id, unless the platform's staff made it.
+             * @description The user name in the cluster: a user's id, unless the platform's staff created it.
              * @example 0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01
              */
             subject: string;
@@ -1245,12 +1245,12 @@ export interface components {
             email: string | null;
             /**
              * Format: uuid
-             * @description The API token that asked for it; null: none.
+             * @description The API token that requested it; null: none.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             api_token_id: string | null;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "pending" | "active" | "refused" | "revoking";
@@ -1258,18 +1258,18 @@ export interface components {
             status_message: string | null;
             /**
              * Format: int32
-             * @description Seconds for which it was asked for.
+             * @description The requested lifetime in seconds.
              */
             ttl_seconds: number;
             /**
              * Format: date-time
-             * @description When it was asked for.
+             * @description When it was requested.
              * @example 2026-11-21T09:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it ends by itself.
+             * @description When it expires.
              * @example 2026-11-21T09:00:00.000Z
              */
             expires_at: string;
@@ -1371,13 +1371,13 @@ export interface components {
             /** @description Name shown to people; unique in the organization, letter case aside. */
             name: string;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "provisioning" | "running" | "upgrading" | "degraded" | "deleting" | "failed";
-            /** @description What the cluster waits for, or what went wrong, and what to do. */
+            /** @description What the cluster waits for, or what went wrong and how to fix it. */
             status_message: string | null;
-            /** @description The state in detail, one entry per aspect. */
+            /** @description The conditions of the cluster. */
             conditions: {
                 /**
                  * @description What the condition is about.
@@ -1390,11 +1390,11 @@ export interface components {
                  */
                 status: "True" | "False" | "Unknown";
                 /**
-                 * @description Why, in one word for programs.
+                 * @description Why, as a CamelCase word for programs.
                  * @example Available
                  */
                 reason: string;
-                /** @description Why, in a sentence for people. */
+                /** @description Why, as a sentence for people. */
                 message: string;
                 /**
                  * Format: date-time
@@ -1406,19 +1406,19 @@ export interface components {
             /** @description The package that it is billed as; null: billed per resource. */
             plan: string | null;
             /**
-             * @description The version wanted.
+             * @description The desired version.
              * @example 1.34.2
              */
             k8s_version: string;
             /**
-             * @description The version that runs, once a rollout has settled.
+             * @description The version that runs; it changes when an upgrade is complete.
              * @example 1.34.2
              */
             current_version?: string;
             /** @description As observed; absent until reported. */
             apiserver_url?: string;
             /**
-             * @description Where its nodes are; absent until given.
+             * @description The subnet of its nodes; absent until assigned.
              * @example 10.64.3.0/24
              */
             worker_subnet?: string;
@@ -1463,7 +1463,7 @@ export interface components {
             generation: number;
             /**
              * Format: int64
-             * @description The generation that status speaks of.
+             * @description The generation that status describes.
              */
             observed_generation: number;
             /**
@@ -1752,7 +1752,7 @@ export interface components {
          *     }
          */
         Effects: {
-            /** @description What becomes of every quota. */
+            /** @description The effect on every quota. */
             quota: {
                 /**
                  * @description The quota.
@@ -1786,7 +1786,7 @@ export interface components {
             }[];
             /**
              * Format: int32
-             * @description Nodes that make way for new ones.
+             * @description Nodes that are replaced by new ones.
              * @example 3
              */
             nodes_replaced: number;
@@ -1798,7 +1798,7 @@ export interface components {
             nodes_added: number;
             /**
              * Format: int32
-             * @description Nodes that go without a successor.
+             * @description Nodes that are removed without a replacement.
              */
             nodes_removed: number;
         };
@@ -1915,12 +1915,12 @@ export interface components {
             org_id: string;
             /**
              * Format: uuid
-             * @description The cluster that it opens.
+             * @description The cluster that it gives access to.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             cluster_id: string;
             /**
-             * @description Who it was issued to, as the cluster sees it: a user's id, unless the platform's staff made it.
+             * @description The user name in the cluster: a user's id, unless the platform's staff created it.
              * @example 0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01
              */
             subject: string;
@@ -1928,12 +1928,12 @@ export interface components {
             email: string | null;
             /**
              * Format: uuid
-             * @description The API token that asked for it; null: none.
+             * @description The API token that requested it; null: none.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             api_token_id: string | null;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "pending" | "active" | "refused" | "revoking";
@@ -1941,23 +1941,23 @@ export interface components {
             status_message: string | null;
             /**
              * Format: int32
-             * @description Seconds for which it was asked for.
+             * @description The requested lifetime in seconds.
              */
             ttl_seconds: number;
             /**
              * Format: date-time
-             * @description When it was asked for.
+             * @description When it was requested.
              * @example 2026-11-21T09:00:00.000Z
              */
             created_at: string;
             /**
              * Format: date-time
-             * @description When it ends by itself.
+             * @description When it expires.
              * @example 2026-11-21T09:00:00.000Z
              */
             expires_at: string;
             /**
-             * @description The kubeconfig, as YAML. It is shown here and never again.
+             * @description The kubeconfig, as YAML. It is returned only here.
              * @example apiVersion: v1
              *     kind: Config
              */
@@ -1971,7 +1971,7 @@ export interface components {
         IssueKubeconfig: {
             /**
              * Format: int32
-             * @description Seconds until it ends, from ten minutes to seven days.
+             * @description Seconds until it expires, from ten minutes to seven days.
              * @example 3600
              */
             ttl_seconds: number;
@@ -1991,7 +1991,7 @@ export interface components {
              */
             version: string;
             /**
-             * @description A deprecated version still runs and can be asked for; one at its end of life cannot.
+             * @description A deprecated version still runs and can be requested; one at its end of life cannot be requested.
              * @enum {string}
              */
             status: "supported" | "deprecated" | "end_of_life";
@@ -2003,7 +2003,7 @@ export interface components {
             deprecated_at: string | null;
             /**
              * Format: date-time
-             * @description When its life ends; null: not set.
+             * @description When it reaches its end of life; null: not set.
              * @example 2026-11-21T09:00:00.000Z
              */
             end_of_life_at: string | null;
@@ -2344,7 +2344,7 @@ export interface components {
         Node: {
             /**
              * Format: uuid
-             * @description The machine; a machine made anew has another.
+             * @description The machine; a replacement has another id.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             id: string;
@@ -2360,18 +2360,18 @@ export interface components {
              */
             name: string;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "provisioning" | "ready" | "not_ready" | "deleting" | "failed";
-            /** @description Whether another node is about to take its place. */
+            /** @description Whether the node is about to be replaced. */
             replacing: boolean;
             /**
              * @description Kubernetes version that it runs; null until reported.
              * @example 1.34.2
              */
             version: string | null;
-            /** @description The state in detail, one entry per aspect. */
+            /** @description The conditions of the node. */
             conditions: {
                 /**
                  * @description What the condition is about.
@@ -2510,7 +2510,7 @@ export interface components {
             node_labels?: {
                 [key: string]: string;
             };
-            /** @description Taints that its nodes are born with; fixed at creation. */
+            /** @description Taints that its nodes register with; fixed at creation. */
             node_taints?: {
                 /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
                 key: string;
@@ -2550,11 +2550,11 @@ export interface components {
              */
             first_ready_at: string | null;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "provisioning" | "ready" | "scaling" | "deleting" | "failed";
-            /** @description What the pool waits for, or what went wrong, and what to do. */
+            /** @description What the pool waits for, or what went wrong and how to fix it. */
             status_message: string | null;
             /**
              * Format: date-time
@@ -2671,7 +2671,7 @@ export interface components {
             node_labels?: {
                 [key: string]: string;
             };
-            /** @description Taints that its nodes are born with; fixed at creation. */
+            /** @description Taints that its nodes register with; fixed at creation. */
             node_taints?: {
                 /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
                 key: string;
@@ -2711,11 +2711,11 @@ export interface components {
              */
             first_ready_at: string | null;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "provisioning" | "ready" | "scaling" | "deleting" | "failed";
-            /** @description What the pool waits for, or what went wrong, and what to do. */
+            /** @description What the pool waits for, or what went wrong and how to fix it. */
             status_message: string | null;
             /**
              * Format: date-time
@@ -3038,9 +3038,9 @@ export interface components {
             /** @description Blocks in CIDR notation from which the public endpoint may be reached. Empty: any source. The cluster's own workers and the platform are always allowed. */
             authorized_cidrs: string[];
             api_server_rate_limit?: components["schemas"]["ApiServerRateLimit"];
-            /** @description Fixed: accepted when equal. */
+            /** @description Immutable: only the current value is accepted. */
             cluster_id?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             updated_at?: unknown;
         };
         /**
@@ -3274,45 +3274,45 @@ export interface components {
             /** @description Name shown to people; unique in the organization, letter case aside. */
             name?: string;
             /**
-             * @description Another version than the present one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.
+             * @description Another version than the current one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.
              * @example 1.35
              */
             k8s_version?: string;
-            /** @description Fixed at creation: accepted when equal. */
+            /** @description Immutable: only the current value is accepted. */
             id?: unknown;
-            /** @description Fixed at creation: accepted when equal. */
+            /** @description Immutable: only the current value is accepted. */
             org_id?: unknown;
-            /** @description Fixed at creation: accepted when equal. */
+            /** @description Immutable: only the current value is accepted. */
             plan?: unknown;
-            /** @description Fixed at creation: accepted when equal. */
+            /** @description Immutable: only the current value is accepted. */
             public_endpoint?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             status?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             status_message?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             conditions?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             current_version?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             apiserver_url?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             worker_subnet?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             node_pools?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             nodes?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             upgrade_available?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             generation?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             observed_generation?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             first_ready_at?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             created_at?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             updated_at?: unknown;
         };
         /**
@@ -3369,13 +3369,13 @@ export interface components {
             /** @description Name shown to people; unique in the organization, letter case aside. */
             name: string;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "provisioning" | "running" | "upgrading" | "degraded" | "deleting" | "failed";
-            /** @description What the cluster waits for, or what went wrong, and what to do. */
+            /** @description What the cluster waits for, or what went wrong and how to fix it. */
             status_message: string | null;
-            /** @description The state in detail, one entry per aspect. */
+            /** @description The conditions of the cluster. */
             conditions: {
                 /**
                  * @description What the condition is about.
@@ -3388,11 +3388,11 @@ export interface components {
                  */
                 status: "True" | "False" | "Unknown";
                 /**
-                 * @description Why, in one word for programs.
+                 * @description Why, as a CamelCase word for programs.
                  * @example Available
                  */
                 reason: string;
-                /** @description Why, in a sentence for people. */
+                /** @description Why, as a sentence for people. */
                 message: string;
                 /**
                  * Format: date-time
@@ -3404,19 +3404,19 @@ export interface components {
             /** @description The package that it is billed as; null: billed per resource. */
             plan: string | null;
             /**
-             * @description The version wanted.
+             * @description The desired version.
              * @example 1.34.2
              */
             k8s_version: string;
             /**
-             * @description The version that runs, once a rollout has settled.
+             * @description The version that runs; it changes when an upgrade is complete.
              * @example 1.34.2
              */
             current_version?: string;
             /** @description As observed; absent until reported. */
             apiserver_url?: string;
             /**
-             * @description Where its nodes are; absent until given.
+             * @description The subnet of its nodes; absent until assigned.
              * @example 10.64.3.0/24
              */
             worker_subnet?: string;
@@ -3461,7 +3461,7 @@ export interface components {
             generation: number;
             /**
              * Format: int64
-             * @description The generation that status speaks of.
+             * @description The generation that status describes.
              */
             observed_generation: number;
             /**
@@ -3572,7 +3572,7 @@ export interface components {
             node_labels?: {
                 [key: string]: string;
             };
-            /** @description Taints that its nodes are born with; fixed at creation. */
+            /** @description Taints that its nodes register with; fixed at creation. */
             node_taints?: {
                 /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
                 key: string;
@@ -3612,11 +3612,11 @@ export interface components {
              */
             first_ready_at: string | null;
             /**
-             * @description The state in one word.
+             * @description Summary of the state.
              * @enum {string}
              */
             status: "provisioning" | "ready" | "scaling" | "deleting" | "failed";
-            /** @description What the pool waits for, or what went wrong, and what to do. */
+            /** @description What the pool waits for, or what went wrong and how to fix it. */
             status_message: string | null;
             /**
              * Format: date-time
@@ -3744,23 +3744,23 @@ export interface components {
              * @description A node is underutilised when its CPU and memory requests are both below this share of what it offers. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
              */
             scale_down_utilization_percent?: number | null;
-            /** @description Fixed at creation: accepted when equal. */
+            /** @description Immutable: only the current value is accepted. */
             id?: unknown;
-            /** @description Fixed at creation: accepted when equal. */
+            /** @description Immutable: only the current value is accepted. */
             cluster_id?: unknown;
-            /** @description Fixed at creation: accepted when equal. */
+            /** @description Immutable: only the current value is accepted. */
             node_taints?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             current_nodes?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             first_ready_at?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             status?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             status_message?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             created_at?: unknown;
-            /** @description Read only: accepted and ignored. */
+            /** @description Observed by the server: accepted and ignored. */
             updated_at?: unknown;
         };
         /**
@@ -3855,16 +3855,16 @@ export interface components {
             workers_total: number;
             /**
              * Format: int32
-             * @description Node pools that follow.
+             * @description Node pools that are upgraded with the cluster.
              * @example 2
              */
             workers_patched: number;
             /**
              * Format: int32
-             * @description Node pools that cannot take the version now; they follow as soon as they can.
+             * @description Node pools that are blocked; they are upgraded as soon as they can be.
              */
             workers_pending?: number;
-            /** @description Why, in words, by node pool. */
+            /** @description The reasons, by node pool. */
             workers_error?: string;
         };
         /**
@@ -3945,16 +3945,16 @@ export interface components {
             workers_total: number;
             /**
              * Format: int32
-             * @description Node pools that follow.
+             * @description Node pools that are upgraded with the cluster.
              * @example 2
              */
             workers_patched: number;
             /**
              * Format: int32
-             * @description Node pools that cannot take the version now; they follow as soon as they can.
+             * @description Node pools that are blocked; they are upgraded as soon as they can be.
              */
             workers_pending?: number;
-            /** @description Why, in words, by node pool. */
+            /** @description The reasons, by node pool. */
             workers_error?: string;
             effects: components["schemas"]["Effects"];
         };
@@ -7365,7 +7365,7 @@ export interface operations {
     createCluster: {
         parameters: {
             query?: {
-                /** @description With true every check is made, and nothing is done: the answer is 200 with the record as it would be and the effects of the request. */
+                /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
             header?: {
@@ -7691,7 +7691,7 @@ export interface operations {
     updateCluster: {
         parameters: {
             query?: {
-                /** @description With true every check is made, and nothing is done: the answer is 200 with the record as it would be and the effects of the request. */
+                /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
             header?: {
@@ -7712,7 +7712,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The cluster as it is now wanted; of a dry run, as it would be, and the effects. */
+            /** @description The cluster with its new settings; of a dry run, as it would be, and the effects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7887,7 +7887,7 @@ export interface operations {
     deleteCluster: {
         parameters: {
             query?: {
-                /** @description With true every check is made, and nothing is done: the answer is 200 with the record as it would be and the effects of the request. */
+                /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
             header?: never;
@@ -8017,7 +8017,7 @@ export interface operations {
     upgradeCluster: {
         parameters: {
             query?: {
-                /** @description With true every check is made, and nothing is done: the answer is 200 with the record as it would be and the effects of the request. */
+                /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
             header?: {
@@ -8040,7 +8040,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A dry run: the record as it would be, how many node pools follow, and the effects. */
+            /** @description A dry run: the record as it would be, how many node pools are upgraded, and the effects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8053,7 +8053,7 @@ export interface operations {
                     "application/json": components["schemas"]["UpgradeDryRun"];
                 };
             };
-            /** @description Accepted: the record, and how many node pools follow. */
+            /** @description Accepted: the record, and how many node pools are upgraded. */
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8378,7 +8378,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Issued; the kubeconfig is in this answer alone. */
+            /** @description Issued; the kubeconfig is only in this response. */
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8701,9 +8701,9 @@ export interface operations {
     listKubernetesVersions: {
         parameters: {
             query?: {
-                /** @description Looked at as in every list, and without effect: a catalogue is one page. */
+                /** @description Validated as in every list, and without effect: a catalogue is one page. */
                 cursor?: string;
-                /** @description Looked at as in every list, and without effect: a catalogue is answered whole. */
+                /** @description Validated as in every list, and without effect: a catalogue is returned whole. */
                 limit?: number;
             };
             header?: never;
@@ -8790,9 +8790,9 @@ export interface operations {
     listPlans: {
         parameters: {
             query?: {
-                /** @description Looked at as in every list, and without effect: a catalogue is one page. */
+                /** @description Validated as in every list, and without effect: a catalogue is one page. */
                 cursor?: string;
-                /** @description Looked at as in every list, and without effect: a catalogue is answered whole. */
+                /** @description Validated as in every list, and without effect: a catalogue is returned whole. */
                 limit?: number;
             };
             header?: never;
@@ -8879,9 +8879,9 @@ export interface operations {
     listUpgrades: {
         parameters: {
             query?: {
-                /** @description Looked at as in every list, and without effect: a catalogue is one page. */
+                /** @description Validated as in every list, and without effect: a catalogue is one page. */
                 cursor?: string;
-                /** @description Looked at as in every list, and without effect: a catalogue is answered whole. */
+                /** @description Validated as in every list, and without effect: a catalogue is returned whole. */
                 limit?: number;
             };
             header?: never;
@@ -9595,7 +9595,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The policy as it is now wanted. */
+            /** @description The policy with its new settings. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9882,7 +9882,7 @@ export interface operations {
     createNodePool: {
         parameters: {
             query?: {
-                /** @description With true every check is made, and nothing is done: the answer is 200 with the record as it would be and the effects of the request. */
+                /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
             header?: {
@@ -10212,7 +10212,7 @@ export interface operations {
     updateNodePool: {
         parameters: {
             query?: {
-                /** @description With true every check is made, and nothing is done: the answer is 200 with the record as it would be and the effects of the request. */
+                /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
             header?: {
@@ -10235,7 +10235,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The node pool as it is now wanted; of a dry run, as it would be, and the effects. */
+            /** @description The node pool with its new settings; of a dry run, as it would be, and the effects. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10412,7 +10412,7 @@ export interface operations {
     deleteNodePool: {
         parameters: {
             query?: {
-                /** @description With true every check is made, and nothing is done: the answer is 200 with the record as it would be and the effects of the request. */
+                /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
             header?: never;
@@ -10562,7 +10562,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page, in the order of their machines' ids. */
+            /** @description A page, in the order of their ids. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "@hono/zod-openapi";
 import { type ErrorDetail, validationFailed } from "../errors.ts";
 
@@ -10,21 +11,28 @@ export const observedField = z
   .optional()
   .openapi({ description: "Observed by the server: accepted and ignored." });
 
-/** A field that a PUT may repeat but not change; the handler compares it by `requireUnchanged`. */
+/** A field that a PUT may repeat but not change; the handler compares it by `requireUnchanged` or `findImmutableChanges`. */
 export function immutableField<T extends z.ZodType>(schema: T) {
   return schema.optional().openapi({ description: "Immutable: only the current value is accepted." });
 }
 
-/** Refuses with 422 `<field>/immutable` every fixed field that was sent with another value than the record has. */
+/** `<field>/immutable` for every fixed field that was sent with another value than the record has. */
+export function findImmutableChanges<T extends Readonly<Record<string, unknown>>>(
+  record: T,
+  sent: { readonly [K in keyof T]?: unknown },
+): ErrorDetail[] {
+  return Object.keys(record).flatMap((field): ErrorDetail[] => {
+    const value = sent[field];
+    if (value === undefined || isDeepStrictEqual(value, record[field])) return [];
+    return [{ field, code: "immutable", message: "cannot be changed" }];
+  });
+}
+
+/** Throws 422 with the details of `findImmutableChanges`. */
 export function requireUnchanged<T extends Readonly<Record<string, unknown>>>(
   record: T,
   sent: { readonly [K in keyof T]?: unknown },
 ): void {
-  const details = Object.keys(record).flatMap((field): ErrorDetail[] => {
-    const value = sent[field];
-    if (value === undefined || value === record[field]) return [];
-    return [{ field, code: "immutable", message: "cannot be changed" }];
-  });
-  const [first, ...others] = details;
+  const [first, ...others] = findImmutableChanges(record, sent);
   if (first !== undefined) throw validationFailed([first, ...others]);
 }

@@ -1,0 +1,117 @@
+import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_API_TOKEN_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { deleteObject, type ObjectRef, type Resource } from "../custom-resources/index.ts";
+import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import type { PageRequest } from "../http/contract/page.ts";
+import { notFound } from "../http/errors.ts";
+import { organizationNamespace } from "../organizations/index.ts";
+import type { ProjectedCluster } from "../projection/store.ts";
+import { idOf } from "./present.ts";
+
+/** An access and its public id. */
+export interface FoundAccess extends ObjectRef {
+  access: ClusterAccess;
+}
+
+/** The accesses to a cluster as the Kubernetes API has them now, in the order of their id; one more than `limit`. */
+export async function listAccesses(
+  deps: Pick<Deps, "kube">,
+  cluster: ProjectedCluster,
+  { cursor = "", limit }: PageRequest,
+): Promise<FoundAccess[]> {
+  const all = await findAll(deps, cluster);
+  return all
+    .filter(({ id }) => id > cursor)
+    .sort((left, right) => (left.id < right.id ? -1 : 1))
+    .slice(0, limit + 1);
+}
+
+/** One access to a cluster. Throws 404. */
+export async function requireAccess(
+  deps: Pick<Deps, "kube">,
+  cluster: ProjectedCluster,
+  accessId: string,
+): Promise<FoundAccess> {
+  const found = (await findAll(deps, cluster)).find(({ id }) => id === accessId);
+  if (found === undefined) throw notFound("access");
+  return found;
+}
+
+/** Revokes one access; the others stay as they are. */
+export async function revokeAccess(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  found: FoundAccess,
+): Promise<void> {
+  await deleteObject(deps, origin, accessesOf(cluster), found, {
+    action: "cluster_access.revoke",
+    plan({ access: { spec } }) {
+      return { before: { cluster_id: cluster.id, subject: spec.subject, ttl_seconds: spec.ttlSeconds } };
+    },
+  });
+}
+
+/** The accesses to one cluster. They are not projected. */
+function accessesOf({ orgId, id }: ProjectedCluster): Resource<ClusterAccess, FoundAccess> {
+  return {
+    kindName: "ClusterAccess",
+    kind: clusterAccessKind,
+    noun: "access",
+    targetKind: "cluster_access",
+    orgId,
+    parent: { noun: "cluster", id },
+    wireNames: {},
+    project(access) {
+      const found = toFound(access);
+      if (found === undefined) throw new Error(`cluster access ${access.metadata.name} has lost its id`);
+      return found;
+    },
+    save: async () => undefined,
+  };
+}
+
+/** The holder of accesses in an organization who has lost the right to them. */
+export type FormerHolder = { orgId: string } & ({ userId: string } | { tokenId: string });
+
+const REVOKE_TIMEOUT_MS = 3_000;
+
+/**
+ * Revokes every access of a holder, right after the change that ended the right to them was committed. A failure is only
+ * logged: the sweep revokes what is left.
+ */
+export async function revokeAccessesOf(
+  deps: Pick<Deps, "kube" | "log">,
+  holder: FormerHolder,
+): Promise<void> {
+  const labelSelector =
+    "userId" in holder ? `${LABEL_USER_ID}=${holder.userId}` : `${LABEL_API_TOKEN_ID}=${holder.tokenId}`;
+  const options = { timeoutMs: REVOKE_TIMEOUT_MS };
+  try {
+    const namespace = organizationNamespace(holder.orgId);
+    const accesses = await deps.kube.listAll(clusterAccessKind, { namespace, labelSelector, ...options });
+    await Promise.all(
+      accesses.map(({ metadata: { name, uid } }) =>
+        deps.kube.delete(clusterAccessKind, namespace, name, { uid, ...options }),
+      ),
+    );
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    deps.log.warn({ ...holder, message }, "accesses are not revoked yet; the sweep will do it");
+  }
+}
+
+async function findAll({ kube }: Pick<Deps, "kube">, cluster: ProjectedCluster): Promise<FoundAccess[]> {
+  const accesses = await kube.listAll(clusterAccessKind, { namespace: cluster.namespace });
+  return accesses
+    .filter(({ spec }) => spec.clusterName === cluster.name)
+    .flatMap((access) => toFound(access) ?? []);
+}
+
+/** Undefined until the operator has given an id to an access that was applied by kubectl. */
+function toFound(access: ClusterAccess): FoundAccess | undefined {
+  const { namespace = "", name, uid = "" } = access.metadata;
+  const id = idOf(access);
+  return id === undefined ? undefined : { id, namespace, name, uid, access };
+}

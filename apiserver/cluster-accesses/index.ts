@@ -1,0 +1,2 @@
+export { type FormerHolder, revokeAccessesOf } from "./accesses.ts";
+export { clusterAccessJobs } from "./jobs.ts";

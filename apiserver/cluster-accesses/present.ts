@@ -1,0 +1,57 @@
+import type { z } from "@hono/zod-openapi";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { holderOf } from "./holder.ts";
+import type { ACCESS_STATUSES, accessRecord } from "./schema.ts";
+
+export type AccessRecord = z.output<typeof accessRecord>;
+
+/** The cluster that an access belongs to. */
+export interface AccessPlace {
+  orgId: string;
+  clusterId: string;
+}
+
+/** The public id of an access; undefined until the operator has given one to an access that was applied by kubectl. */
+export function idOf({ metadata }: ClusterAccess): string | undefined {
+  return metadata.labels?.[LABEL_ID]?.toLowerCase();
+}
+
+/** The access record. It holds no secret: the certificate is unusable without its key. */
+export function presentAccess(access: ClusterAccess, place: AccessPlace, email: string | null): AccessRecord {
+  const { metadata, spec } = access;
+  const { status, message } = summarize(access);
+  return {
+    id: idOf(access) ?? "",
+    org_id: place.orgId,
+    cluster_id: place.clusterId,
+    subject: spec.subject,
+    email,
+    api_token_id: holderOf(access)?.tokenId ?? null,
+    status,
+    status_message: message,
+    ttl_seconds: spec.ttlSeconds,
+    created_at: new Date(metadata.creationTimestamp ?? 0).toISOString(),
+    expires_at: expiryOf(access).toISOString(),
+  };
+}
+
+/** As the operator computes it: from the creation of the object. */
+function expiryOf({ metadata, spec }: ClusterAccess): Date {
+  return new Date(Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000);
+}
+
+/** The status of an access, and a message where there is one. */
+export function summarize({ metadata, status }: ClusterAccess): {
+  status: (typeof ACCESS_STATUSES)[number];
+  message: string | null;
+} {
+  if (metadata.deletionTimestamp !== undefined) return { status: "revoking", message: null };
+  const find = (type: string) => status?.conditions?.find((condition) => condition.type === type);
+  const stalled = find("Stalled");
+  if (stalled?.status === "True") return { status: "refused", message: stalled.message };
+  const ready = find("Ready");
+  if (ready?.status === "True" && status?.certificate !== undefined)
+    return { status: "active", message: null };
+  return { status: "pending", message: ready?.message ?? null };
+}

@@ -1,0 +1,199 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { createId } from "../../../shared/id.ts";
+import { auditLog } from "../../audit/table.ts";
+import { writeIntents } from "../../custom-resources/table.ts";
+import { startTestApp, type TestAnswer, type TestApp } from "../../testing/app.ts";
+
+let api: TestApp;
+let orgId: string;
+let clusters: string;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+  clusters = `/api/v1/organizations/${orgId}/clusters`;
+});
+afterAll(async () => {
+  const { body } = await api.request("GET", clusters);
+  for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
+  await api.close();
+});
+
+const POOL = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes: 1000 };
+const PLAN = { k8s_version: "1.34", plan: "scale" };
+
+async function makePool(name: string): Promise<string> {
+  const { body } = await api.request("POST", clusters, { body: { name, ...PLAN, node_pools: [POOL] } });
+  const pools = await api.request("GET", `${clusters}/${body.id}/nodepools`);
+  return `${clusters}/${body.id}/nodepools/${pools.body.items[0].id}`;
+}
+
+function count(responses: readonly TestAnswer[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+async function auditOf(path: string, action: string) {
+  const target = path.split("/").at(-1) ?? "";
+  return api.deps.db
+    .select()
+    .from(auditLog)
+    .where(and(eq(auditLog.targetId, target), eq(auditLog.action, action)));
+}
+
+describe("fifty PUTs of one pool at once", () => {
+  const times = Array.from({ length: 50 }, (_, index) => index + 2);
+
+  test("without If-Match: whoever got 200 was carried out, nobody waits for ever, the rest are told to come again", async () => {
+    const path = await makePool("fifty without");
+    const answers = await Promise.all(
+      times.map((nodes) => api.request("PUT", path, { body: { desired_nodes: nodes } })),
+    );
+    const counts = count(answers);
+    expect(Object.keys(counts).every((status) => ["200", "409"].includes(status))).toBe(true);
+    const done = answers.filter(({ status }) => status === 200);
+    expect(done.length).toBeGreaterThanOrEqual(5);
+    const refused = answers.filter(({ status }) => status === 409);
+    expect(refused.filter(({ headers }) => !(Number(headers.get("retry-after")) > 0))).toEqual([]);
+    const { body: now } = await api.request("GET", path);
+    expect(done.map(({ body }) => body.desired_nodes)).toContain(now.desired_nodes);
+    const rows = await auditOf(path, "node_pool.update");
+    expect(rows).toHaveLength(done.length);
+    // One change after the other: what one row left, another one found.
+    const before = rows.map((row) => row.before?.desired_nodes);
+    const after = rows.map((row) => row.after?.desired_nodes);
+    expect(new Set(before)).toEqual(new Set([1, ...after].filter((nodes) => nodes !== now.desired_nodes)));
+  });
+
+  test("with If-Match: exactly one is carried out, all others are 412", async () => {
+    const path = await makePool("fifty with");
+    const { headers } = await api.request("GET", path);
+    const tag = headers.get("etag") ?? "";
+    const answers = await Promise.all(
+      times.map((nodes) =>
+        api.request("PUT", path, { body: { desired_nodes: nodes }, headers: { "if-match": tag } }),
+      ),
+    );
+    expect(count(answers)).toEqual({ 200: 1, 412: 49 });
+    expect(await auditOf(path, "node_pool.update")).toHaveLength(1);
+  });
+
+  test("that wait and repeat as they are told all get through", async () => {
+    const path = await makePool("patient");
+    await Promise.all(
+      Array.from({ length: 12 }, async (_, index) => {
+        await expect
+          .poll(
+            async () =>
+              (await api.request("PUT", path, { body: { node_labels: { writer: `w${index}` } } })).status,
+            { timeout: 20_000, interval: 50 },
+          )
+          .toBe(200);
+      }),
+    );
+    expect(await auditOf(path, "node_pool.update")).toHaveLength(12);
+  });
+});
+
+describe("twenty creates under one Idempotency-Key", () => {
+  const repeat = async (path: string, body: object) => {
+    const headers = { "idempotency-key": createId() };
+    const ask = () => api.request("POST", path, { body, headers });
+    const answers = await Promise.all(Array.from({ length: 20 }, ask));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 409]));
+    const replay = await ask();
+    expect(replay.status).toBe(202);
+    for (const { status, body: made } of answers) if (status === 202) expect(made).toEqual(replay.body);
+    return replay.body;
+  };
+
+  test("make one cluster with its pools", async () => {
+    const made = await repeat(clusters, { name: "Twenty", ...PLAN, node_pools: [POOL] });
+    const objects = await api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
+    const own = objects.filter(({ spec }) => spec.displayName === "Twenty");
+    expect(own).toHaveLength(1);
+    const pools = await api.deps.kube.listAll(nodePoolKind, { namespace: `org-${orgId}` });
+    expect(pools.filter(({ spec }) => spec.clusterName === own[0]?.metadata.name)).toHaveLength(1);
+    expect(await auditOf(made.id, "cluster.create")).toHaveLength(1);
+  });
+
+  test("make one node pool", async () => {
+    const { body: cluster } = await api.request("POST", clusters, { body: { name: "Host", ...PLAN } });
+    const path = `${clusters}/${cluster.id}/nodepools`;
+    const made = await repeat(path, POOL);
+    expect((await api.request("GET", path)).body.items.map(({ id }: { id: string }) => id)).toEqual([
+      made.id,
+    ]);
+    expect(await auditOf(made.id, "node_pool.create")).toHaveLength(1);
+  });
+});
+
+test("ten pools are created, changed and deleted at once in a cluster that is not up yet: nothing is busy", async () => {
+  const { body: cluster } = await api.request("POST", clusters, { body: { name: "Parallel", ...PLAN } });
+  const path = `${clusters}/${cluster.id}/nodepools`;
+  const names = Array.from({ length: 10 }, (_, index) => `pool ${index}`);
+  const made = await Promise.all(names.map((name) => api.request("POST", path, { body: { ...POOL, name } })));
+  expect(count(made)).toEqual({ 202: 10 });
+  const at = (answer: TestAnswer) => `${path}/${answer.body.id}`;
+  const changed = await Promise.all(
+    made.map((answer) => api.request("PUT", at(answer), { body: { min_nodes: 0, desired_nodes: 0 } })),
+  );
+  expect(changed.map(({ status, body }) => [status, body.desired_nodes])).toEqual(names.map(() => [200, 0]));
+  expect(count(await Promise.all(made.map((answer) => api.request("DELETE", at(answer)))))).toEqual({
+    202: 10,
+  });
+});
+
+test("what is empty is shown as it was sent: neither null nor something else", async () => {
+  const body = { name: "Empty", ...PLAN, authorized_cidrs: [] };
+  const { body: cluster } = await api.request("POST", clusters, { body });
+  const path = `${clusters}/${cluster.id}`;
+  expect((await api.request("GET", `${path}/network`)).body.authorized_cidrs).toEqual([]);
+  const pool = { ...POOL, name: "empty", node_labels: {}, node_taints: [] };
+  const made = await api.request("POST", `${path}/nodepools`, { body: pool });
+  expect(made.body).toMatchObject({ node_labels: {}, node_taints: [] });
+  const read = await api.request("GET", `${path}/nodepools/${made.body.id}`);
+  expect(read.body).toEqual(made.body);
+});
+
+describe("a delete while the create is under way", () => {
+  test("leaves nothing behind, whichever of them is first", async () => {
+    const body = { name: "Regretted", ...PLAN, node_pools: [POOL, { ...POOL, name: "more" }] };
+    const headers = { "idempotency-key": createId() };
+    const creating = api.request("POST", clusters, { body, headers });
+    let id: string | undefined;
+    await expect
+      .poll(
+        async () => {
+          const list = await api.request("GET", `${clusters}?name=Regretted`);
+          id = list.body.items[0]?.id;
+          return id;
+        },
+        { timeout: 10_000, interval: 5 },
+      )
+      .toBeDefined();
+    const [deleted, created] = await Promise.all([api.request("DELETE", `${clusters}/${id}`), creating]);
+    expect([deleted.status, created.status]).toEqual([202, 202]);
+    await expect
+      .poll(async () => (await api.request("DELETE", `${clusters}/${id}`)).status, { timeout: 20_000 })
+      .toBe(404);
+    await expect
+      .poll(
+        async () => {
+          const pools = await api.deps.kube.listAll(nodePoolKind, { namespace: `org-${orgId}` });
+          return pools.filter(({ spec }) => spec.clusterName.startsWith("regretted")).length;
+        },
+        { timeout: 20_000 },
+      )
+      .toBe(0);
+    expect((await api.request("POST", clusters, { body })).status).toBe(202);
+  });
+});
+
+test("none of it leaves an intent pending", async () => {
+  expect(await api.deps.db.select().from(writeIntents)).toEqual([]);
+});

@@ -1,0 +1,299 @@
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/stack/testing.ts";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { createId } from "../../../shared/id.ts";
+import { createClient } from "../../../shared/kube/client.ts";
+import { createTransport } from "../../../shared/kube/transport.ts";
+import { auditLog } from "../../audit/table.ts";
+import { createObjectName } from "../../custom-resources/index.ts";
+import type { Deps } from "../../deps.ts";
+import type { Origin } from "../../http/authentication/principal.ts";
+import { createIdempotencyStore } from "../../http/idempotency/store.ts";
+import { toNodePoolObject } from "../../node-pools/index.ts";
+import { findCluster, reserveName } from "../../projection/store.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { createCluster } from "./create-cluster.ts";
+import { clusterJobs } from "./jobs.ts";
+import { type NewCluster, toClusterObject } from "./new-cluster.ts";
+import { openIntent } from "./store.ts";
+import { clusterIntents } from "./table.ts";
+
+let api: TestApp;
+let orgId: string;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+});
+afterAll(() => api.close());
+
+async function create(deps: Deps, request: NewCluster, { resumed }: { resumed: boolean }) {
+  const { object } = await createCluster(deps, origin, request, { resumed, dryRun: false });
+  return object;
+}
+
+const origin: Origin = {
+  principal: {
+    kind: "user",
+    userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+    issuer: "https://issuer.example",
+    emailVerified: true,
+    emailTrusted: false,
+    roles: [],
+    expiresAtMs: 0,
+  },
+  requestId: "request-1",
+  sourceAddress: undefined,
+};
+
+function aRequest(name: string): NewCluster {
+  const objectName = createObjectName(name, "cluster");
+  const pool = {
+    clusterName: objectName,
+    displayName: "general",
+    vcpus: 2,
+    memoryGB: 4,
+    diskGB: 20,
+    minNodes: 1,
+    maxNodes: 1,
+    desiredNodes: 1,
+  };
+  return {
+    orgId,
+    namespace: `org-${orgId}`,
+    clusterId: createId(),
+    objectName,
+    requestId: origin.requestId,
+    spec: { displayName: name, version: "1.34.2", plan: "scale", publicEndpoint: true },
+    nodePools: [{ id: createId(), objectName: createObjectName("general", "pool"), spec: pool }],
+  };
+}
+
+/** What a process leaves that was killed: the intent and the name, and of the objects what `write` made. */
+async function crash(request: NewCluster, ageSeconds: number, write: (deps: Deps) => Promise<unknown>) {
+  await api.deps.db.transaction(async (tx) => {
+    await openIntent(tx, request, origin);
+    await reserveName(tx, orgId, request.spec.displayName ?? "", request.clusterId);
+  });
+  await write(api.deps);
+  await api.deps.db
+    .update(clusterIntents)
+    .set({ startedAt: sql`now() - make_interval(secs => ${ageSeconds})` })
+    .where(eq(clusterIntents.clusterId, request.clusterId));
+}
+
+/** What the client holds who can repeat the request: a key without an outcome. */
+async function holdKey({ clusterId, objectName }: NewCluster) {
+  const store = createIdempotencyStore(api.deps.db);
+  await store.claim({ scope: clusterId, key: "retry", bodyHash: "", id: clusterId, objectName });
+}
+
+async function writePools({ kube }: Deps, request: NewCluster) {
+  for (const pool of request.nodePools)
+    await kube.create(nodePoolKind, toNodePoolObject(request, pool), { fieldManager: "marina-apiserver" });
+}
+
+async function writeAll(deps: Deps, request: NewCluster) {
+  await writePools(deps, request);
+  await deps.kube.create(clusterKind, toClusterObject(request), { fieldManager: "marina-apiserver" });
+}
+
+async function sweep() {
+  for (const job of clusterJobs(api.deps)) await job.run(new AbortController().signal);
+}
+
+async function stateOf(request: NewCluster) {
+  const rows = await api.deps.db
+    .select()
+    .from(clusterIntents)
+    .where(eq(clusterIntents.clusterId, request.clusterId));
+  return rows[0]?.state;
+}
+
+async function listOwn(request: NewCluster) {
+  const { kube } = api.deps;
+  const cluster = await kube.get(clusterKind, request.namespace, request.objectName);
+  const pools = await kube.listAll(nodePoolKind, { namespace: request.namespace });
+  return {
+    clusters: cluster === undefined ? 0 : 1,
+    pools: pools.filter(({ spec }) => spec.clusterName === request.objectName).length,
+  };
+}
+
+describe("a create that was killed after its Cluster was written", () => {
+  test("is completed by the sweeper: served, audited once, in the name of its author", async () => {
+    const request = aRequest("Killed late");
+    await crash(request, 61, (deps) => writeAll(deps, request));
+    await sweep();
+    await sweep();
+    expect(await stateOf(request)).toBe("done");
+    expect((await findCluster(api.deps.db, orgId, request.clusterId))?.displayName).toBe("Killed late");
+    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, request.clusterId));
+    expect(rows).toEqual([expect.objectContaining({ action: "cluster.create", requestId: "request-1" })]);
+  });
+
+  test("is completed by the client's own retry, with what was fixed at first", async () => {
+    const request = aRequest("Killed and repeated");
+    await crash(request, 61, (deps) => writeAll(deps, request));
+    const repeated = {
+      ...aRequest("Killed and repeated"),
+      clusterId: request.clusterId,
+      objectName: request.objectName,
+    };
+    const cluster = await create(api.deps, repeated, { resumed: true });
+    expect(cluster.id).toBe(request.clusterId);
+    expect(await listOwn(request)).toEqual({ clusters: 1, pools: 1 });
+  });
+});
+
+describe("a create that was killed before its Cluster was written", () => {
+  test("is finished by the client's retry", async () => {
+    const request = aRequest("Killed early");
+    await crash(request, 61, (deps) => writePools(deps, request));
+    await create(api.deps, request, { resumed: true });
+    expect(await listOwn(request)).toEqual({ clusters: 1, pools: 1 });
+  });
+
+  test("is told to come again while a pool of the first attempt is being removed, and is then made whole", async () => {
+    const request = aRequest("Killed and removed");
+    await crash(request, 61, (deps) => writePools(deps, request));
+    const { kube } = api.deps;
+    const name = request.nodePools[0]?.objectName ?? "";
+    const hold = (finalizers: string[] | null) =>
+      kube.mergePatch(
+        nodePoolKind,
+        request.namespace,
+        name,
+        { metadata: { finalizers } },
+        { fieldManager: "t" },
+      );
+    await hold(["a.test/held"]);
+    await kube.delete(nodePoolKind, request.namespace, name);
+    await expect(create(api.deps, request, { resumed: true })).rejects.toMatchObject({
+      code: "conflict",
+      retryAfterSeconds: 5,
+    });
+    await hold(null);
+    await create(api.deps, request, { resumed: true });
+    expect(await listOwn(request)).toEqual({ clusters: 1, pools: 1 });
+  });
+
+  test("without an Idempotency-Key waits for nobody: its pools are removed and its name is free after two minutes", async () => {
+    const request = aRequest("Killed without a key");
+    await crash(request, 119, (deps) => writePools(deps, request));
+    await sweep();
+    expect(await stateOf(request)).toBe("pending");
+    await crash(request, 121, async () => {});
+    await sweep();
+    expect(await stateOf(request)).toBe("abandoned");
+    await expect.poll(() => listOwn(request), { timeout: 10_000 }).toEqual({ clusters: 0, pools: 0 });
+    expect(await reserveName(api.deps.db, orgId, "killed without A key", createId())).toBe(true);
+  });
+
+  test("waits for that retry ten minutes; then its pools are removed and its name is free", async () => {
+    const request = aRequest("Killed for good");
+    await holdKey(request);
+    await crash(request, 590, (deps) => writePools(deps, request));
+    await sweep();
+    expect(await stateOf(request)).toBe("pending");
+    await crash(request, 601, async () => {});
+    await sweep();
+    expect(await stateOf(request)).toBe("abandoned");
+    await expect.poll(() => listOwn(request), { timeout: 10_000 }).toEqual({ clusters: 0, pools: 0 });
+    expect(await reserveName(api.deps.db, orgId, "killed FOR good", createId())).toBe(true);
+  });
+});
+
+describe("a create that is repeated in the very moment in which it is given up", () => {
+  /** Sweeps with a Kubernetes API that answers the first look at a pool only once `open` was called. */
+  function sweepSlowly() {
+    const asked = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const { kube } = api.deps;
+    const slow: Deps["kube"] = {
+      ...kube,
+      async get(kind, namespace, name, options) {
+        if ((kind as unknown) === nodePoolKind) {
+          asked.resolve();
+          await gate.promise;
+        }
+        return kube.get(kind, namespace, name, options);
+      },
+    };
+    const swept = (async () => {
+      for (const job of clusterJobs({ ...api.deps, kube: slow })) await job.run(new AbortController().signal);
+    })();
+    return { asked: asked.promise, open: gate.resolve, swept };
+  }
+
+  /** As a client does that is told to come again. */
+  function startRepetition(request: NewCluster) {
+    let isMade = false;
+    const made = waitFor("the repetition to make it", () => create(api.deps, request, { resumed: true }));
+    void made.then(() => (isMade = true));
+    return { made, isMade: () => isMade };
+  }
+
+  async function isSomebodyWaiting(): Promise<boolean> {
+    const [row] = await api.deps.sql`select count(*)::int as waiting from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    return row?.waiting > 0;
+  }
+
+  test("waits for the end of that and is made whole, with all its pools", async () => {
+    const request = aRequest("Repeated late");
+    await crash(request, 601, (deps) => writePools(deps, request));
+    const sweeping = sweepSlowly();
+    await sweeping.asked;
+    const repetition = startRepetition(request);
+    await waitFor("the repetition to have come", async () => repetition.isMade() || isSomebodyWaiting());
+    sweeping.open();
+    await sweeping.swept;
+    await repetition.made;
+    expect(await stateOf(request)).toBe("done");
+    await expect.poll(() => listOwn(request), { timeout: 10_000 }).toEqual({ clusters: 1, pools: 1 });
+    const pool = await api.deps.kube.get(
+      nodePoolKind,
+      request.namespace,
+      request.nodePools[0]?.objectName ?? "",
+    );
+    expect(pool?.metadata.deletionTimestamp).toBeUndefined();
+  });
+});
+
+describe("a refused create", () => {
+  test("of the Kubernetes API changes nothing: no pool, no name, no intent", async () => {
+    const request = aRequest("Refused");
+    const refused = { ...request, spec: { ...request.spec, version: "not-a-version" } };
+    await expect(create(api.deps, refused, { resumed: false })).rejects.toMatchObject({
+      code: "validation_failed",
+      details: [{ field: "k8s_version" }],
+    });
+    expect(await stateOf(request)).toBe("abandoned");
+    await expect.poll(() => listOwn(request), { timeout: 10_000 }).toEqual({ clusters: 0, pools: 0 });
+    const next = await create(api.deps, aRequest("Refused"), { resumed: false });
+    expect(next.displayName).toBe("Refused");
+  });
+
+  test("for a Kubernetes API that is not there leaves the name free, also for the same request later", async () => {
+    const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 1_000 });
+    const unreachable = { ...api.deps, kube: createClient(transport) };
+    const request = aRequest("Unreachable");
+    await expect(create(unreachable, request, { resumed: false })).rejects.toMatchObject({
+      isUnavailable: true,
+    });
+    await transport.close();
+    const cluster = await create(api.deps, request, { resumed: true });
+    expect(cluster.id).toBe(request.clusterId);
+  });
+});
+
+test("a closed intent is deleted after two days, a pending one never", async () => {
+  const [closed, pending] = [aRequest("Closed long ago"), aRequest("Still pending")];
+  await crash(closed, 49 * 3600, async () => {});
+  await crash(pending, 61, (deps) => writeAll(deps, pending));
+  await sweep();
+  expect([await stateOf(closed), await stateOf(pending)]).toEqual([undefined, "done"]);
+});

@@ -1,0 +1,35 @@
+import { type Cluster, type ClusterSpec, clusterKind } from "../../../shared/crd/cluster.ts";
+import {
+  ANNOTATION_REQUEST_ID,
+  API_VERSION,
+  FINALIZER,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "../../../shared/crd/names.ts";
+import type { NewNodePool, ObjectPlace } from "../../node-pools/index.ts";
+
+/** A create request: the cluster and its pools, with every id and object name. */
+export interface NewCluster extends ObjectPlace {
+  objectName: string;
+  spec: ClusterSpec;
+  nodePools: NewNodePool[];
+}
+
+/**
+ * The Cluster object to create. It has the operator's finalizer from the start: a cluster that is deleted before the
+ * operator has observed it is still cleaned up, with the pools that were created with it.
+ */
+export function toClusterObject(request: NewCluster): Cluster {
+  return {
+    apiVersion: API_VERSION,
+    kind: clusterKind.kind,
+    metadata: {
+      namespace: request.namespace,
+      name: request.objectName,
+      labels: { [LABEL_ID]: request.clusterId, [LABEL_ORG_ID]: request.orgId },
+      annotations: { [ANNOTATION_REQUEST_ID]: request.requestId },
+      finalizers: [FINALIZER],
+    },
+    spec: request.spec,
+  };
+}

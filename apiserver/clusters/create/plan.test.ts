@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import { clusterSpecSchema } from "../../../shared/crd/cluster.ts";
+import { nodePoolSpecSchema } from "../../../shared/crd/node-pool.ts";
+import type { VersionCatalogue } from "../../../shared/kubernetes-version.ts";
+import { toNodePoolObject } from "../../node-pools/index.ts";
+import { createClusterBody } from "../schema.ts";
+import { toClusterObject } from "./new-cluster.ts";
+import { checkCreate, planCreate } from "./plan.ts";
+
+const CATALOGUE: VersionCatalogue = [
+  { version: "1.33.6", status: "endOfLife" },
+  { version: "1.34.1", status: "deprecated" },
+  { version: "1.34.2", status: "supported" },
+];
+const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 2 };
+const IDENTITY = {
+  orgId: "org-id",
+  namespace: "org-org-id",
+  clusterId: "cluster-id",
+  objectName: "first-abcde",
+  requestId: "request-id",
+  nodePools: [{ id: "pool-id", objectName: "general-abcde" }],
+};
+
+function check(body: unknown): string[] {
+  return checkCreate(createClusterBody.parse(body), CATALOGUE).map(({ field, code }) => `${field}/${code}`);
+}
+
+test.each<[string, Record<string, unknown>, string[]]>([
+  ["a minor of the catalogue", {}, []],
+  ["a full version of the catalogue", { k8s_version: "v1.34.1" }, []],
+  ["an unknown version", { k8s_version: "1.30" }, ["k8s_version/invalid_enum"]],
+  ["a version past its end of life", { k8s_version: "1.33.6" }, ["k8s_version/invalid_enum"]],
+  ["a minor with no supported patch", { k8s_version: "1.33" }, ["k8s_version/invalid_enum"]],
+  ["a pool", { node_pools: [POOL] }, []],
+  [
+    "a pool that breaks a rule",
+    { node_pools: [POOL, { ...POOL, name: "b", max_nodes: 1 }] },
+    ["node_pools[1].desired_nodes/desired_gt_max"],
+  ],
+  [
+    "two pools of one name, letter case aside",
+    { node_pools: [POOL, { ...POOL, name: "GENERAL" }] },
+    ["node_pools[1].name/duplicate"],
+  ],
+])("checking %s", (_, change, faults) => {
+  expect(check({ name: "First", k8s_version: "1.34", ...change })).toEqual(faults);
+});
+
+describe("the planned objects", () => {
+  const body = createClusterBody.parse({
+    name: "First",
+    k8s_version: "1.34",
+    plan: "growth",
+    authorized_cidrs: ["203.0.113.0/24"],
+    node_pools: [POOL],
+  });
+  const wish = planCreate(body, CATALOGUE, IDENTITY);
+
+  test("hold the resolved version, the tenant's settings, and the identity that was fixed", () => {
+    expect(toClusterObject(wish)).toEqual({
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "Cluster",
+      metadata: {
+        namespace: "org-org-id",
+        name: "first-abcde",
+        labels: { "cloud.marina.dev/id": "cluster-id", "cloud.marina.dev/org-id": "org-id" },
+        annotations: { "cloud.marina.dev/request-id": "request-id" },
+        finalizers: ["cloud.marina.dev/operator"],
+      },
+      spec: {
+        displayName: "First",
+        version: "1.34.2",
+        plan: "growth",
+        publicEndpoint: true,
+        network: { authorizedCIDRs: ["203.0.113.0/24"] },
+      },
+    });
+  });
+
+  test("give a pool its bounds from desired_nodes, and nothing that has a platform default", () => {
+    const [pool] = wish.nodePools;
+    if (pool === undefined) throw new Error("no pool");
+    const object = toNodePoolObject(wish, pool);
+    expect(object.metadata.labels).toEqual({
+      "cloud.marina.dev/id": "pool-id",
+      "cloud.marina.dev/org-id": "org-id",
+      "cloud.marina.dev/cluster-id": "cluster-id",
+    });
+    expect(JSON.parse(JSON.stringify(object.spec))).toEqual({
+      clusterName: "first-abcde",
+      displayName: "general",
+      vcpus: 2,
+      memoryGB: 4,
+      diskGB: 20,
+      desiredNodes: 2,
+      minNodes: 2,
+      maxNodes: 2,
+    });
+  });
+
+  test("are what the custom resources accept", () => {
+    expect(clusterSpecSchema.safeParse(wish.spec).success).toBe(true);
+    for (const pool of wish.nodePools) expect(nodePoolSpecSchema.safeParse(pool.spec).success).toBe(true);
+  });
+});
+
+test.each<[string, Record<string, unknown>]>([
+  ["no name", { name: undefined }],
+  ["a version that is none", { k8s_version: "latest" }],
+  ["a bare address", { authorized_cidrs: ["203.0.113.7"] }],
+  ["a plan that is not sold", { plan: "gold" }],
+  ["an unknown field", { version: "1.34" }],
+  ["a pool without its size", { node_pools: [{ name: "x", desired_nodes: 1 }] }],
+])("a body with %s is refused", (_, change) => {
+  expect(createClusterBody.safeParse({ name: "First", k8s_version: "1.34", ...change }).success).toBe(false);
+});

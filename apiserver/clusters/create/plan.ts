@@ -1,0 +1,75 @@
+import { resolveVersion, type VersionCatalogue } from "../../../shared/kubernetes-version.ts";
+import type { ErrorDetail } from "../../http/errors.ts";
+import { checkPoolRules, type NewNodePool, toNodePoolSpec } from "../../node-pools/index.ts";
+import type { CreateClusterBody } from "../schema.ts";
+import type { NewCluster } from "./new-cluster.ts";
+
+/** The ids and names of a create, which its caller generates. */
+export interface CreateIdentity {
+  orgId: string;
+  namespace: string;
+  clusterId: string;
+  objectName: string;
+  requestId: string;
+  nodePools: { id: string; objectName: string }[];
+}
+
+/**
+ * Every fault of a create beyond its schema: the version must be in the catalogue, the pools must hold the rules between
+ * their fields and have unique names.
+ */
+export function checkCreate(body: CreateClusterBody, catalogue: VersionCatalogue): ErrorDetail[] {
+  const details: ErrorDetail[] = [];
+  if (resolveVersion(catalogue, body.k8s_version) === undefined)
+    details.push({
+      field: "k8s_version",
+      code: "invalid_enum",
+      message: `must be a supported version: ${supportedOf(catalogue).join(", ")}`,
+    });
+  const names = new Set<string>();
+  for (const [index, pool] of (body.node_pools ?? []).entries()) {
+    const place = `node_pools[${index}]`;
+    for (const detail of checkPoolRules(toNodePoolSpec(pool, "")))
+      details.push({ ...detail, field: detail.field === "body" ? place : `${place}.${detail.field}` });
+    const key = pool.name.toLowerCase();
+    if (names.has(key))
+      details.push({ field: `${place}.name`, code: "duplicate", message: "must be unique in the cluster" });
+    names.add(key);
+  }
+  return details;
+}
+
+/** The create request of a body that has passed `checkCreate` with the same catalogue. */
+export function planCreate(
+  body: CreateClusterBody,
+  catalogue: VersionCatalogue,
+  identity: CreateIdentity,
+): NewCluster {
+  const { orgId, namespace, clusterId, objectName, requestId } = identity;
+  const version = resolveVersion(catalogue, body.k8s_version) ?? body.k8s_version;
+  const cidrs = body.authorized_cidrs;
+  const nodePools = (body.node_pools ?? []).map((pool, index): NewNodePool => {
+    const own = identity.nodePools[index];
+    if (own === undefined) throw new RangeError("a pool without an identity");
+    return { ...own, spec: toNodePoolSpec(pool, objectName) };
+  });
+  return {
+    orgId,
+    namespace,
+    clusterId,
+    objectName,
+    requestId,
+    spec: {
+      displayName: body.name,
+      version,
+      publicEndpoint: body.public_endpoint,
+      ...(body.plan === undefined ? {} : { plan: body.plan }),
+      ...(cidrs === undefined || cidrs.length === 0 ? {} : { network: { authorizedCIDRs: cidrs } }),
+    },
+    nodePools,
+  };
+}
+
+function supportedOf(catalogue: VersionCatalogue): string[] {
+  return catalogue.filter(({ status }) => status === "supported").map(({ version }) => version);
+}

@@ -1,0 +1,55 @@
+import { Buffer } from "node:buffer";
+import { secretKind } from "../../../shared/kube/core-kinds.ts";
+import { recordAudit } from "../../audit/index.ts";
+import type { Deps } from "../../deps.ts";
+import type { Origin } from "../../http/authentication/principal.ts";
+import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
+import type { ProjectedCluster } from "../../projection/store.ts";
+
+const RETRY_SECONDS = 10;
+
+/**
+ * The admin kubeconfig that the operator keeps for a cluster, as YAML. Every read is audited. Throws what
+ * `requireAccessible` and `readAdminSecret` throw.
+ */
+export async function readAdminKubeconfig(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+): Promise<string> {
+  requireAccessible(cluster);
+  const text = await readAdminSecret(deps, cluster);
+  await recordAudit(deps.db, origin, {
+    action: "cluster.kubeconfig",
+    orgId: cluster.orgId,
+    target: { kind: "cluster", id: cluster.id },
+    result: "done",
+  });
+  return text;
+}
+
+/** Throws 409 cluster_not_ready until the cluster has been running once, and while it is being deleted. */
+export function requireAccessible(cluster: ProjectedCluster): void {
+  if (cluster.status === "deleting") throw notReady("The cluster is being deleted.");
+  if (cluster.object.status?.firstReadyAt === undefined)
+    throw notReady("The control plane is still provisioning.");
+}
+
+/** The kubeconfig in the operator's Secret. Throws 409 cluster_not_ready before it is issued, 503. */
+export async function readAdminSecret(deps: Deps, cluster: ProjectedCluster): Promise<string> {
+  let value: string | undefined;
+  try {
+    const secret = await deps.kube.get(secretKind, cluster.namespace, `${cluster.name}-admin-kubeconfig`);
+    value = secret?.data?.value;
+  } catch (error) {
+    throw dependencyUnavailable("The Kubernetes API", error);
+  }
+  if (value === undefined) throw notReady("The admin kubeconfig is being issued.");
+  return Buffer.from(value, "base64").toString("utf8");
+}
+
+function notReady(reason: string): ApiError {
+  return new ApiError("cluster_not_ready", `The cluster is not ready: ${reason}`, {
+    retryAfterSeconds: RETRY_SECONDS,
+  });
+}

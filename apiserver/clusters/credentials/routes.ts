@@ -1,0 +1,93 @@
+import { create as contentDisposition } from "content-disposition";
+import { RETRY_AFTER, requireCluster } from "../../custom-resources/index.ts";
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import { objectTag } from "../../http/contract/etag.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { locationOf, presentCluster } from "../present.ts";
+import { clusterRecord } from "../schema.ts";
+import type { CatalogueReader } from "../versions/catalogue.ts";
+import { changeCluster } from "../write.ts";
+import { readAdminKubeconfig } from "./admin-kubeconfig.ts";
+
+const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
+
+/** The admin credentials of a cluster. */
+export function addCredentialsRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+  addKubeconfig(router, deps);
+  addRotate(router, deps, catalogue);
+}
+
+function addKubeconfig(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: `${CLUSTER}/kubeconfig`,
+      operationId: "getKubeconfig",
+      tag: "Clusters",
+      summary: "Download the admin kubeconfig",
+      access: "clusters:access",
+      responses: {
+        200: {
+          description: "The admin kubeconfig, as a file.",
+          mediaType: "application/yaml",
+          // The limit of a Kubernetes Secret.
+          maxLength: 1_048_576,
+          headers: ["Content-Disposition"],
+        },
+      },
+      errors: ["cluster_not_ready"],
+    },
+    async (c, { orgId, origin, params }) => {
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
+      return c.body(await readAdminKubeconfig(deps, origin, cluster), 200, {
+        "Content-Type": "application/yaml",
+        "Content-Disposition": contentDisposition(`${cluster.displayName}-kubeconfig.yaml`),
+        "Cache-Control": "no-store",
+      });
+    },
+  );
+}
+
+function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${CLUSTER}/credentials/rotate`,
+      operationId: "rotateCredentials",
+      tag: "Clusters",
+      summary: "Rotate the admin credentials of a cluster",
+      description:
+        "Every admin kubeconfig that was downloaded before stops working within seconds; the next download is a new one.",
+      access: "clusters:rotate_credentials",
+      responses: {
+        202: {
+          description: "Accepted: the record.",
+          body: clusterRecord,
+          headers: ["Location", "Retry-After", "ETag"],
+        },
+      },
+      errors: ["conflict", "managed_elsewhere", "precondition_failed"],
+    },
+    async (c, { orgId, origin, params, runOnce }) => {
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
+      return runOnce({}, async () => {
+        const { object: rotated } = await changeCluster(deps, origin, cluster, {
+          action: "cluster.rotate_credentials",
+          ifMatch: c.req.header("if-match"),
+          decide: ({ object }) => ({
+            outcome: "patch",
+            patch: { credentialsGeneration: (object.spec.credentialsGeneration ?? 0) + 1 },
+          }),
+        });
+        return c.json(presentCluster(rotated, await catalogue.readKnown()), 202, {
+          Location: locationOf(rotated),
+          ETag: objectTag(rotated.object.metadata),
+          ...RETRY_AFTER,
+        });
+      });
+    },
+  );
+}

@@ -1,0 +1,5 @@
+export { authorizedCidrs } from "./authorized-cidrs.ts";
+export { clusterJobs } from "./create/jobs.ts";
+export { hasPendingCreates } from "./create/store.ts";
+export { readAdminSecret, requireAccessible } from "./credentials/admin-kubeconfig.ts";
+export { clustersOf, requireNotDeleting } from "./resource.ts";

@@ -1,0 +1,82 @@
+import type { z } from "@hono/zod-openapi";
+import type { ClusterSpec } from "../../shared/crd/cluster.ts";
+import { findUpgrade, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import { toTimestamp } from "../http/contract/timestamp.ts";
+import type { ProjectedCluster } from "../projection/store.ts";
+import type { clusterRecord } from "./schema.ts";
+
+export type ClusterRecord = z.output<typeof clusterRecord>;
+
+/**
+ * The cluster record. Null: plan, status_message and first_ready_at while there is none. Absent: current_version,
+ * apiserver_url and worker_subnet until the operator has reported one. The operator's message names fields of the custom
+ * resource, which have their wire names here.
+ */
+export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCatalogue): ClusterRecord {
+  const { metadata, spec, status } = cluster.object;
+  return {
+    id: cluster.id,
+    org_id: cluster.orgId,
+    name: cluster.displayName,
+    status: cluster.status,
+    status_message: status?.message?.replaceAll("spec.version", "k8s_version") ?? null,
+    conditions: presentConditions(status?.conditions),
+    plan: spec.plan ?? null,
+    k8s_version: desiredVersionOf(cluster.object),
+    ...(status?.version === undefined ? {} : { current_version: withoutPrefix(status.version) }),
+    ...(status?.apiServerURL === undefined ? {} : { apiserver_url: status.apiServerURL }),
+    ...(status?.workerSubnet === undefined ? {} : { worker_subnet: status.workerSubnet }),
+    public_endpoint: spec.publicEndpoint,
+    node_pools: status?.nodePools ?? { total: 0, ready: 0 },
+    nodes: status?.nodes ?? { total: 0, ready: 0 },
+    upgrade_available:
+      status?.version !== undefined && findUpgrade(catalogue, withoutPrefix(status.version)) !== undefined,
+    generation: metadata.generation ?? 1,
+    // -1 until the operator has observed the object.
+    observed_generation: Math.max(0, status?.observedGeneration ?? 0),
+    first_ready_at: toTimestamp(status?.firstReadyAt),
+    created_at: toTimestamp(metadata.creationTimestamp) ?? cluster.updatedAt.toISOString(),
+    updated_at: cluster.updatedAt.toISOString(),
+  };
+}
+
+/** The path of a cluster. */
+export function locationOf({ orgId, id }: ProjectedCluster): string {
+  return `/api/v1/organizations/${orgId}/clusters/${id}`;
+}
+
+/** The settings of a cluster in an audit row, by wire name. */
+export function auditCluster(spec: ClusterSpec, objectName: string): Record<string, unknown> {
+  return {
+    name: spec.displayName ?? objectName,
+    k8s_version: spec.version,
+    plan: spec.plan ?? null,
+    public_endpoint: spec.publicEndpoint,
+    credentials_generation: spec.credentialsGeneration ?? 0,
+    authorized_cidrs: spec.network?.authorizedCIDRs ?? [],
+  };
+}
+
+type Conditions = NonNullable<ProjectedCluster["object"]["status"]>["conditions"];
+
+function presentConditions(conditions: Conditions): ClusterRecord["conditions"] {
+  return (conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
+    type,
+    status,
+    reason,
+    message,
+    last_transition_time: toTimestamp(lastTransitionTime) ?? lastTransitionTime,
+  }));
+}
+
+/** The desired version in full: an object can name MAJOR.MINOR, which the operator resolves. */
+export function desiredVersionOf({ spec, status }: ProjectedCluster["object"]): string {
+  const desired = withoutPrefix(spec.version);
+  const isFull = desired.split(".").length === 3;
+  return isFull || status?.targetVersion === undefined ? desired : withoutPrefix(status.targetVersion);
+}
+
+/** A version as REST shows it. */
+export function withoutPrefix(version: string): string {
+  return version.replace(/^v/, "");
+}

@@ -1,0 +1,41 @@
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { type Resource, saveProjection } from "../custom-resources/index.ts";
+import { ApiError } from "../http/errors.ts";
+import { type ProjectedCluster, toProjectedCluster } from "../projection/store.ts";
+
+/** The wire names of a Cluster's settings, by their path inside `spec`. */
+const WIRE_NAMES = {
+  displayName: "name",
+  version: "k8s_version",
+  plan: "plan",
+  publicEndpoint: "public_endpoint",
+  credentialsGeneration: "credentials",
+  network: "authorized_cidrs",
+  "network.authorizedCIDRs": "authorized_cidrs",
+  "network.apiServerRateLimit": "api_server_rate_limit",
+};
+
+/** The clusters of one organization. */
+export function clustersOf(orgId: string): Resource<Cluster, ProjectedCluster> {
+  return {
+    kindName: "Cluster",
+    kind: clusterKind,
+    noun: "cluster",
+    targetKind: "cluster",
+    orgId,
+    parent: { noun: "organization", id: orgId },
+    wireNames: WIRE_NAMES,
+    project(object) {
+      const projected = toProjectedCluster(object, orgId);
+      if (projected === undefined) throw new Error(`cluster ${object.metadata.name} has lost its id`);
+      return projected;
+    },
+    save: saveProjection,
+  };
+}
+
+/** Throws 409 conflict for a cluster that is being deleted. */
+export function requireNotDeleting(cluster: ProjectedCluster): void {
+  if (cluster.status === "deleting")
+    throw new ApiError("conflict", "The cluster is being deleted; it can no longer be changed.");
+}

@@ -1,0 +1,125 @@
+import { describe, expect, test } from "vitest";
+import type { Cluster } from "../../../shared/crd/cluster.ts";
+import type { NodePoolStatus } from "../../../shared/crd/node-pool.ts";
+import type { VersionCatalogue } from "../../../shared/kubernetes-version.ts";
+import { toProjectedCluster, toProjectedNodePool } from "../../projection/store.ts";
+import { countWorkers, planUpgrade } from "./plan.ts";
+
+const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const CATALOGUE: VersionCatalogue = [
+  { version: "1.33.6", status: "supported" },
+  { version: "1.34.2", status: "supported" },
+  { version: "1.34.5", status: "supported" },
+  { version: "1.35.0", status: "endOfLife" },
+  { version: "1.35.1", status: "supported" },
+  { version: "1.36.0", status: "supported" },
+];
+const METADATA = {
+  name: "first-abcde",
+  namespace: "org-1",
+  uid: "7205b06a-a404-49fb-bc96-844d27d421e3",
+  resourceVersion: "12",
+  labels: { "cloud.marina.dev/id": ID },
+};
+
+function aCluster(version: string, status: Cluster["status"]) {
+  const spec = { version, publicEndpoint: true };
+  const object = { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", metadata: METADATA, spec };
+  const projected = toProjectedCluster({ ...object, ...(status === undefined ? {} : { status }) }, ID);
+  if (projected === undefined) throw new Error("not projected");
+  return projected;
+}
+
+function aPool(name: string, status: NodePoolStatus = {}, metadata = {}) {
+  const size = { vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 1, maxNodes: 1, desiredNodes: 1 };
+  const projected = toProjectedNodePool(
+    {
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "NodePool",
+      metadata: { ...METADATA, ...metadata },
+      spec: { clusterName: "first-abcde", displayName: name, ...size },
+      status,
+    },
+    ID,
+    ID,
+  );
+  if (projected === undefined) throw new Error("not projected");
+  return projected;
+}
+
+const stalled = (message: string): NodePoolStatus => ({
+  phase: "Failed",
+  conditions: [
+    {
+      type: "Stalled",
+      status: "True",
+      reason: "RefusedByEngine",
+      message,
+      observedGeneration: 1,
+      lastTransitionTime: "2026-11-21T09:00:00Z",
+    },
+  ],
+});
+
+describe("an upgrade goes one step from the running version (section 4.21)", () => {
+  const running = aCluster("1.34.2", { phase: "Ready", version: "1.34.2" });
+
+  test.each<[string, string, unknown]>([
+    ["a higher patch", "1.34.5", { version: "1.34.5" }],
+    ["the newest patch of the running minor", "1.34", { version: "1.34.5" }],
+    ["the next minor", "1.35", { version: "1.35.1" }],
+    ["a full version of the next minor", "1.35.1", { version: "1.35.1" }],
+    ["the running version", "1.34.2", "target_version/not_incremental"],
+    ["an older minor", "1.33.6", "target_version/not_incremental"],
+    ["two minors on", "1.36", "target_version/not_incremental"],
+    ["two minors on, in full", "1.36.0", "target_version/not_incremental"],
+    ["a minor far away", "1.99", "target_version/not_incremental"],
+    ["an unknown patch", "1.35.9", "target_version/invalid_enum"],
+    ["a version at its end of life", "1.35.0", "target_version/invalid_enum"],
+  ])("%s", (_, target, expected) => {
+    const plan = planUpgrade(running, [aPool("a", { version: "1.34.2" })], target, CATALOGUE);
+    if (plan.outcome === "not_running") throw new Error("it runs");
+    const told =
+      plan.outcome === "patch" ? plan.patch : plan.details.map(({ field, code }) => `${field}/${code}`)[0];
+    expect(told).toEqual(expected);
+  });
+
+  test.each<Cluster["status"]>([
+    undefined,
+    { phase: "Provisioning" },
+    { phase: "Upgrading", version: "1.34.2" },
+    { phase: "Degraded", version: "1.34.2" },
+    { phase: "Failed", version: "1.34.2" },
+    { phase: "Deleting", version: "1.34.2" },
+    { phase: "Ready" },
+  ])("not while the cluster is %j", (status) => {
+    expect(planUpgrade(aCluster("1.34.2", status), [], "1.35", CATALOGUE).outcome).toBe("not_running");
+  });
+
+  test("the running version again is accepted while a pool runs an older one, and writes nothing", () => {
+    const pools = [aPool("a", { version: "1.34.2" }), aPool("b", { version: "1.33.6" })];
+    expect(planUpgrade(running, pools, "1.34.2", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
+  });
+
+  test("a step that is wanted already writes nothing", () => {
+    const waiting = aCluster("v1.35", { phase: "Ready", version: "1.34.2", targetVersion: "1.35.1" });
+    expect(planUpgrade(waiting, [], "1.35", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
+  });
+});
+
+describe("the counters of an upgrade", () => {
+  test("of pools that all follow have neither pending nor error", () => {
+    expect(countWorkers([])).toEqual({ workers_total: 0, workers_patched: 0 });
+    expect(countWorkers([aPool("a"), aPool("b")])).toEqual({ workers_total: 2, workers_patched: 2 });
+  });
+
+  test("tell of pools that cannot take the version now, and why", () => {
+    const deleting = aPool("old", {}, { deletionTimestamp: "2026-11-21T09:00:00Z" });
+    expect(countWorkers([aPool("a"), aPool("big", stalled("No machine is that big.")), deleting])).toEqual({
+      workers_total: 3,
+      workers_patched: 1,
+      workers_pending: 2,
+      workers_error: "big: No machine is that big. old: The node pool is being deleted.",
+    });
+  });
+});

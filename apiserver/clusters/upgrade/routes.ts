@@ -1,0 +1,64 @@
+import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../custom-resources/index.ts";
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import { objectTag } from "../../http/contract/etag.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { listAllNodePools } from "../../projection/store.ts";
+import { locationOf, presentCluster } from "../present.ts";
+import type { CatalogueReader } from "../versions/catalogue.ts";
+import { changeCluster } from "../write.ts";
+import { countWorkers, planUpgrade } from "./plan.ts";
+import { upgradeAccepted, upgradeBody, upgradeDryRun } from "./schema.ts";
+
+/** The upgrade of a cluster; a PUT with another k8s_version does the same. */
+export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: "/api/v1/organizations/{orgID}/clusters/{clusterID}/upgrade",
+      operationId: "upgradeCluster",
+      tag: "Clusters",
+      summary: "Upgrade a cluster",
+      description:
+        "One step: to a higher patch of the running minor, or to the next minor. The control plane is upgraded first, then the node pools. A pool that is blocked is counted as pending, and upgraded as soon as it can be.",
+      access: "clusters:upgrade",
+      query: dryRunQuery,
+      body: upgradeBody,
+      responses: {
+        200: {
+          description:
+            "A dry run: the record as it would be, how many node pools are upgraded, and the effects.",
+          body: upgradeDryRun,
+        },
+        202: {
+          description: "Accepted: the record, and how many node pools are upgraded.",
+          body: upgradeAccepted,
+          headers: ["Location", "Retry-After", "ETag"],
+        },
+      },
+      errors: ["cluster_not_running", "conflict", "managed_elsewhere", "precondition_failed"],
+    },
+    async (c, { orgId, origin, params, query, readBody, runOnce }) => {
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
+      const { target_version: target } = await readBody();
+      return runOnce({}, async () => {
+        const versions = await catalogue.read();
+        const pools = await listAllNodePools(deps.db, orgId, cluster.id);
+        const { object: upgraded, effects } = await changeCluster(deps, origin, cluster, {
+          action: "cluster.upgrade",
+          ifMatch: c.req.header("if-match"),
+          dryRun: query.dry_run,
+          decide: (current) => planUpgrade(current, pools, target, versions),
+        });
+        const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools) };
+        if (effects !== undefined) return c.json({ ...body, effects }, 200);
+        return c.json(body, 202, {
+          Location: locationOf(upgraded),
+          ETag: objectTag(upgraded.object.metadata),
+          ...RETRY_AFTER,
+        });
+      });
+    },
+  );
+}

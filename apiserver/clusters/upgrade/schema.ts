@@ -1,0 +1,39 @@
+import { z } from "@hono/zod-openapi";
+import { KUBERNETES_VERSION_PATTERN } from "../../../shared/kubernetes-version.ts";
+import { countField, textField } from "../../http/contract/fields.ts";
+import { EXAMPLE_EFFECTS, effectsRecord } from "../../quotas/index.ts";
+import { clusterRecord, exampleCluster, MAX_COUNT } from "../schema.ts";
+
+/** Characters of `workers_error`; the rest is cut off. */
+export const MAX_WORKERS_ERROR_LENGTH = 4096;
+
+export const upgradeBody = z
+  .strictObject({
+    target_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).openapi({
+      description: "MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.",
+      example: "1.35",
+    }),
+  })
+  .openapi("UpgradeCluster", { example: { target_version: "1.35" } });
+
+export const upgradeAccepted = z
+  .object({
+    cluster: clusterRecord,
+    workers_total: countField(MAX_COUNT, "Node pools of the cluster.", 2),
+    workers_patched: countField(MAX_COUNT, "Node pools that are upgraded with the cluster.", 2),
+    workers_pending: countField(
+      MAX_COUNT,
+      "Node pools that are blocked; they are upgraded as soon as they can be.",
+    ).optional(),
+    workers_error: textField(MAX_WORKERS_ERROR_LENGTH, "The reasons, by node pool.").optional(),
+  })
+  .openapi("UpgradeAccepted", {
+    example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2 },
+  });
+
+/** The response to a dry run of an upgrade. */
+export const upgradeDryRun = z
+  .object({ ...upgradeAccepted.shape, effects: effectsRecord })
+  .openapi("UpgradeDryRun", {
+    example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2, effects: EXAMPLE_EFFECTS },
+  });

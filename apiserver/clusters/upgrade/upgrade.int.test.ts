@@ -1,0 +1,138 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/stack/testing.ts";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
+import { auditLog } from "../../audit/table.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+
+/** A control plane may take this long on a busy machine. */
+const SLOW_START_MS = 240_000;
+
+let api: TestApp;
+let orgId: string;
+let clusters: string;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+  clusters = `/api/v1/organizations/${orgId}/clusters`;
+});
+afterAll(async () => {
+  const { body } = await api.request("GET", clusters);
+  for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
+  await api.close();
+});
+
+async function readObject() {
+  const [object] = await api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
+  return object;
+}
+
+describe("the catalogues", () => {
+  test("of Kubernetes versions is whole and the newest comes first", async () => {
+    const { status, body } = await api.request("GET", "/api/v1/kubernetes-versions");
+    expect(status).toBe(200);
+    const versions = body.items.map(({ version }: { version: string }) => version);
+    expect(versions).toEqual(["1.36.0", "1.35.1", "1.34.2", "1.33.6"]);
+    expect(body.items[0]).toEqual({
+      version: "1.36.0",
+      status: "supported",
+      deprecated_at: null,
+      end_of_life_at: null,
+    });
+    expect(body.next_cursor).toBeNull();
+  });
+
+  test("of plans holds what a create takes", async () => {
+    const { body } = await api.request("GET", "/api/v1/plans", { as: "bob" });
+    expect(body).toEqual({
+      items: ["dev", "starter", "growth", "scale"].map((slug) => ({ slug })),
+      next_cursor: null,
+    });
+  });
+});
+
+describe("upgrading a cluster (section 4.21)", () => {
+  test(
+    "waits for it to run, goes one step, and is 409 while it is under way, when all else can be changed",
+    async () => {
+      const { body: made } = await api.request("POST", clusters, {
+        body: { name: "Upgraded", k8s_version: "1.34" },
+      });
+      const path = `${clusters}/${made.id}`;
+      const upgrade = (target: string) =>
+        api.request("POST", `${path}/upgrade`, { body: { target_version: target } });
+      const early = await upgrade("1.35");
+      expect([early.status, early.body.error.code]).toEqual([409, "cluster_not_running"]);
+      expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect((await api.request("GET", `${path}/upgrades`)).body).toEqual({ items: [], next_cursor: null });
+
+      await waitFor(
+        "the cluster to run",
+        async () => {
+          const status = (await readObject())?.status;
+          return status?.phase === "Ready" && status.version;
+        },
+        { timeoutMs: SLOW_START_MS },
+      );
+      for (const [target, fault] of [
+        ["1.34.2", "target_version/not_incremental"],
+        ["1.36", "target_version/not_incremental"],
+        ["1.33", "target_version/not_incremental"],
+        ["1.35.7", "target_version/invalid_enum"],
+        ["latest", "target_version/invalid_format"],
+      ] as const) {
+        const refused = await upgrade(target);
+        expect([target, refused.status]).toEqual([target, 422]);
+        expect(refused.body.error.message.startsWith(fault)).toBe(true);
+      }
+
+      const dry = await api.request("POST", `${path}/upgrade?dry_run=true`, {
+        body: { target_version: "1.35" },
+      });
+      const dryPut = await api.request("PUT", `${path}?dry_run=true`, { body: { k8s_version: "1.35" } });
+      expect((await readObject())?.spec.version).toBe("1.34.2");
+
+      const accepted = await upgrade("1.35");
+      expect([dry.status, dryPut.status]).toEqual([200, 200]);
+      const stable = { updated_at: "", conditions: [], status_message: "" };
+      const { effects, cluster, ...workers } = dry.body;
+      expect({ ...workers, cluster: { ...cluster, ...stable } }).toEqual({
+        ...accepted.body,
+        cluster: { ...accepted.body.cluster, ...stable },
+      });
+      expect(dryPut.body).toMatchObject({ k8s_version: "1.35.1", effects });
+      expect(effects).toMatchObject({ nodes_replaced: 0, nodes_added: 0, nodes_removed: 0 });
+      expect(accepted.status).toBe(202);
+      expect(accepted.headers.get("location")).toBe(path);
+      expect(accepted.body).toMatchObject({
+        cluster: { id: made.id, k8s_version: "1.35.1", current_version: "1.34.2" },
+        workers_total: 0,
+        workers_patched: 0,
+      });
+      expect(accepted.body).not.toHaveProperty("workers_pending");
+      expect((await readObject())?.spec.version).toBe("1.35.1");
+      const upgrades = await api.request("GET", `${path}/upgrades`);
+      expect(upgrades.body.items).toMatchObject([{ version: "1.35.1", status: "supported" }]);
+      const rows = await api.deps.db
+        .select()
+        .from(auditLog)
+        .where(and(eq(auditLog.targetId, made.id), eq(auditLog.action, "cluster.upgrade")));
+      expect(rows).toHaveLength(1);
+
+      await waitFor("the upgrade to begin", async () => (await readObject())?.status?.phase === "Upgrading");
+      const again = await upgrade("1.35");
+      expect([again.status, again.body.error.code]).toEqual([409, "cluster_not_running"]);
+      expect(again.body.error.message).toContain("upgrading");
+      expect(Number(again.headers.get("retry-after"))).toBeGreaterThan(0);
+      for (const [method, at, body] of [
+        ["PUT", path, { name: "Renamed" }],
+        ["PUT", `${path}/network`, { authorized_cidrs: ["203.0.113.0/24"] }],
+      ] as const) {
+        const changed = await api.request(method, at, { body });
+        expect([at, changed.status]).toEqual([at, 200]);
+      }
+    },
+    2 * SLOW_START_MS,
+  );
+});

@@ -1,0 +1,70 @@
+import { VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "../../../shared/crd/names.ts";
+import { configMapKind } from "../../../shared/kube/core-kinds.ts";
+import { type VersionCatalogue, versionCatalogueSchema } from "../../../shared/kubernetes-version.ts";
+import type { Deps } from "../../deps.ts";
+import { dependencyUnavailable } from "../../http/errors.ts";
+
+const MAX_AGE_MS = 30_000;
+/** How long a response that can do without the catalogue waits for the first read. */
+const FIRST_READ_MS = 2_000;
+
+export interface CatalogueReader {
+  /** For a write: at most 30 s old. Throws 503 when the catalogue cannot be read. */
+  read(): Promise<VersionCatalogue>;
+  /** For a read: the last one known, refreshed in the background; empty before the first read. */
+  readKnown(): Promise<VersionCatalogue>;
+}
+
+/**
+ * Reads the catalogue of Kubernetes versions, a ConfigMap of the platform, and keeps it for 30 s.
+ */
+export function createCatalogueReader(deps: Pick<Deps, "kube" | "config" | "now" | "log">): CatalogueReader {
+  let known: { catalogue: VersionCatalogue; atMs: number } | undefined;
+  let running: Promise<VersionCatalogue> | undefined;
+
+  async function fetchCatalogue(timeoutMs?: number): Promise<VersionCatalogue> {
+    const namespace = deps.config.platformNamespace;
+    const map = await deps.kube.get(configMapKind, namespace, VERSION_CATALOGUE_CONFIG_MAP, { timeoutMs });
+    const catalogue = parseCatalogue(map?.data?.[VERSION_CATALOGUE_KEY]);
+    known = { catalogue, atMs: deps.now().getTime() };
+    return catalogue;
+  }
+
+  function refresh(timeoutMs?: number): Promise<VersionCatalogue> {
+    running ??= fetchCatalogue(timeoutMs).finally(() => {
+      running = undefined;
+    });
+    return running;
+  }
+
+  const isFresh = () => known !== undefined && deps.now().getTime() - known.atMs < MAX_AGE_MS;
+  const logFailure = (error: unknown): undefined => {
+    const message = error instanceof Error ? error.message : String(error);
+    deps.log.warn({ message }, "the catalogue of Kubernetes versions cannot be read");
+  };
+
+  return {
+    async read() {
+      if (known !== undefined && isFresh()) return known.catalogue;
+      try {
+        return await refresh();
+      } catch (error) {
+        throw dependencyUnavailable("The catalogue of Kubernetes versions", error);
+      }
+    },
+    async readKnown() {
+      const refreshed = isFresh() ? undefined : refresh(FIRST_READ_MS).catch(logFailure);
+      if (known !== undefined) return known.catalogue;
+      return (await refreshed) ?? [];
+    },
+  };
+}
+
+/** Throws an Error that names the fault of the ConfigMap. */
+function parseCatalogue(text: string | undefined): VersionCatalogue {
+  const where = `ConfigMap ${VERSION_CATALOGUE_CONFIG_MAP}, key ${VERSION_CATALOGUE_KEY}`;
+  if (text === undefined) throw new Error(`${where} is missing`);
+  const parsed = versionCatalogueSchema.safeParse(JSON.parse(text));
+  if (!parsed.success) throw new Error(`${where}: ${parsed.error.message}`);
+  return parsed.data;
+}

@@ -1,0 +1,46 @@
+import type { z } from "@hono/zod-openapi";
+import {
+  type CatalogueEntry,
+  compareKubernetesVersions,
+  isIncrementalStep,
+  type VersionCatalogue,
+} from "../../../shared/kubernetes-version.ts";
+import { toTimestamp } from "../../http/contract/timestamp.ts";
+import type { kubernetesVersionRecord } from "./schema.ts";
+
+export type KubernetesVersionRecord = z.output<typeof kubernetesVersionRecord>;
+
+/** The whole catalogue, the newest version first. */
+export function presentCatalogue(catalogue: VersionCatalogue): KubernetesVersionRecord[] {
+  return catalogue
+    .toSorted((left, right) => compareKubernetesVersions(right.version, left.version))
+    .map(presentVersion);
+}
+
+/**
+ * The versions that a cluster that runs `current` can be upgraded to in one step, the newest first; none at its end of
+ * life, and none while no version runs yet.
+ */
+export function presentUpgrades(
+  catalogue: VersionCatalogue,
+  current: string | undefined,
+): KubernetesVersionRecord[] {
+  if (current === undefined) return [];
+  return presentCatalogue(
+    catalogue.filter(({ version, status }) => status !== "endOfLife" && isIncrementalStep(current, version)),
+  );
+}
+
+function presentVersion({
+  version,
+  status,
+  deprecatedAt,
+  endOfLifeAt,
+}: CatalogueEntry): KubernetesVersionRecord {
+  return {
+    version,
+    status: status === "endOfLife" ? "end_of_life" : status,
+    deprecated_at: toTimestamp(deprecatedAt),
+    end_of_life_at: toTimestamp(endOfLifeAt),
+  };
+}

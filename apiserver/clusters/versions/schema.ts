@@ -1,0 +1,43 @@
+import { z } from "@hono/zod-openapi";
+import { textField, timestampField } from "../../http/contract/fields.ts";
+import { pageQuery, pageSchema } from "../../http/contract/page.ts";
+import { PLANS } from "../schema.ts";
+
+/** Accepted so that a client can page through every list in the same way; a catalogue is one page. */
+export const catalogueQuery = z.strictObject({
+  cursor: pageQuery.shape.cursor.openapi({
+    description: "Validated as in every list, and without effect: a catalogue is one page.",
+  }),
+  limit: pageQuery.shape.limit.openapi({
+    description: "Validated as in every list, and without effect: a catalogue is returned whole.",
+  }),
+});
+
+const KUBERNETES_VERSION_STATUSES = ["supported", "deprecated", "end_of_life"] as const;
+
+export const kubernetesVersionRecord = z
+  .object({
+    version: textField(16, "MAJOR.MINOR.PATCH.", "1.34.2"),
+    status: z.enum(KUBERNETES_VERSION_STATUSES).openapi({
+      description:
+        "A deprecated version still runs and can be requested; one at its end of life cannot be requested.",
+    }),
+    deprecated_at: timestampField("When it becomes deprecated; null: not set.").nullable(),
+    end_of_life_at: timestampField("When it reaches its end of life; null: not set.").nullable(),
+  })
+  .openapi("KubernetesVersion", {
+    example: {
+      version: "1.34.2",
+      status: "supported",
+      deprecated_at: null,
+      end_of_life_at: "2027-10-27T00:00:00.000Z",
+    },
+  });
+
+export const kubernetesVersionPage = pageSchema(kubernetesVersionRecord, "KubernetesVersionPage");
+
+export const planRecord = z
+  .object({ slug: z.enum(PLANS).openapi({ description: "What a create takes as `plan`." }) })
+  .openapi("Plan", { example: { slug: "starter" } });
+
+export const planPage = pageSchema(planRecord, "PlanPage");

@@ -1,0 +1,199 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { createId } from "../../shared/id.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { createTransport } from "../../shared/kube/transport.ts";
+import { auditLog } from "../audit/table.ts";
+import { writeIntentJobs } from "../custom-resources/index.ts";
+import { writeIntents } from "../custom-resources/table.ts";
+import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/write.ts";
+import {
+  findCluster,
+  findNodePool,
+  type ProjectedCluster,
+  type ProjectedNodePool,
+} from "../projection/store.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import { deleteCluster } from "./write.ts";
+
+let api: TestApp;
+let orgId: string;
+let clusters: string;
+/** The same parts in a process that is killed right after the object was written. */
+let dying: Deps;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+  clusters = `/api/v1/organizations/${orgId}/clusters`;
+  dying = dieAfterWrite(api.deps);
+});
+afterAll(async () => {
+  const { body } = await api.request("GET", clusters);
+  for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
+  await api.close();
+});
+
+/** These parts until they have written an object: from then on nothing is committed. */
+function dieAfterWrite(deps: Deps): Deps {
+  let isDead = false;
+  const kube: Deps["kube"] = {
+    ...deps.kube,
+    create: async (kind, object, options) => {
+      const written = await deps.kube.create(kind, object, options);
+      isDead = true;
+      return written;
+    },
+    mergePatch: async (...args) => {
+      const written = await deps.kube.mergePatch(...args);
+      isDead = true;
+      return written;
+    },
+    delete: async (...args) => {
+      await deps.kube.delete(...args);
+      isDead = true;
+    },
+  };
+  const transaction: Deps["db"]["transaction"] = (...args) => {
+    if (!isDead) return deps.db.transaction(...args);
+    isDead = false;
+    return Promise.reject(new Error("killed"));
+  };
+  return { ...deps, kube, db: Object.create(deps.db, { transaction: { value: transaction } }) };
+}
+
+const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes: 9 };
+let count = 0;
+
+function originOf(requestId: string): Origin {
+  const principal = {
+    kind: "user" as const,
+    userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+    issuer: "https://issuer.example",
+    emailVerified: true,
+    emailTrusted: false,
+    roles: [],
+    expiresAtMs: 0,
+  };
+  return { principal, requestId, sourceAddress: undefined };
+}
+
+async function make(): Promise<{ cluster: ProjectedCluster; pool: ProjectedNodePool }> {
+  count += 1;
+  const name = `Cluster ${count}`;
+  const body = { name, k8s_version: "1.34", plan: "scale", node_pools: [{ ...POOL, name: "workers" }] };
+  const { body: made } = await api.request("POST", clusters, { body });
+  const cluster = await findCluster(api.deps.db, orgId, made.id);
+  const { body: pools } = await api.request("GET", `${clusters}/${made.id}/nodepools`);
+  const pool = await findNodePool(api.deps.db, orgId, made.id, pools.items[0].id);
+  if (cluster === undefined || pool === undefined) throw new Error("not made");
+  return { cluster, pool };
+}
+
+const change = (desiredNodes: number) => ({ settings: { desiredNodes }, fixed: {} });
+
+async function sweep(): Promise<void> {
+  await api.deps.sql`update write_intents set started_at = now() - interval '61 seconds'`;
+  for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
+}
+
+async function auditOf(id: string) {
+  const rows = await api.deps.db
+    .select()
+    .from(auditLog)
+    .where(eq(auditLog.targetId, id))
+    .orderBy(auditLog.id);
+  return rows.map(({ action, requestId, after }) => [action, requestId, after?.desired_nodes]);
+}
+
+const pending = () => api.deps.db.select().from(writeIntents);
+
+describe("a process killed between the object and its audit row", () => {
+  test("loses no audit row of a change of a pool, and none is written twice", async () => {
+    const { pool } = await make();
+    await expect(updateNodePool(dying, originOf("killed-1"), pool, change(2))).rejects.toThrow("killed");
+    expect(await auditOf(pool.id)).toEqual([]);
+    await sweep();
+    await sweep();
+    expect(await auditOf(pool.id)).toEqual([["node_pool.update", "killed-1", 2]]);
+    expect(await pending()).toEqual([]);
+  });
+
+  test("loses none when the next change comes before the sweep: that one tells of both, in their order", async () => {
+    const { pool } = await make();
+    await expect(updateNodePool(dying, originOf("killed-2"), pool, change(2))).rejects.toThrow("killed");
+    await updateNodePool(api.deps, originOf("next"), pool, change(3));
+    const expected = [
+      ["node_pool.update", "killed-2", 2],
+      ["node_pool.update", "next", 3],
+    ];
+    expect(await auditOf(pool.id)).toEqual(expected);
+    await sweep();
+    expect(await auditOf(pool.id)).toEqual(expected);
+  });
+
+  test("loses none of a created pool, and a repeated request adds none", async () => {
+    const { cluster, pool: other } = await make();
+    const id = createId();
+    const spec = { ...other.object.spec, displayName: "late" };
+    const pool = { id, objectName: `late-${id.slice(-5)}`, spec };
+    await expect(createNodePool(dying, originOf("killed-3"), cluster, pool)).rejects.toThrow("killed");
+    // The client repeats it before the sweep, as soon as its lease has ended, and again afterwards.
+    await createNodePool(api.deps, originOf("again-1"), cluster, pool);
+    await sweep();
+    await createNodePool(api.deps, originOf("again-2"), cluster, pool);
+    expect(await auditOf(id)).toEqual([["node_pool.create", "killed-3", 1]]);
+  });
+
+  test("loses none of a deletion, of a pool or of a cluster", async () => {
+    const { cluster, pool } = await make();
+    await expect(deleteNodePool(dying, originOf("killed-4"), pool)).rejects.toThrow("killed");
+    await expect(deleteCluster(dying, originOf("killed-5"), cluster)).rejects.toThrow("killed");
+    await sweep();
+    expect(await auditOf(pool.id)).toEqual([["node_pool.delete", "killed-4", undefined]]);
+    expect((await auditOf(cluster.id)).at(-1)).toEqual(["cluster.delete", "killed-5", undefined]);
+    expect(await pending()).toEqual([]);
+  });
+});
+
+describe("a write that had no effect leaves no audit row and no intent", () => {
+  test("refused by the Kubernetes API", async () => {
+    const { pool } = await make();
+    await expect(
+      updateNodePool(api.deps, originOf("refused"), pool, {
+        settings: { nodeLabels: { "kubernetes.io/hostname": "x" } },
+        fixed: {},
+      }),
+    ).rejects.toMatchObject({ code: "validation_failed" });
+    expect(await pending()).toEqual([]);
+    expect(await auditOf(pool.id)).toEqual([]);
+  });
+
+  test("never sent", async () => {
+    const { cluster } = await make();
+    const live = await api.deps.kube.get(clusterKind, cluster.namespace, cluster.name);
+    const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 1_000 });
+    const kube = { ...createClient(transport), get: async () => live as never };
+    await expect(deleteCluster({ ...api.deps, kube }, originOf("never-sent"), cluster)).rejects.toMatchObject(
+      { isUnavailable: true },
+    );
+    await transport.close();
+    expect(await pending()).toEqual([]);
+  });
+
+  test("killed before the object was written", async () => {
+    const { cluster, pool } = await make();
+    const killed = () => Promise.reject(new Error("killed"));
+    const kube = { ...api.deps.kube, mergePatch: killed, delete: killed };
+    const before = { ...api.deps, kube };
+    await expect(updateNodePool(before, originOf("early-1"), pool, change(2))).rejects.toThrow("killed");
+    await expect(deleteCluster(before, originOf("early-2"), cluster)).rejects.toThrow("killed");
+    expect(await pending()).toHaveLength(2);
+    await sweep();
+    expect(await pending()).toEqual([]);
+    expect(await auditOf(pool.id)).toEqual([]);
+  });
+});

@@ -1,0 +1,119 @@
+import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
+import { changeObject, claimName, deleteObject, type WriteResult } from "../custom-resources/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { ApiError, validationFailed } from "../http/errors.ts";
+import { claimOfDelete, effectsOfDelete, effectsOfUpgrade, sumEffects } from "../node-pools/index.ts";
+import { listAllNodePools, type ProjectedCluster } from "../projection/store.ts";
+import { assessQuota, type Effects } from "../quotas/index.ts";
+import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
+import { auditCluster } from "./present.ts";
+import { clustersOf, requireNotDeleting } from "./resource.ts";
+
+const NOT_RUNNING_RETRY_SECONDS = 30;
+
+type ClusterResult = WriteResult<ProjectedCluster, Effects>;
+
+export interface ClusterChange {
+  action: "cluster.update" | "cluster.upgrade" | "cluster.rotate_credentials";
+  ifMatch: string | undefined;
+  dryRun?: boolean;
+  /** What to change, by the rules, of the cluster as it is now. */
+  decide: (current: ProjectedCluster) => ClusterMerge;
+  /** Called with the fields that change before anything is written; throws 403 for one that is not allowed. */
+  requirePermissions?: (patch: ClusterPatch) => void;
+}
+
+/**
+ * Changes a cluster: what is there already is not written. Throws 422 for what is decided, 403, 409 cluster_not_running,
+ * already_exists or conflict, and what `changeObject` throws.
+ */
+export async function changeCluster(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  { action, ifMatch, dryRun = false, decide, requirePermissions }: ClusterChange,
+): Promise<ClusterResult> {
+  const clusters = clustersOf(cluster.orgId);
+  return changeObject(deps, origin, clusters, cluster, {
+    action,
+    ifMatch,
+    dryRun,
+    plan(current) {
+      const patch = requirePatch(current, decide(current));
+      requirePermissions?.(patch);
+      const { spec, metadata } = current.object;
+      const desired = { ...spec, ...patch };
+      const effects = (db: Queryable) => findUpgradeEffects(deps, db, current, desired.version);
+      if (Object.keys(patch).length === 0) return { spec: {}, effects };
+      requireNotDeleting(current);
+      return {
+        spec: { ...patch },
+        before: auditCluster(spec, metadata.name),
+        after: auditCluster(desired, metadata.name),
+        claims: patch.displayName === undefined ? [] : [claimName(clusters, patch.displayName, cluster.id)],
+        effects,
+      };
+    },
+  });
+}
+
+/** Requests the deletion of a cluster. Throws what `deleteObject` throws. */
+export async function deleteCluster(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  { dryRun = false }: { dryRun?: boolean } = {},
+): Promise<ClusterResult> {
+  return deleteObject(deps, origin, clustersOf(cluster.orgId), cluster, {
+    action: "cluster.delete",
+    dryRun,
+    plan: ({ object }) => ({
+      before: auditCluster(object.spec, object.metadata.name),
+      effects: (db) => findDeletionEffects(deps, db, cluster),
+    }),
+  });
+}
+
+function requirePatch(current: ProjectedCluster, merge: ClusterMerge): ClusterPatch {
+  if (merge.outcome === "patch") return merge.patch;
+  if (merge.outcome === "invalid") throw validationFailed(merge.details);
+  throw new ApiError(
+    "cluster_not_running",
+    `An upgrade needs a running cluster; this one is ${current.status}.`,
+    { retryAfterSeconds: NOT_RUNNING_RETRY_SECONDS },
+  );
+}
+
+/** The nodes that an upgrade replaces: those of every pool that stays. */
+async function findUpgradeEffects(
+  { config }: Deps,
+  db: Queryable,
+  { orgId, id, object }: ProjectedCluster,
+  version: string,
+): Promise<Effects> {
+  const isUpgrade = object.status?.version !== undefined;
+  const pools = isUpgrade ? await listAllNodePools(db, orgId, id) : [];
+  const staying = pools.filter(({ status }) => status !== "deleting");
+  return {
+    quota: await assessQuota(db, { orgId, defaults: config.quotas }, []),
+    ...sumEffects(staying.map((pool) => effectsOfUpgrade(pool.object, version))),
+  };
+}
+
+async function findDeletionEffects(
+  { config }: Deps,
+  db: Queryable,
+  { orgId, id }: ProjectedCluster,
+): Promise<Effects> {
+  const pools = await listAllNodePools(db, orgId, id);
+  const claims = [
+    { objectId: id, current: CLUSTER_AMOUNTS, desired: NO_AMOUNTS },
+    ...pools.map((pool) => claimOfDelete(pool.id, pool.object.spec)),
+  ];
+  return {
+    quota: await assessQuota(db, { orgId, defaults: config.quotas }, claims),
+    ...sumEffects(pools.map(({ object }) => effectsOfDelete(object))),
+  };
+}

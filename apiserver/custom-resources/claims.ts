@@ -1,0 +1,43 @@
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import type { Queryable } from "../db/client.ts";
+import { ApiError } from "../http/errors.ts";
+import { isNameInFlight, releaseName, reserveName } from "../projection/store.ts";
+import type { ObjectRef, Resource } from "./resource.ts";
+
+const IN_FLIGHT_RETRY_SECONDS = 10;
+
+/** Something scarce that a write takes before it is made: a name, a part of a quota. */
+export interface Claim {
+  /** Takes it, in the transaction that commits the intent. Throws the refusal when it cannot be had. */
+  take: (tx: Queryable) => Promise<unknown>;
+  /** The object was written: releases what the object itself holds from now on. */
+  complete: (tx: Queryable) => Promise<unknown>;
+  /** The write had no effect: releases everything. */
+  release: (tx: Queryable) => Promise<unknown>;
+}
+
+/**
+ * Claims a name that is unique in the parent, letter case aside. A write that was not confirmed keeps it until its lease
+ * ends. Taking it throws 409 already_exists, or operation_in_progress while another request writes an object of that name.
+ */
+export function claimName<T extends KubeObject, P extends ObjectRef>(
+  { noun, parent }: Pick<Resource<T, P>, "noun" | "parent">,
+  name: string,
+  objectId: string,
+): Claim {
+  return {
+    async take(tx) {
+      if (await reserveName(tx, parent.id, name, objectId)) return;
+      if (await isNameInFlight(tx, parent.id, name))
+        throw new ApiError("operation_in_progress", `A ${noun} named ${name} is being written right now.`, {
+          retryAfterSeconds: IN_FLIGHT_RETRY_SECONDS,
+        });
+      throw new ApiError("already_exists", `The ${parent.noun} already has a ${noun} named ${name}.`, {
+        details: [{ field: "name", code: "duplicate", message: "is taken" }],
+      });
+    },
+    // The projection makes the name the object's own.
+    complete: async () => undefined,
+    release: (tx) => releaseName(tx, parent.id, name, objectId),
+  };
+}

@@ -1,0 +1,14 @@
+export { changeObject } from "./change-object.ts";
+export { type Claim, claimName } from "./claims.ts";
+export { createObject } from "./create-object.ts";
+export { deleteObject } from "./delete-object.ts";
+export { dryRunQuery } from "./dry-run-query.ts";
+export { recordCreation } from "./intents.ts";
+export { writeIntentJobs } from "./jobs.ts";
+export { createOrAdopt } from "./kube-write.ts";
+export { createObjectName } from "./object-name.ts";
+export { isNotApplied, toRefusal } from "./refusal.ts";
+export { requireCluster, requireNodePool } from "./require.ts";
+export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
+export { RETRY_AFTER } from "./retry-after.ts";
+export { saveProjection } from "./save-projection.ts";

@@ -1,0 +1,44 @@
+import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
+import { clustersOf, requireNotDeleting } from "../clusters/index.ts";
+import { changeObject } from "../custom-resources/index.ts";
+import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import type { ProjectedCluster } from "../projection/store.ts";
+import { auditNetworkPolicy } from "./present.ts";
+import { applyPatch, replacePolicy } from "./replace-policy.ts";
+import type { SetNetworkPolicyBody } from "./schema.ts";
+
+/**
+ * Replaces the network policy of a cluster, under a field manager of its own, whose time is the policy's updated_at.
+ * What is there already is not written. Throws 422 for another cluster_id, 409 conflict, and what `changeObject` throws.
+ */
+export async function setNetworkPolicy(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  body: SetNetworkPolicyBody,
+  ifMatch: string | undefined,
+): Promise<ProjectedCluster> {
+  requireUnchanged({ cluster_id: cluster.id }, body);
+  const { object } = await changeObject(deps, origin, clustersOf(cluster.orgId), cluster, {
+    action: "network_policy.update",
+    ifMatch,
+    fieldManager: MANAGER_APISERVER_NETWORK,
+    plan(current) {
+      requireNotDeleting(current);
+      const { network } = current.object.spec;
+      const patch = replacePolicy(network, body);
+      const changed = Object.keys(patch);
+      if (changed.length === 0) return { spec: {} };
+      return {
+        spec: { network: patch },
+        fields: changed.map((field) => `network.${field}`),
+        annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: origin.requestId },
+        before: auditNetworkPolicy(network),
+        after: auditNetworkPolicy(applyPatch(network, patch)),
+      };
+    },
+  });
+  return object;
+}

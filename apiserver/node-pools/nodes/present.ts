@@ -1,0 +1,59 @@
+import type { z } from "@hono/zod-openapi";
+import { ANNOTATION_REPLACE_PREFIX } from "../../../shared/crd/names.ts";
+import type { NodePool, NodePoolMachine } from "../../../shared/crd/node-pool.ts";
+import type { PageRequest } from "../../http/contract/page.ts";
+import { notFound } from "../../http/errors.ts";
+import type { ProjectedNodePool } from "../../projection/store.ts";
+import type { NodeStatusName, nodeRecord } from "./schema.ts";
+
+export type NodeRecord = z.output<typeof nodeRecord>;
+
+/** One page of a pool's machines and one more, in the order of their uid. */
+export function pageMachines({ object }: ProjectedNodePool, { cursor, limit }: PageRequest) {
+  return (object.status?.machines ?? [])
+    .map((machine) => ({ ...machine, id: machine.uid }))
+    .filter(({ id }) => cursor === undefined || id > cursor)
+    .toSorted((left, right) => (left.id < right.id ? -1 : 1))
+    .slice(0, limit + 1);
+}
+
+/** The machine whose node has this name. Throws 404, also while the machine has no node. */
+export function requireMachine(pool: NodePool, node: string): NodePoolMachine {
+  const found = pool.status?.machines?.find((machine) => machine.node === node);
+  if (found === undefined) throw notFound("node");
+  return found;
+}
+
+/** Whether the replacement of a machine was requested, or has begun. */
+export function isReplacing({ metadata, status }: NodePool, { uid, node }: NodePoolMachine): boolean {
+  const isRequested =
+    node !== undefined && metadata.annotations?.[`${ANNOTATION_REPLACE_PREFIX}${node}`] !== undefined;
+  return isRequested || (status?.replacements ?? []).some(({ machineUID }) => machineUID === uid);
+}
+
+/** The node record, from the last observation of its machine. */
+export function presentNode(pool: ProjectedNodePool, machine: NodePoolMachine): NodeRecord {
+  return {
+    id: machine.uid,
+    node_pool_id: pool.id,
+    name: machine.node ?? machine.name,
+    status: nodeStatusOf(machine),
+    replacing: isReplacing(pool.object, machine),
+    version: machine.version?.replace(/^v/, "") ?? null,
+    conditions: [{ type: "Ready", status: readyOf(machine) }],
+    created_at: new Date(machine.createdAt).toISOString(),
+  };
+}
+
+/** From the phases of Cluster API's Machine. */
+function nodeStatusOf({ phase, ready, node }: NodePoolMachine): NodeStatusName {
+  if (phase === "Deleting" || phase === "Deleted") return "deleting";
+  if (phase === "Failed") return "failed";
+  if (ready) return "ready";
+  return node === undefined ? "provisioning" : "not_ready";
+}
+
+function readyOf({ ready, node }: NodePoolMachine): "True" | "False" | "Unknown" {
+  if (ready) return "True";
+  return node === undefined ? "Unknown" : "False";
+}

@@ -1,0 +1,67 @@
+import { requireNodePool } from "../../custom-resources/index.ts";
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import { pageQuery, toPage } from "../../http/contract/page.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { pageMachines, presentNode, requireMachine } from "./present.ts";
+import { replaceNode } from "./replace.ts";
+import { nodeName, nodePage, nodeRecord } from "./schema.ts";
+
+const tag = "Node pools";
+const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/nodepools/{poolID}/nodes";
+
+/** Operations on the nodes of a pool. */
+export function addNodeRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listNodes",
+      tag,
+      summary: "List the nodes of a node pool",
+      access: "nodepools:read",
+      query: pageQuery,
+      responses: { 200: { description: "A page, in the order of their ids.", body: nodePage } },
+    },
+    async (c, { orgId, params, query }) => {
+      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
+      const page = toPage(pageMachines(pool, query), query.limit, (machine) => presentNode(pool, machine));
+      return c.json(page, 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${COLLECTION}/{name}/replace`,
+      operationId: "replaceNode",
+      tag,
+      summary: "Replace a node",
+      description: "The node is drained and removed, and a new one is created in its place.",
+      access: "nodepools:update",
+      params: { name: nodeName },
+      responses: {
+        202: {
+          description: "Accepted: the node, replacing.",
+          body: nodeRecord,
+          headers: ["Location", "Retry-After"],
+        },
+      },
+      errors: ["conflict"],
+    },
+    async (c, { orgId, origin, params, runOnce }) => {
+      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
+      requireMachine(pool.object, params.name);
+      return runOnce({}, async () => {
+        const replacing = await replaceNode(deps, origin, pool, params.name);
+        const machine = requireMachine(replacing.object, params.name);
+        return c.json(presentNode(replacing, machine), 202, {
+          Location: c.req.path.replace(/\/[^/]+\/replace$/, ""),
+          "Retry-After": "10",
+        });
+      });
+    },
+  );
+}

@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { toProjectedNodePool } from "../projection/store.ts";
+import { mergeUpdate } from "./merge-update.ts";
+import { presentNodePool } from "./present.ts";
+import { nodePoolRecord, toNodePoolChange, updateNodePoolBody } from "./schema.ts";
+
+const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const POOL: NodePool = {
+  apiVersion: "cloud.marina.dev/v1",
+  kind: "NodePool",
+  metadata: {
+    name: "general-abcde",
+    namespace: "org-1",
+    uid: "7205b06a-a404-49fb-bc96-844d27d421e3",
+    resourceVersion: "12",
+    generation: 1,
+    creationTimestamp: "2026-11-21T09:00:00Z",
+    labels: { "cloud.marina.dev/id": ID },
+  },
+  spec: {
+    clusterName: "first",
+    vcpus: 2,
+    memoryGB: 4,
+    diskGB: 20,
+    minNodes: 1,
+    maxNodes: 3,
+    desiredNodes: 2,
+  },
+};
+
+function present(change: Partial<NodePool> = {}) {
+  const projected = toProjectedNodePool({ ...POOL, ...change }, ID, ID);
+  if (projected === undefined) throw new Error("not projected");
+  return presentNodePool(projected);
+}
+
+test("a new pool has no optional setting, and null for what has not happened", () => {
+  expect(present()).toEqual({
+    id: ID,
+    cluster_id: ID,
+    name: "general-abcde",
+    vcpus: 2,
+    memory_gb: 4,
+    disk_gb: 20,
+    min_nodes: 1,
+    max_nodes: 3,
+    desired_nodes: 2,
+    current_nodes: 0,
+    first_ready_at: null,
+    status: "provisioning",
+    status_message: null,
+    created_at: "2026-11-21T09:00:00.000Z",
+    updated_at: "2026-11-21T09:00:00.000Z",
+  });
+});
+
+test("every setting and everything observed appears under its wire name (section 2.5)", () => {
+  const record = present({
+    spec: {
+      ...POOL.spec,
+      displayName: "General",
+      minVCPUs: 2,
+      maxVCPUs: 8,
+      minMemoryGB: 4,
+      maxMemoryGB: 16,
+      nodeLabels: { a: "b" },
+      nodeTaints: [{ key: "k", value: "v", effect: "NoExecute" }],
+      drainTimeoutSeconds: 30,
+      scaleDownDelaySeconds: 60,
+      scaleDownUtilizationPercent: 10,
+    },
+    status: { phase: "Ready", nodes: 4, firstReadyAt: "2026-11-21T09:05:00Z", message: "one node waits" },
+  });
+  expect(record).toMatchObject({
+    name: "General",
+    min_vcpus: 2,
+    max_vcpus: 8,
+    min_memory_gb: 4,
+    max_memory_gb: 16,
+    node_labels: { a: "b" },
+    node_taints: [{ key: "k", value: "v", effect: "NoExecute" }],
+    drain_timeout_seconds: 30,
+    scale_down_delay_seconds: 60,
+    scale_down_utilization_percent: 10,
+    status: "ready",
+    current_nodes: 4,
+    desired_nodes: 2,
+    first_ready_at: "2026-11-21T09:05:00.000Z",
+    status_message: "one node waits",
+  });
+  expect(nodePoolRecord.safeParse(record).success).toBe(true);
+});
+
+test("a record that GET returned may be sent back by PUT and changes nothing", () => {
+  const spec = { ...POOL.spec, nodeLabels: { a: "b" }, nodeTaints: [], drainTimeoutSeconds: 30 };
+  const record = present({ spec });
+  const change = toNodePoolChange(updateNodePoolBody.parse(JSON.parse(JSON.stringify(record))));
+  const current = { id: ID, clusterId: ID, displayName: record.name, object: { spec } };
+  expect(mergeUpdate(current, change)).toMatchObject({ ok: true, changed: [] });
+});

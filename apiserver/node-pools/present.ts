@@ -1,0 +1,66 @@
+import type { z } from "@hono/zod-openapi";
+import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { toTimestamp } from "../http/contract/timestamp.ts";
+import type { ProjectedNodePool } from "../projection/store.ts";
+import type { nodePoolRecord } from "./schema.ts";
+import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
+
+export type NodePoolRecord = z.output<typeof nodePoolRecord>;
+
+/**
+ * The node pool record (spec 2.5). An optional setting that was never set is absent, so that the platform default keeps
+ * applying; first_ready_at and status_message are null while there is none. desired_nodes is what was requested,
+ * current_nodes what is registered.
+ */
+export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
+  const { metadata, spec, status } = pool.object;
+  return {
+    id: pool.id,
+    cluster_id: pool.clusterId,
+    name: pool.displayName,
+    vcpus: spec.vcpus,
+    memory_gb: spec.memoryGB,
+    disk_gb: spec.diskGB,
+    min_nodes: spec.minNodes,
+    max_nodes: spec.maxNodes,
+    desired_nodes: spec.desiredNodes,
+    ...omitUndefined({
+      min_vcpus: spec.minVCPUs,
+      max_vcpus: spec.maxVCPUs,
+      min_memory_gb: spec.minMemoryGB,
+      max_memory_gb: spec.maxMemoryGB,
+      node_labels: spec.nodeLabels,
+      node_taints: spec.nodeTaints,
+      drain_timeout_seconds: spec.drainTimeoutSeconds,
+      scale_down_delay_seconds: spec.scaleDownDelaySeconds,
+      scale_down_utilization_percent: spec.scaleDownUtilizationPercent,
+    }),
+    current_nodes: status?.nodes ?? 0,
+    first_ready_at: toTimestamp(status?.firstReadyAt),
+    status: pool.status,
+    status_message: status?.message ?? null,
+    created_at: toTimestamp(metadata.creationTimestamp) ?? pool.updatedAt.toISOString(),
+    updated_at: pool.updatedAt.toISOString(),
+  };
+}
+
+/** The settings of a pool in an audit row, by wire name; only `fields` where they are given. */
+export function auditNodePool(
+  spec: NodePoolSpec,
+  fields: readonly MutablePoolField[] = Object.keys(WIRE_NAMES) as MutablePoolField[],
+): Record<string, unknown> {
+  return Object.fromEntries(
+    fields.filter((field) => spec[field] !== undefined).map((field) => [WIRE_NAMES[field], spec[field]]),
+  );
+}
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+function omitUndefined<T extends object>(fields: T): Defined<T> {
+  const defined: Defined<T> = {};
+  for (const name of Object.keys(fields) as (keyof T)[]) {
+    const value = fields[name];
+    if (value !== undefined) defined[name] = value as Defined<T>[keyof T];
+  }
+  return defined;
+}

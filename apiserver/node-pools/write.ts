@@ -1,0 +1,140 @@
+import { createId } from "../../shared/id.ts";
+import {
+  changeObject,
+  claimName,
+  createObject,
+  deleteObject,
+  recordCreation,
+  type WriteResult,
+} from "../custom-resources/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { ApiError, validationFailed } from "../http/errors.ts";
+import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/store.ts";
+import {
+  assessQuota,
+  claimQuota,
+  type Effects,
+  isGrowth,
+  type NodeEffects,
+  type QuotaClaim,
+} from "../quotas/index.ts";
+import { effectsOfCreate, effectsOfDelete, effectsOfUpdate } from "./effects.ts";
+import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
+import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
+import { auditNodePool } from "./present.ts";
+import { claimOfCreate, claimOfDelete, claimOfUpdate } from "./quota-claims.ts";
+import { nodePoolsOf } from "./resource.ts";
+
+type NodePoolResult = WriteResult<ProjectedNodePool, Effects>;
+
+interface WriteOptions {
+  ifMatch?: string | undefined;
+  dryRun?: boolean;
+}
+
+/**
+ * Creates a pool in a cluster; safe to repeat with the same ids. Throws 422 quota_exceeded, 409 already_exists for a
+ * taken name, and what `createObject` throws.
+ */
+export async function createNodePool(
+  deps: Deps,
+  origin: Origin,
+  cluster: ProjectedCluster,
+  pool: NewNodePool,
+  { dryRun = false }: WriteOptions = {},
+): Promise<NodePoolResult> {
+  const { orgId, id: clusterId, namespace } = cluster;
+  const existing = await findNodePool(deps.db, orgId, clusterId, pool.id);
+  if (existing !== undefined) {
+    await deps.db.transaction((tx) => recordCreation(tx, pool.id));
+    return { object: existing, effects: undefined };
+  }
+  const resource = nodePoolsOf(orgId, clusterId);
+  const quota = planQuota(deps, orgId, claimOfCreate(pool.id, pool.spec), effectsOfCreate(pool.spec));
+  return createObject(deps, origin, resource, {
+    action: "node_pool.create",
+    dryRun,
+    id: pool.id,
+    object: toNodePoolObject({ orgId, namespace, clusterId, requestId: origin.requestId }, pool),
+    after: auditNodePool(pool.spec),
+    claims: [...quota.claims, claimName(resource, pool.spec.displayName ?? pool.objectName, pool.id)],
+    effects: quota.effects,
+  });
+}
+
+/**
+ * Changes a pool: what is there already is not written. Throws 422 for the merged result and for quota_exceeded, 409
+ * already_exists or conflict, and what `changeObject` throws.
+ */
+export async function updateNodePool(
+  deps: Deps,
+  origin: Origin,
+  pool: ProjectedNodePool,
+  change: NodePoolChange,
+  options: WriteOptions = {},
+): Promise<NodePoolResult> {
+  const resource = nodePoolsOf(pool.orgId, pool.clusterId);
+  return changeObject(deps, origin, resource, pool, {
+    ...options,
+    action: "node_pool.update",
+    plan(current) {
+      const { metadata, spec } = current.object;
+      const merge = mergeUpdate(current, change);
+      if (!merge.ok) throw validationFailed(merge.details);
+      if (metadata.deletionTimestamp !== undefined)
+        throw new ApiError("conflict", "The node pool is being deleted; it can no longer be changed.");
+      const { patch, merged, changed } = merge;
+      const quota = planQuota(
+        deps,
+        pool.orgId,
+        claimOfUpdate(pool.id, spec, merged),
+        effectsOfUpdate(current.object, merged),
+      );
+      const { displayName } = patch;
+      return {
+        spec: patch,
+        before: auditNodePool(spec, changed),
+        after: auditNodePool(merged, changed),
+        claims: [
+          ...quota.claims,
+          ...(typeof displayName === "string" ? [claimName(resource, displayName, pool.id)] : []),
+        ],
+        effects: quota.effects,
+      };
+    },
+  });
+}
+
+/** Requests the deletion of a pool. Throws what `deleteObject` throws. */
+export async function deleteNodePool(
+  deps: Deps,
+  origin: Origin,
+  pool: ProjectedNodePool,
+  { dryRun = false }: WriteOptions = {},
+): Promise<NodePoolResult> {
+  return deleteObject(deps, origin, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
+    action: "node_pool.delete",
+    dryRun,
+    plan({ object }) {
+      const claim = claimOfDelete(pool.id, object.spec);
+      return {
+        before: auditNodePool(object.spec),
+        effects: planQuota(deps, pool.orgId, claim, effectsOfDelete(object)).effects,
+      };
+    },
+  });
+}
+
+/** The quota that a write takes, which is nothing unless it grows, and what it means in quotas and nodes. */
+function planQuota(deps: Deps, orgId: string, claim: QuotaClaim, nodes: NodeEffects) {
+  const scope = { orgId, defaults: deps.config.quotas };
+  return {
+    claims: isGrowth(claim) ? [claimQuota(scope, createId(), [claim])] : [],
+    effects: async (db: Queryable): Promise<Effects> => ({
+      quota: await assessQuota(db, scope, [claim]),
+      ...nodes,
+    }),
+  };
+}

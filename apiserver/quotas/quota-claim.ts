@@ -1,0 +1,92 @@
+import {
+  addAmounts,
+  describeShortfalls,
+  findShortfalls,
+  growthOf,
+  mapAmounts,
+  NO_AMOUNTS,
+  QUOTA_NAMES,
+  type QuotaAmounts,
+} from "../../shared/crd/quota.ts";
+import type { Claim } from "../custom-resources/index.ts";
+import type { Queryable } from "../db/client.ts";
+import { ApiError } from "../http/errors.ts";
+import { lockOrganization, readQuotas } from "../organizations/index.ts";
+import { QUOTA_WIRE_NAMES, type QuotaEffect } from "./schema.ts";
+import { deleteReservations, insertReservations, readUses } from "./store.ts";
+
+/** What one object counts before a write and after it. */
+export interface QuotaClaim {
+  objectId: string;
+  current: QuotaAmounts;
+  desired: QuotaAmounts;
+}
+
+export interface QuotaScope {
+  orgId: string;
+  /** Of an organization that has no limits of its own. */
+  defaults: QuotaAmounts;
+}
+
+/** Whether a write needs more of any quota. */
+export function isGrowth({ current, desired }: QuotaClaim): boolean {
+  return QUOTA_NAMES.some((name) => desired[name] > current[name]);
+}
+
+/**
+ * Claims what a write makes an organization grow by, under the organization's row lock, until the write is complete or
+ * the lease ends. `id` is the write's; taking it again for the same objects takes nothing more. Taking throws 422
+ * quota_exceeded, and what lockOrganization throws.
+ */
+export function claimQuota(scope: QuotaScope, id: string, claims: readonly QuotaClaim[]): Claim {
+  const release = (tx: Queryable) => deleteReservations(tx, id);
+  return {
+    async take(tx) {
+      await lockOrganization(tx, scope.orgId);
+      await assessQuota(tx, scope, claims);
+      await insertReservations(tx, scope.orgId, id, claims);
+    },
+    complete: release,
+    release,
+  };
+}
+
+/** What a write means to every quota. Throws 422 quota_exceeded. */
+export async function assessQuota(
+  db: Queryable,
+  { orgId, defaults }: QuotaScope,
+  claims: readonly QuotaClaim[],
+): Promise<QuotaEffect[]> {
+  const { effective: limits } = await readQuotas(db, orgId, defaults);
+  const { used, byObject } = await readUses(
+    db,
+    orgId,
+    claims.map(({ objectId }) => objectId),
+  );
+  const growth = sum(
+    claims.map(({ objectId, desired }) => growthOf(byObject.get(objectId) ?? NO_AMOUNTS, desired)),
+  );
+  const shortfalls = findShortfalls(limits, used, growth);
+  if (shortfalls.length > 0) {
+    const details = shortfalls.map(({ name, limit, used: inUse, growth: more }) => ({
+      field: QUOTA_WIRE_NAMES[name],
+      code: "out_of_range" as const,
+      message: `the quota is ${limit}, ${inUse} in use, ${more} more requested`,
+    }));
+    throw new ApiError("quota_exceeded", describeShortfalls(shortfalls), { details });
+  }
+  const delta = sum(
+    claims.map(({ current, desired }) => mapAmounts((name) => desired[name] - current[name])),
+  );
+  return QUOTA_NAMES.map((name) => ({
+    name: QUOTA_WIRE_NAMES[name],
+    limit: limits[name],
+    used: used[name],
+    delta: delta[name],
+    projected: used[name] + delta[name],
+  }));
+}
+
+function sum(amounts: readonly QuotaAmounts[]): QuotaAmounts {
+  return amounts.reduce(addAmounts, NO_AMOUNTS);
+}
