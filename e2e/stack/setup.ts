@@ -1,0 +1,150 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { buildBundles } from "../../build.ts";
+import { messageOf, StartError } from "../programs/start-error.ts";
+import { ensureCertificates } from "./certificates.ts";
+import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
+import { startContainerEngine } from "./container-engine.ts";
+import { requireFreeSpace } from "./disk.ts";
+import { ENGINE_SETTINGS, type Engine, requireSameEngine } from "./engine.ts";
+import { describeEnvironment, type MarinaEnvironment, PLATFORM_CIDRS, writeEnvFiles } from "./environment.ts";
+import { openExistingCluster } from "./existing-cluster.ts";
+import { identityNode, issuerOf } from "./identity.ts";
+import { createKubeApi, type KubeApi } from "./kube-api.ts";
+import { localProviderNodes } from "./local-provider.ts";
+import {
+  MANAGEMENT_PORTS,
+  managementClusterNodes,
+  managementServerOf,
+  writeKubeconfig,
+} from "./management-cluster.ts";
+import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps } from "./marina.ts";
+import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
+import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
+import type { Progress } from "./progress.ts";
+import { ensureSecrets, type Secrets } from "./secrets.ts";
+import type { StackOptions } from "./stack-options.ts";
+import type { Node } from "./supervisor.ts";
+import { ensureTools, type ToolName, type Tools } from "./tools.ts";
+
+const run = promisify(execFile);
+
+/** The inputs of every part, and the table of parts. */
+export interface Setup {
+  dir: string;
+  ports: Ports;
+  apiPort: number;
+  tools: Tools;
+  secrets: Secrets;
+  kube: KubeApi;
+  kubeconfig: string;
+  environment: MarinaEnvironment;
+  nodes: Node[];
+  close: () => void;
+}
+
+const EMPTY_RUN_SPACE_GB = 1;
+const TOOLS: readonly ToolName[] = ["kubectl", "helm"];
+const MANAGEMENT_TOOLS: readonly ToolName[] = ["etcd", "kube-apiserver", "kube-controller-manager"];
+
+async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Promise<void> {
+  const { PATH = "" } = process.env;
+  try {
+    const env = { PATH, ...environment.migrate };
+    await run(process.execPath, [join(DIST, "migrate.js")], { env, signal });
+  } catch (error) {
+    throw new StartError(`The migrations failed: ${messageOf(error)}`);
+  }
+}
+
+async function embeddedCluster(dir: string, ports: Ports, tools: Tools, engine: Engine, audit = false) {
+  const kubeconfig = join(dir, "kubeconfig");
+  const certificates = await ensureCertificates(dir);
+  const server = managementServerOf(ports);
+  writeKubeconfig(kubeconfig, server, certificates);
+  const { ca, adminCert: cert, adminKey: key } = certificates;
+  const kube = createKubeApi({ server, tls: { ca, cert, key } });
+  const { managers, coreGates, className, classAfter } = ENGINE_SETTINGS[engine];
+  const containers = engine === "in-memory" ? await startContainerEngine(dir) : undefined;
+  const shared = { dir, ports, tools, certificates, kubeconfig, kube };
+  const nodes = [
+    ...managementClusterNodes({ ...shared, audit }),
+    ...clusterApiNodes({ ...shared, managers, coreGates, dockerSocket: containers?.socket }),
+    ...(engine === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),
+  ];
+  return {
+    kube,
+    kubeconfig,
+    nodes,
+    clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
+    after: { kube: ["kube-apiserver"], engine: ["webhooks", ...classAfter] },
+    close: () => containers?.close(),
+  };
+}
+
+async function existingCluster(kubeconfig: string) {
+  const { kube, clusterClass } = await openExistingCluster(kubeconfig);
+  return { kube, kubeconfig, nodes: [], clusterClass, after: { kube: [], engine: [] }, close: () => {} };
+}
+
+/** The ports of this run, by name. Throws StartError when one that cannot change is in use. */
+async function reservePorts(options: StackOptions, dir: string): Promise<Ports> {
+  const { engine, apiPort } = options;
+  const settings = ENGINE_SETTINGS[engine];
+  const isEmbedded = options.kubeconfig === undefined;
+  if (isEmbedded && engine === "in-memory") await requireInMemoryPort();
+  if (apiPort !== undefined) await requireApiPort(apiPort);
+  return choosePorts(dir, [
+    "postgres",
+    "identity-provider",
+    "operator",
+    ...(apiPort === undefined ? ["api"] : []),
+    ...(isEmbedded ? [...MANAGEMENT_PORTS, ...managerPortsOf(settings.managers), ...settings.ports] : []),
+  ]);
+}
+
+/** Builds what is missing, chooses ports and secrets, and describes every part; nothing is started yet. */
+export async function prepareStack(options: StackOptions, dir: string, progress: Progress): Promise<Setup> {
+  const isEmbedded = options.kubeconfig === undefined;
+  const { engine } = options;
+  const settings = ENGINE_SETTINGS[engine];
+  requireFreeSpace(dir, EMPTY_RUN_SPACE_GB, "a run");
+  if (isEmbedded) requireSameEngine(dir, engine);
+  const ports = await reservePorts(options, dir);
+  const toolNames = [...TOOLS, ...(isEmbedded ? [...MANAGEMENT_TOOLS, ...settings.tools] : [])];
+  const tools = await ensureTools(toolNames, progress, options.signal);
+  const secrets = await ensureSecrets(dir);
+  const cluster = await (isEmbedded
+    ? embeddedCluster(dir, ports, tools, engine, options.audit)
+    : existingCluster(options.kubeconfig ?? ""));
+  const apiPort = options.apiPort ?? ports.api ?? 0;
+  const environment = describeEnvironment({
+    apiPort,
+    operatorPort: ports.operator ?? 0,
+    issuer: issuerOf(ports),
+    kubeconfig: cluster.kubeconfig,
+    databaseUrls: databaseUrlsOf({ dir, ports, secrets }),
+    clusterClass: cluster.clusterClass,
+    platformNamespace: PLATFORM_NAMESPACE,
+    withoutPlans: options.withoutPlans ?? [],
+    apiserver: options.apiserver ?? {},
+  });
+  writeEnvFiles(dir, environment);
+  const after = { ...cluster.after, database: ["database"] };
+  const classFile = isEmbedded ? settings.classFile : undefined;
+  const platform = { kube: cluster.kube, after, classFile };
+  const nodes = [
+    ...cluster.nodes,
+    ...postgresNodes({ dir, ports, secrets }),
+    identityNode({ dir, ports, secrets }),
+    ...platformSteps(platform),
+    ...(options.parts === "infrastructure"
+      ? []
+      : marinaNodes({ ...platform, environment, build: buildBundles }, (signal) =>
+          migrate(environment, signal),
+        )),
+  ];
+  const { kube, kubeconfig } = cluster;
+  return { dir, ports, apiPort, tools, secrets, kube, kubeconfig, environment, nodes, close: cluster.close };
+}

@@ -1,0 +1,28 @@
+import type { Engine } from "./engine.ts";
+import type { Progress } from "./progress.ts";
+
+export interface StackOptions {
+  /** The run directory; everything of this stack is in it. */
+  dir: string;
+  /** Delete the state of earlier runs in the directory. */
+  fresh?: boolean;
+  /** A fixed port of the API; otherwise a free one is chosen and kept. */
+  apiPort?: number;
+  /** "infrastructure" leaves out migrations, API server and operator. */
+  parts?: "all" | "infrastructure";
+  /** Use this management cluster instead of the embedded one. */
+  kubeconfig?: string;
+  /** Plans that the operator does not know: a cluster with one is refused, and no machine is created for it. */
+  withoutPlans?: readonly string[];
+  /** Extra variables of the API server. */
+  apiserver?: Record<string, string>;
+  /** What tenant clusters run on: DEFAULT_ENGINE as in `npm start`, or in memory where many are needed. */
+  engine: Engine;
+  /** Log every request of the embedded kube-apiserver, see AUDIT_LOG. */
+  audit?: boolean;
+  /** When a part ends by itself: stop everything, or only report it. */
+  onCrash?: "stop" | "report";
+  progress?: Progress;
+  /** Stops the stack, also during its start. */
+  signal?: AbortSignal;
+}
