@@ -16,6 +16,7 @@ const propertySchema = z.looseObject({
 const bodySchema = z.looseObject({
   properties: z.record(z.string(), propertySchema),
   required: z.array(z.string()).optional(),
+  example: z.record(z.string(), z.unknown()).optional(),
 });
 export type BodySchema = z.output<typeof bodySchema>;
 type PropertySchema = z.output<typeof propertySchema>;

@@ -1,0 +1,98 @@
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+const copy = mkdtempSync(join(realpathSync(tmpdir()), "marina-new-slice-"));
+const COPIED = ["apiserver", "operator", "shared", "e2e", "crds", "build.ts", "vitest.config.ts"];
+const CONFIG = ["package.json", "tsconfig.json", "biome.json", ".gitignore"];
+/** The stack that runs serves the copy as well; nothing else of this run reaches the run inside. */
+const env = {
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(VITEST|MARINA_|NODE_OPTIONS)/.test(name)),
+  ),
+  MARINA_STACK: inject("stackJson"),
+};
+
+/** Runs a program of node_modules in the copy. Throws with its output when it fails. */
+function run(program: string, ...args: string[]): string {
+  try {
+    const file = join(copy, "node_modules", ".bin", program);
+    return execFileSync(file, args, { cwd: copy, encoding: "utf8", env, stdio: "pipe" });
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${program} ${args.join(" ")} failed:\n${stdout}\n${stderr}`);
+  }
+}
+
+/** Writes the files of docs/new-slice.md, and adds its lines to the files that it names. */
+function followThePage(): void {
+  const page = readFileSync(join(root, "docs", "new-slice.md"), "utf8");
+  for (const [, name = "", anchor, text = ""] of page.matchAll(
+    /^```ts (\S+)(?: after (.+))?\n([\s\S]*?)^```$/gm,
+  )) {
+    const file = join(copy, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, anchor === undefined ? text : insertAfter(readFileSync(file, "utf8"), anchor, text));
+  }
+}
+
+function insertAfter(source: string, anchor: string, text: string): string {
+  const at = source.indexOf("\n", source.indexOf(anchor));
+  if (!source.includes(anchor)) throw new Error(`no line has ${anchor}`);
+  return `${source.slice(0, at + 1)}${text}${source.slice(at + 1)}`;
+}
+
+describe("a slice that is added by docs/new-slice.md", { timeout: 300_000 }, () => {
+  beforeAll(() => {
+    for (const name of [...COPIED, ...CONFIG])
+      cpSync(join(root, name), join(copy, name), { recursive: true });
+    symlinkSync(realpathSync(join(root, "node_modules")), join(copy, "node_modules"));
+    followThePage();
+    run("drizzle-kit", "generate", "--config", "apiserver/db/drizzle.config.ts", "--name", "notes");
+    run("node", "apiserver/openapi/generate.ts");
+  }, 300_000);
+
+  afterAll(() => rmSync(copy, { recursive: true }));
+
+  test("is formatted and compiles", () => {
+    expect(run("biome", "check", "--vcs-enabled=false", "apiserver/notes", "apiserver/app.ts")).toContain(
+      "No fixes applied",
+    );
+    expect(run("tsc", "-p", ".")).toBe("");
+  });
+
+  test("keeps to the import rules, and each of its operations has a row in the security table", () => {
+    const output = run(
+      "vitest",
+      "run",
+      "--project",
+      "unit",
+      "e2e/architecture",
+      "apiserver/security.test.ts",
+    );
+    expect(output).toContain("2 passed");
+  });
+
+  test("has its operations in the OpenAPI document", () => {
+    const { paths } = JSON.parse(readFileSync(join(copy, "apiserver/openapi/openapi.json"), "utf8"));
+    expect(Object.keys(paths["/api/v1/organizations/{orgID}/notes"])).toEqual(["post", "get"]);
+  });
+
+  test("passes its own test, which finds its record in the audit log, and the common tests of all operations", () => {
+    const files = ["apiserver/notes", "apiserver/http/contract/operations"];
+    const output = run("vitest", "run", "--project", "integration", ...files, "-t", "[nN]ote");
+    expect(output).toContain("2 passed");
+  });
+});
