@@ -29,8 +29,8 @@ import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addAdminOrganizationRoutes } from "./organizations/admin-routes.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addQuotaRoutes } from "./quotas/routes.ts";
+import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
-import { redeemTicket } from "./system-events/tickets.ts";
 
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;

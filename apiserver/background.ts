@@ -8,7 +8,7 @@ import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
 import { organizationJobs } from "./organizations/index.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
-import { startHarvester, systemEventJobs } from "./system-events/harvester.ts";
+import { startHarvester, systemEventJobs } from "./system-events/index.ts";
 
 const HOUR_MS = 3_600_000;
 

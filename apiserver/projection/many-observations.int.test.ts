@@ -9,7 +9,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { auditLog } from "../audit/table.ts";
 import { connectDatabase, type Queryable } from "../db/client.ts";
-import { systemEvents } from "../system-events/table.ts";
+import { systemEvents } from "../event-log/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import type { ProjectedObject } from "./project.ts";
 import { projectBatch } from "./project-batch.ts";

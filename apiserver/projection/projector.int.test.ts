@@ -4,7 +4,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { systemEvents } from "../system-events/table.ts";
+import { systemEvents } from "../event-log/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import type { ProjectedCluster } from "./project.ts";
 import { startProjector } from "./projector.ts";

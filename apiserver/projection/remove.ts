@@ -1,5 +1,5 @@
 import type { Queryable } from "../db/client.ts";
-import { announce } from "../system-events/store.ts";
+import { notifyReaders } from "../event-log/index.ts";
 import { recordTransitions } from "./ledger.ts";
 import { releaseNames } from "./names.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
@@ -41,5 +41,5 @@ export async function remove(
     tx,
     gone.map(({ id }) => id),
   );
-  await announce(tx, [...new Set(gone.map(clusterIdOf))]);
+  await notifyReaders(tx, [...new Set(gone.map(clusterIdOf))]);
 }

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { recordOutsideAudits } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import { appendEvents, findLastStatuses, type NewStatusEvent } from "../system-events/store.ts";
+import { appendEvents, findLastStatuses, type NewStatusEvent } from "../event-log/index.ts";
 import { auditsOfChanges, auditsOfCreation } from "./audit-outside.ts";
 import { mayReplace } from "./guard.ts";
 import { recordTransitions } from "./ledger.ts";

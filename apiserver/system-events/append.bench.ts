@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectDatabase } from "../db/client.ts";
-import { appendEvents, type NewStatusEvent } from "./store.ts";
+import { appendEvents, type NewStatusEvent } from "../event-log/index.ts";
 
 const EVERY_MS = 50;
 const BACKLOG_BATCH = 500;

@@ -1,20 +1,20 @@
 import { z } from "@hono/zod-openapi";
 import type { ResponseSpec } from "../http/contract/operation.ts";
-import { byeData, deletedData, gapData } from "./schema.ts";
-import type { SseMessage } from "./sse.ts";
+import { byeRecord, deletedRecord, gapRecord } from "./schema.ts";
+import type { SseMessage } from "./stream/sse.ts";
 
 const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const AT = "2026-11-21T09:00:30.000Z";
 const PLACE = { id: 4711, cluster_id: CLUSTER_ID, node_pool_id: null };
-/** A message of 1,024 characters, each escaped as \uXXXX, and all else. */
+/** A message of 1,024 characters, each escaped as \uXXXX, and the other fields. */
 const MAX_DATA_LENGTH = 16_384;
 
-/** Every kind of message: what its `data` holds, whether it is a position to resume from, and one to look at. */
-const MESSAGES: readonly { schema: string; summary: string; isPosition: boolean; example: SseMessage }[] = [
+/** Every kind of message: the schema of its `data`, whether a stream can resume after it, and an example. */
+const MESSAGES: readonly { schema: string; summary: string; isResumable: boolean; example: SseMessage }[] = [
   {
     schema: "SystemEvent",
-    summary: "Something happened to the cluster.",
-    isPosition: true,
+    summary: "An event of the cluster.",
+    isResumable: true,
     example: {
       event: "system-event",
       id: 4711,
@@ -33,8 +33,8 @@ const MESSAGES: readonly { schema: string; summary: string; isPosition: boolean;
   },
   {
     schema: "StatusEvent",
-    summary: "The status of the cluster or of a pool has changed.",
-    isPosition: true,
+    summary: "The status of the cluster or of a node pool changed.",
+    isResumable: true,
     example: {
       event: "status",
       id: 4711,
@@ -43,30 +43,30 @@ const MESSAGES: readonly { schema: string; summary: string; isPosition: boolean;
   },
   {
     schema: "GapEvent",
-    summary: "Not everything after Last-Event-ID is kept: read the record anew.",
-    isPosition: false,
+    summary: "Some events after Last-Event-ID are no longer available: read the record again.",
+    isResumable: false,
     example: { event: "gap", data: { oldest_id: 4000, newest_id: 4711 } },
   },
   {
     schema: "DeletedEvent",
-    summary: "The cluster is gone; the stream ends for good.",
-    isPosition: false,
+    summary: "The cluster was deleted; the stream ends for good.",
+    isResumable: false,
     example: { event: "deleted", data: { cluster_id: CLUSTER_ID } },
   },
   {
     schema: "ByeEvent",
-    summary: "The stream ends here; come again with Last-Event-ID.",
-    isPosition: false,
+    summary: "The stream ends; reconnect with Last-Event-ID.",
+    isResumable: false,
     example: { event: "bye", data: { reason: "token_expired" } },
   },
 ];
 
 /**
- * The stream as the document shows it. The schema is that of one event, in the words of OpenAPI 3.2 for
- * text/event-stream: `data` is a string, and `contentSchema` is what the JSON in it holds.
+ * The stream in the OpenAPI document. The schema is that of one event, as OpenAPI 3.2 describes text/event-stream:
+ * `data` is a string, and `contentSchema` is the schema of the JSON in it.
  */
 export function describeStream(): NonNullable<ResponseSpec["stream"]> {
-  const [first, second, ...others] = MESSAGES.map(({ schema, summary, isPosition, example }) => {
+  const [first, second, ...others] = MESSAGES.map(({ schema, summary, isResumable, example }) => {
     const data = z
       .string()
       .max(MAX_DATA_LENGTH)
@@ -76,23 +76,23 @@ export function describeStream(): NonNullable<ResponseSpec["stream"]> {
         contentSchema: { $ref: `#/components/schemas/${schema}` },
       } as object);
     const event = z.literal(example.event).openapi({ description: "The name of the event." });
-    const id = z.string().max(16).openapi({ description: "What to send as Last-Event-ID." });
-    return z.object(isPosition ? { event, id, data } : { event, data });
+    const id = z.string().max(16).openapi({ description: "The id to send as Last-Event-ID." });
+    return z.object(isResumable ? { event, id, data } : { event, data });
   });
   if (first === undefined || second === undefined) throw new Error("a union of fewer than two");
   return {
     mediaType: "text/event-stream",
     schema: z
       .union([first, second, ...others])
-      .openapi({ description: "One event of the stream; comments (`: ping`) keep a quiet line open." }),
+      .openapi({ description: "One event of the stream; comments (`: ping`) keep an idle connection open." }),
     examples: Object.fromEntries(
       MESSAGES.map(({ summary, example }) => [example.event, { summary, value: toText(example) }]),
     ),
-    schemas: { GapEvent: gapData, DeletedEvent: deletedData, ByeEvent: byeData },
+    schemas: { GapEvent: gapRecord, DeletedEvent: deletedRecord, ByeEvent: byeRecord },
   };
 }
 
-/** A message as its fields arrive: all of them are text. */
+/** A message as its fields are sent: all of them are text. */
 function toText({ event, id, data }: SseMessage) {
   return { event, ...(id === undefined ? {} : { id: String(id) }), data: JSON.stringify(data) };
 }

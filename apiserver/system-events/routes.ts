@@ -1,25 +1,26 @@
 import type { ServerResponse } from "node:http";
 import type { Deps } from "../deps.ts";
+import { findEventRange, listEventsAfter } from "../event-log/index.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
+import type { PageRequest } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { isClusterServed } from "../projection/store.ts";
+import { isClusterServed } from "../projection/index.ts";
+import { cursorToPosition, positionToCursor } from "./cursor.ts";
 import { describeStream } from "./describe-stream.ts";
-import { createFeed } from "./feed.ts";
-import { createOpenStreams, type OpenStreams } from "./open-streams.ts";
-import { cursorToPosition, positionToCursor } from "./position.ts";
-import { presentEvent } from "./present-event.ts";
-import { createReader } from "./reader.ts";
+import { presentEvent } from "./present.ts";
 import { eventPage, eventQuery, ticketRecord } from "./schema.ts";
-import { shareRuns } from "./share-runs.ts";
-import { parseLastEventId } from "./sse.ts";
-import { findEventRange, listEventsAfter } from "./store.ts";
-import { type EventStream, openEventStream, type StreamWorld } from "./stream.ts";
+import { createBroadcaster } from "./stream/broadcaster.ts";
+import { coalesce } from "./stream/coalesce.ts";
+import { createEventReader } from "./stream/event-reader.ts";
+import { type EventStream, openEventStream, type StreamDeps } from "./stream/event-stream.ts";
+import { parseLastEventId } from "./stream/sse.ts";
+import { createStreamRegistry, type StreamRegistry } from "./stream/stream-registry.ts";
 import { createTicket } from "./tickets.ts";
 
 const tag = "System events";
-const STREAM = "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events";
+const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events";
 const STREAM_HEADERS = {
   "Content-Type": "text/event-stream",
   "Cache-Control": "no-cache, no-transform",
@@ -33,20 +34,20 @@ export function addSystemEventRoutes(router: Router, deps: Deps): void {
 }
 
 function addStream(router: Router, deps: Deps): void {
-  const world = createWorld(deps);
-  const open = openStreamsOf(router, deps);
+  const streamDeps = createStreamDeps(deps);
+  const registry = createRegistry(router, deps);
   addRoute(
     router,
     {
       method: "get",
-      path: STREAM,
+      path: COLLECTION,
       operationId: "streamSystemEvents",
       tag,
-      summary: "Stream what happens to a cluster",
+      summary: "Stream the events of a cluster",
       description:
-        "An open stream of Server-Sent Events: `system-event` and `status`, `gap` when events after Last-Event-ID " +
-        "are no longer kept, `deleted` and `bye` at its end. With `Accept: application/json`, a page of the history " +
-        "of seven days. Browsers, which send no header of their own, open the stream with a ticket.",
+        "A stream of Server-Sent Events: `system-event` and `status`, `gap` when events after Last-Event-ID are no " +
+        "longer available, `deleted` or `bye` at its end. With `Accept: application/json`, a page of the history of " +
+        "seven days. Browsers, whose EventSource cannot send headers, open the stream with a ticket.",
       access: "system_events:read",
       acceptsTicket: true,
       query: eventQuery,
@@ -63,9 +64,9 @@ function addStream(router: Router, deps: Deps): void {
       await requireFeed(deps, orgId, params.clusterID);
       if (wantsJson(c.req.header("accept")))
         return c.json(await readPage(deps, params.clusterID, query), 200);
-      // The stream is the other form of the same answer, which the type of a JSON answer cannot say.
+      // The stream is the other form of the same response, which the type of a JSON response cannot express.
       if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS) as never;
-      const stream = await openStream(world, open, {
+      const stream = await openStream(streamDeps, registry, {
         principal,
         orgId,
         clusterId: params.clusterID,
@@ -85,22 +86,22 @@ interface StreamRequest {
   connection: ServerResponse | undefined;
 }
 
-/** Apart from the handler, so that a stream holds nothing of its request as long as it is open: there are thousands. */
+/** Outside the handler, so that none of the thousands of open streams keeps its request in memory. */
 function openStream(
-  world: StreamWorld,
-  open: OpenStreams,
+  deps: StreamDeps,
+  registry: StreamRegistry,
   { principal, orgId, clusterId, lastEventId, connection }: StreamRequest,
 ): Promise<EventStream> {
-  return open.add(principal, orgId, (ends) =>
-    openEventStream(world, {
+  return registry.add(principal, orgId, (callbacks) =>
+    openEventStream(deps, {
       clusterId,
       lastEventId,
       expiresAtMs: principal.expiresAtMs,
-      cutOff() {
-        ends.onCutOff();
+      disconnect() {
+        callbacks.onDisconnected();
         connection?.destroy();
       },
-      onClosed: () => ends.onClosed(),
+      onClosed: callbacks.onClosed,
     }),
   );
 }
@@ -110,34 +111,36 @@ function addTicket(router: Router, deps: Deps): void {
     router,
     {
       method: "post",
-      path: `${STREAM}/ticket`,
+      path: `${COLLECTION}/ticket`,
       operationId: "createStreamTicket",
       tag,
-      summary: "Make a ticket to open the stream with",
+      summary: "Create a ticket for the stream",
       description:
         "For browsers, whose EventSource sends no Authorization header: a ticket opens this cluster's stream once, " +
-        "within 30 s, on any replica, with the rights of whoever made it. The stream ends when the credential that " +
-        "made the ticket does. To come back, make another ticket and send `last_event_id`.",
+        "within 30 s, on any replica, with the permissions of its creator. The stream ends when the credential that " +
+        "created the ticket expires. To resume, create another ticket and send `last_event_id`.",
       access: "system_events:read",
       responses: {
         201: {
-          description: "The ticket, shown this once.",
+          description: "The ticket, which is returned only once.",
           body: ticketRecord,
           headers: ["Location"],
         },
       },
       errors: ["event_harvester_disabled"],
     },
-    async (c, { orgId, params, origin: { principal }, runOnce }) => {
+    async (c, { orgId, params, origin: { principal }, transact }) => {
       await requireFeed(deps, orgId, params.clusterID);
-      return runOnce({ secret: true }, async () => {
-        const path = STREAM.replace("{orgID}", orgId).replace("{clusterID}", params.clusterID);
-        const { text, expiresAt } = await createTicket(deps.db, principal, path);
-        return c.json({ ticket: text, expires_at: expiresAt.toISOString() }, 201, {
-          Location: path,
-          "Cache-Control": "no-store",
-        });
-      });
+      const path = COLLECTION.replace("{orgID}", orgId).replace("{clusterID}", params.clusterID);
+      return transact(
+        (tx) => createTicket(tx, principal, path),
+        ({ text, expiresAt }) =>
+          c.json({ ticket: text, expires_at: expiresAt.toISOString() }, 201, {
+            Location: path,
+            "Cache-Control": "no-store",
+          }),
+        { secret: true },
+      );
     },
   );
 }
@@ -146,24 +149,21 @@ function addTicket(router: Router, deps: Deps): void {
 async function requireFeed(deps: Deps, orgId: string, clusterId: string): Promise<void> {
   if (!(await isClusterServed(deps.db, orgId, clusterId))) throw notFound("cluster");
   if (deps.config.systemEvents.isEnabled) return;
-  throw new ApiError(
-    "event_harvester_disabled",
-    "The live feed of clusters is switched off on this service.",
-  );
+  throw new ApiError("event_harvester_disabled", "The live feed of clusters is disabled on this service.");
 }
 
-function createWorld(deps: Deps): StreamWorld {
-  const reader = createReader(deps.db);
+function createStreamDeps(deps: Deps): StreamDeps {
+  const reader = createEventReader(deps.db);
   return {
     reader,
-    feed: createFeed(deps, reader),
-    readRange: shareRuns(() => findEventRange(deps.db)),
+    broadcaster: createBroadcaster(deps, reader),
+    readRange: coalesce(() => findEventRange(deps.db)),
     now: () => deps.now().getTime(),
   };
 }
 
-function openStreamsOf(router: Router, deps: Deps): OpenStreams {
-  return createOpenStreams({
+function createRegistry(router: Router, deps: Deps): StreamRegistry {
+  return createStreamRegistry({
     limits: () => deps.config.systemEvents,
     async mayRead(principal, orgId) {
       const membership = await router.access.findMembership(principal, orgId);
@@ -176,15 +176,10 @@ function openStreamsOf(router: Router, deps: Deps): OpenStreams {
   });
 }
 
-interface PageRequest {
-  cursor?: string | undefined;
-  limit: number;
-}
-
 async function readPage(deps: Deps, clusterId: string, { cursor, limit }: PageRequest) {
   const position = cursor === undefined ? 0 : cursorToPosition(cursor);
   if (position === undefined)
-    throw new ApiError("bad_request", "The query parameter cursor is none of this list.", {
+    throw new ApiError("bad_request", "The query parameter cursor is not a cursor of this list.", {
       details: [{ field: "cursor", code: "invalid_format", message: "must be a next_cursor of this list" }],
     });
   const rows = await listEventsAfter(deps.db, clusterId, position, limit + 1);
@@ -196,7 +191,7 @@ async function readPage(deps: Deps, clusterId: string, { cursor, limit }: PageRe
   };
 }
 
-/** The stream is the default; JSON has to be asked for and no stream beside it. */
+/** The stream is the default; JSON must be accepted, and the stream must not be. */
 function wantsJson(accept = ""): boolean {
   return accept.includes("application/json") && !accept.includes("text/event-stream");
 }

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { CURSOR_PATTERN } from "./position.ts";
+import { CURSOR_PATTERN } from "./cursor.ts";
 
 /** 256 random bits in base64url. */
 const ticketText = z
@@ -14,70 +14,72 @@ const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const AT = "2026-11-21T09:00:30.000Z";
 
 const place = {
-  id: countField(MAX_POSITION, "Position in the stream; also the id of the event.", 4711),
+  id: countField(MAX_POSITION, "Id of the event, by which a stream resumes.", 4711),
   cluster_id: idField("The cluster."),
-  node_pool_id: idField("The node pool, when it is about one.").nullable(),
+  node_pool_id: idField("The node pool, when the event concerns one.").nullable(),
 };
 
-export const systemEventData = z
+export const systemEventRecord = z
   .object({
     ...place,
-    type: z.enum(["Normal", "Warning"]).openapi({ description: "Warning: somebody should look." }),
-    reason: textField(128, "What happened, in one word for programs.", "NodeReady"),
-    message: textField(1024, "What happened, in a sentence for people."),
-    source: z.enum(["operator", "machine", "hypervisor"]).openapi({ description: "Who tells it." }),
+    type: z.enum(["Normal", "Warning"]).openapi({ description: "Warning: needs attention." }),
+    reason: textField(128, "Machine-readable reason.", "NodeReady"),
+    message: textField(1024, "Human-readable message."),
+    source: z
+      .enum(["operator", "machine", "hypervisor"])
+      .openapi({ description: "The component that reported it." }),
     object: z
       .object({
         kind: textField(253, "Kind of the object."),
         name: textField(253, "Name of the object."),
       })
-      .openapi({ description: "What it is about." }),
+      .openapi({ description: "The object concerned." }),
     count: countField(
       2_147_483_647,
-      "How often it has happened so far; each rise is an event of its own.",
+      "How often it has occurred so far; each increase is an event of its own.",
       1,
     ),
-    first_seen_at: timestampField("When it happened for the first time."),
-    last_seen_at: timestampField("When it happened last."),
+    first_seen_at: timestampField("When it first occurred."),
+    last_seen_at: timestampField("When it last occurred."),
   })
   .openapi("SystemEvent");
 
-export const statusData = z
+export const statusRecord = z
   .object({
     ...place,
     status: textField(32, "The new status.", "running"),
-    previous_status: textField(32, "The status before; null at the beginning.").nullable(),
-    message: textField(1024, "Why, in a sentence for people.").nullable(),
+    previous_status: textField(32, "The previous status; null for the first one.").nullable(),
+    message: textField(1024, "Human-readable explanation.").nullable(),
     at: timestampField("When it changed."),
   })
   .openapi("StatusEvent");
 
-export const gapData = z
+export const gapRecord = z
   .object({
-    oldest_id: countField(MAX_POSITION, "The oldest event that is kept; 0 when there is none.", 4000),
-    newest_id: countField(MAX_POSITION, "The newest one.", 4711),
+    oldest_id: countField(MAX_POSITION, "The oldest available event; 0 when there is none.", 4000),
+    newest_id: countField(MAX_POSITION, "The newest event.", 4711),
   })
   .openapi("GapEvent");
 
-export const deletedData = z.object({ cluster_id: idField("The cluster.") }).openapi("DeletedEvent");
+export const deletedRecord = z.object({ cluster_id: idField("The cluster.") }).openapi("DeletedEvent");
 
-export const byeData = z
+export const byeRecord = z
   .object({
     reason: z
       .enum(["token_expired", "access_withdrawn", "shutting_down"])
-      .openapi({ description: "Why the stream ends here." }),
+      .openapi({ description: "Why the stream ends." }),
   })
   .openapi("ByeEvent");
 
-export const eventItem = z
+export const eventRecord = z
   .union([
     z.object({
-      event: z.literal("system-event").openapi({ description: "Which kind of event." }),
-      data: systemEventData,
+      event: z.literal("system-event").openapi({ description: "The kind of event." }),
+      data: systemEventRecord,
     }),
     z.object({
-      event: z.literal("status").openapi({ description: "Which kind of event." }),
-      data: statusData,
+      event: z.literal("status").openapi({ description: "The kind of event." }),
+      data: statusRecord,
     }),
   ])
   .openapi("StreamedEvent", {
@@ -95,12 +97,12 @@ export const eventItem = z
     },
   });
 
-export const eventPage = pageSchema(eventItem, "SystemEventPage");
+export const eventPage = pageSchema(eventRecord, "SystemEventPage");
 
 /** `last_event_id` and `ticket` are for clients that cannot send headers of their own. */
 export const eventQuery = pageQuery.extend({
   cursor: z.guid().max(36).regex(CURSOR_PATTERN).optional().openapi({
-    description: "The next_cursor of the page before; no other UUID is a position of this list.",
+    description: "The next_cursor of the page before; any other UUID is refused.",
   }),
   last_event_id: z
     .string()
@@ -109,17 +111,17 @@ export const eventQuery = pageQuery.extend({
     .optional()
     .openapi({
       example: "4710",
-      description: "Replay what came after this event. A header Last-Event-ID comes first.",
+      description: "Resume after this event. A Last-Event-ID header takes precedence.",
     }),
   ticket: ticketText.optional().openapi({
-    description: "A one-use ticket in place of an Authorization header, which comes first.",
+    description: "A single-use ticket instead of an Authorization header, which takes precedence.",
   }),
 });
 
 export const ticketRecord = z
   .object({
     ticket: ticketText.openapi({ description: "Opens the stream once, as the query parameter `ticket`." }),
-    expires_at: timestampField("Until when the stream has to be opened; the stream itself may last longer."),
+    expires_at: timestampField("Until when the stream must be opened; the stream itself can last longer."),
   })
   .openapi("StreamTicket", {
     example: { ticket: "mKf9oBR2yq1gkz0pX3vQ7cWb5tJ8sLdE6hNaYuR4iTo", expires_at: AT },

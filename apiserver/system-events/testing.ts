@@ -1,4 +1,5 @@
 import { createLogger } from "../../shared/log.ts";
+import type { NewStatusEvent } from "../event-log/index.ts";
 import { startTestApp, type TestAnswer, type TestApp } from "../testing/app.ts";
 import {
   addPerson,
@@ -7,7 +8,6 @@ import {
   startTestIssuer,
   type TestIssuer,
 } from "../testing/issuer.ts";
-import type { NewStatusEvent } from "./store.ts";
 
 /** A stream that is read as long as it lasts. */
 export interface TestStream {

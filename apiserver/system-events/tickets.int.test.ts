@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { mintFor } from "../api-tokens/testing.ts";
+import { appendEvents } from "../event-log/index.ts";
 import type { TestApp } from "../testing/app.ts";
 import type { Person } from "../testing/issuer.ts";
-import { appendEvents } from "./store.ts";
 import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
 
 let feed: FeedTest;

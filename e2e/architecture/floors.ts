@@ -27,6 +27,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["app.ts"],
   SLICES,
   ["custom-resources", "projection"],
+  ["event-log"],
   ["audit"],
   ["deps.ts"],
   ["http", "config.ts"],

@@ -744,8 +744,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Stream what happens to a cluster
-         * @description An open stream of Server-Sent Events: `system-event` and `status`, `gap` when events after Last-Event-ID are no longer kept, `deleted` and `bye` at its end. With `Accept: application/json`, a page of the history of seven days. Browsers, which send no header of their own, open the stream with a ticket.
+         * Stream the events of a cluster
+         * @description A stream of Server-Sent Events: `system-event` and `status`, `gap` when events after Last-Event-ID are no longer available, `deleted` or `bye` at its end. With `Accept: application/json`, a page of the history of seven days. Browsers, whose EventSource cannot send headers, open the stream with a ticket.
          */
         get: operations["streamSystemEvents"];
         put?: never;
@@ -766,8 +766,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a ticket to open the stream with
-         * @description For browsers, whose EventSource sends no Authorization header: a ticket opens this cluster's stream once, within 30 s, on any replica, with the rights of whoever made it. The stream ends when the credential that made the ticket does. To come back, make another ticket and send `last_event_id`.
+         * Create a ticket for the stream
+         * @description For browsers, whose EventSource sends no Authorization header: a ticket opens this cluster's stream once, within 30 s, on any replica, with the permissions of its creator. The stream ends when the credential that created the ticket expires. To resume, create another ticket and send `last_event_id`.
          */
         post: operations["createStreamTicket"];
         delete?: never;
@@ -1029,7 +1029,7 @@ export interface components {
         };
         ByeEvent: {
             /**
-             * @description Why the stream ends here.
+             * @description Why the stream ends.
              * @enum {string}
              */
             reason: "token_expired" | "access_withdrawn" | "shutting_down";
@@ -1843,13 +1843,13 @@ export interface components {
         GapEvent: {
             /**
              * Format: int64
-             * @description The oldest event that is kept; 0 when there is none.
+             * @description The oldest available event; 0 when there is none.
              * @example 4000
              */
             oldest_id: number;
             /**
              * Format: int64
-             * @description The newest one.
+             * @description The newest event.
              * @example 4711
              */
             newest_id: number;
@@ -3097,7 +3097,7 @@ export interface components {
         StatusEvent: {
             /**
              * Format: int64
-             * @description Position in the stream; also the id of the event.
+             * @description Id of the event, by which a stream resumes.
              * @example 4711
              */
             id: number;
@@ -3109,7 +3109,7 @@ export interface components {
             cluster_id: string;
             /**
              * Format: uuid
-             * @description The node pool, when it is about one.
+             * @description The node pool, when the event concerns one.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             node_pool_id: string | null;
@@ -3118,9 +3118,9 @@ export interface components {
              * @example running
              */
             status: string;
-            /** @description The status before; null at the beginning. */
+            /** @description The previous status; null for the first one. */
             previous_status: string | null;
-            /** @description Why, in a sentence for people. */
+            /** @description Human-readable explanation. */
             message: string | null;
             /**
              * Format: date-time
@@ -3145,14 +3145,14 @@ export interface components {
          */
         StreamedEvent: {
             /**
-             * @description Which kind of event.
+             * @description The kind of event.
              * @enum {string}
              */
             event: "system-event";
             data: components["schemas"]["SystemEvent"];
         } | {
             /**
-             * @description Which kind of event.
+             * @description The kind of event.
              * @enum {string}
              */
             event: "status";
@@ -3169,7 +3169,7 @@ export interface components {
             ticket: string;
             /**
              * Format: date-time
-             * @description Until when the stream has to be opened; the stream itself may last longer.
+             * @description Until when the stream must be opened; the stream itself can last longer.
              * @example 2026-11-21T09:00:00.000Z
              */
             expires_at: string;
@@ -3177,7 +3177,7 @@ export interface components {
         SystemEvent: {
             /**
              * Format: int64
-             * @description Position in the stream; also the id of the event.
+             * @description Id of the event, by which a stream resumes.
              * @example 4711
              */
             id: number;
@@ -3189,28 +3189,28 @@ export interface components {
             cluster_id: string;
             /**
              * Format: uuid
-             * @description The node pool, when it is about one.
+             * @description The node pool, when the event concerns one.
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             node_pool_id: string | null;
             /**
-             * @description Warning: somebody should look.
+             * @description Warning: needs attention.
              * @enum {string}
              */
             type: "Normal" | "Warning";
             /**
-             * @description What happened, in one word for programs.
+             * @description Machine-readable reason.
              * @example NodeReady
              */
             reason: string;
-            /** @description What happened, in a sentence for people. */
+            /** @description Human-readable message. */
             message: string;
             /**
-             * @description Who tells it.
+             * @description The component that reported it.
              * @enum {string}
              */
             source: "operator" | "machine" | "hypervisor";
-            /** @description What it is about. */
+            /** @description The object concerned. */
             object: {
                 /** @description Kind of the object. */
                 kind: string;
@@ -3219,19 +3219,19 @@ export interface components {
             };
             /**
              * Format: int32
-             * @description How often it has happened so far; each rise is an event of its own.
+             * @description How often it has occurred so far; each increase is an event of its own.
              * @example 1
              */
             count: number;
             /**
              * Format: date-time
-             * @description When it happened for the first time.
+             * @description When it first occurred.
              * @example 2026-11-21T09:00:00.000Z
              */
             first_seen_at: string;
             /**
              * Format: date-time
-             * @description When it happened last.
+             * @description When it last occurred.
              * @example 2026-11-21T09:00:00.000Z
              */
             last_seen_at: string;
@@ -10804,13 +10804,13 @@ export interface operations {
     streamSystemEvents: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before; no other UUID is a position of this list. */
+                /** @description The next_cursor of the page before; any other UUID is refused. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
-                /** @description Replay what came after this event. A header Last-Event-ID comes first. */
+                /** @description Resume after this event. A Last-Event-ID header takes precedence. */
                 last_event_id?: string;
-                /** @description A one-use ticket in place of an Authorization header, which comes first. */
+                /** @description A single-use ticket instead of an Authorization header, which takes precedence. */
                 ticket?: string;
             };
             header?: never;
@@ -10840,9 +10840,9 @@ export interface operations {
                          * @enum {string}
                          */
                         event: "system-event";
-                        /** @description What to send as Last-Event-ID. */
+                        /** @description The id to send as Last-Event-ID. */
                         id: string;
-                        /** @description Something happened to the cluster. */
+                        /** @description An event of the cluster. */
                         data: string;
                     } | {
                         /**
@@ -10850,9 +10850,9 @@ export interface operations {
                          * @enum {string}
                          */
                         event: "status";
-                        /** @description What to send as Last-Event-ID. */
+                        /** @description The id to send as Last-Event-ID. */
                         id: string;
-                        /** @description The status of the cluster or of a pool has changed. */
+                        /** @description The status of the cluster or of a node pool changed. */
                         data: string;
                     } | {
                         /**
@@ -10860,7 +10860,7 @@ export interface operations {
                          * @enum {string}
                          */
                         event: "gap";
-                        /** @description Not everything after Last-Event-ID is kept: read the record anew. */
+                        /** @description Some events after Last-Event-ID are no longer available: read the record again. */
                         data: string;
                     } | {
                         /**
@@ -10868,7 +10868,7 @@ export interface operations {
                          * @enum {string}
                          */
                         event: "deleted";
-                        /** @description The cluster is gone; the stream ends for good. */
+                        /** @description The cluster was deleted; the stream ends for good. */
                         data: string;
                     } | {
                         /**
@@ -10876,7 +10876,7 @@ export interface operations {
                          * @enum {string}
                          */
                         event: "bye";
-                        /** @description The stream ends here; come again with Last-Event-ID. */
+                        /** @description The stream ends; reconnect with Last-Event-ID. */
                         data: string;
                     };
                 };
@@ -10989,7 +10989,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The ticket, shown this once. */
+            /** @description The ticket, which is returned only once. */
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -1,45 +1,45 @@
-import type { Logger } from "../../shared/log.ts";
-import { Counter, Gauge, type Registry } from "../../shared/metrics.ts";
-import type { SystemEventsConfig } from "../config.ts";
-import { describeDatabaseError } from "../db/errors.ts";
-import { type Principal, principalKey } from "../http/authentication/principal.ts";
-import { ApiError } from "../http/errors.ts";
-import type { EventStream } from "./stream.ts";
+import type { Logger } from "../../../shared/log.ts";
+import { Counter, Gauge, type Registry } from "../../../shared/metrics.ts";
+import type { SystemEventsConfig } from "../../config.ts";
+import { describeDatabaseError } from "../../db/errors.ts";
+import { type Principal, principalKey } from "../../http/authentication/principal.ts";
+import { ApiError } from "../../http/errors.ts";
+import type { EventStream } from "./event-stream.ts";
 
 const TICK_MS = 250;
-/** Below 30 s, so that access which was withdrawn has ended by then. */
+/** Below 30 s, so that streams end within 30 s after access was withdrawn. */
 const ACCESS_CHECK_MS = 25_000;
 const ACCESS_RETRY_MS = 1_000;
 const RETRY_AFTER_SECONDS = 10;
 
-export interface OpenStreamsOptions {
+export interface StreamRegistryOptions {
   limits: () => Pick<SystemEventsConfig, "maxStreams" | "maxStreamsPerPrincipal">;
   /** Whether the principal may read the events of the organization's clusters now. */
   mayRead(principal: Principal, orgId: string): Promise<boolean>;
   now(): number;
   metrics: Registry;
-  /** Aborts when the program is about to end: every stream says `bye`. */
+  /** Aborts when the process drains: every stream ends with `bye`. */
   draining(): AbortSignal;
   log: Logger;
 }
 
-/** How a stream says that it is over. */
-export interface StreamEnds {
+/** Called by a stream. */
+export interface StreamCallbacks {
   onClosed(): void;
-  onCutOff(): void;
+  onDisconnected(): void;
 }
 
-export interface OpenStreams {
+export interface StreamRegistry {
   /** Opens a stream within the limits. Throws 429 beyond them, and what `open` throws. */
   add(
     principal: Principal,
     orgId: string,
-    open: (ends: StreamEnds) => Promise<EventStream>,
+    open: (callbacks: StreamCallbacks) => Promise<EventStream>,
   ): Promise<EventStream>;
 }
 
-/** Streams that one look at the members' table answers for. */
-interface Audience {
+/** The streams of one principal in one organization, whose access is checked together. */
+interface AccessGroup {
   principal: Principal;
   orgId: string;
   streams: Set<EventStream>;
@@ -47,14 +47,14 @@ interface Audience {
 }
 
 /**
- * The open streams of this process: counted against the limits, told the time, and ended within 30 s when access is
- * withdrawn. Access is asked for once for all streams of a principal in an organization; while that cannot be told
- * the streams stay, for then no event can be read either.
+ * The open streams of this process: counted against the limits, driven by a timer, and ended within 30 s when access is
+ * withdrawn. Access is checked once for all streams of a principal in an organization; while the check fails, streams
+ * stay open, since no event can be read then either.
  */
-export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
+export function createStreamRegistry(options: StreamRegistryOptions): StreamRegistry {
   const now = () => options.now();
   const streams = new Set<EventStream>();
-  const audiences = new Map<string, Audience>();
+  const groups = new Map<string, AccessGroup>();
   const countByPrincipal = new Map<string, number>();
   const metrics = createMetrics(options.metrics, () => streams.size);
   let count = 0;
@@ -63,7 +63,7 @@ export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
   function reserve(key: string): void {
     const { maxStreams, maxStreamsPerPrincipal } = options.limits();
     const own = countByPrincipal.get(key) ?? 0;
-    if (own >= maxStreamsPerPrincipal) throw tooMany(`You have ${own} streams open, as many as there may be`);
+    if (own >= maxStreamsPerPrincipal) throw tooMany(`You have ${own} open streams, the maximum`);
     if (count >= maxStreams) throw tooMany("Too many streams are open");
     countByPrincipal.set(key, own + 1);
     count += 1;
@@ -76,19 +76,19 @@ export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
     else countByPrincipal.set(key, own);
   }
 
-  function enter(principal: Principal, orgId: string, stream: EventStream): () => void {
+  function register(principal: Principal, orgId: string, stream: EventStream): () => void {
     const key = `${principalKey(principal)} ${orgId}`;
-    // Not all at once, when many have come at once.
+    // Spread over time, when many streams opened at once.
     const checkMs = now() + ACCESS_CHECK_MS * (0.5 + Math.random() / 2);
-    const audience = audiences.get(key) ?? { principal, orgId, streams: new Set(), checkMs };
-    audiences.set(key, audience);
-    audience.streams.add(stream);
+    const group = groups.get(key) ?? { principal, orgId, streams: new Set(), checkMs };
+    groups.set(key, group);
+    group.streams.add(stream);
     streams.add(stream);
     timer ??= setInterval(tick, TICK_MS).unref();
     return () => {
       streams.delete(stream);
-      audience.streams.delete(stream);
-      if (audience.streams.size === 0 && audiences.get(key) === audience) audiences.delete(key);
+      group.streams.delete(stream);
+      if (group.streams.size === 0 && groups.get(key) === group) groups.delete(key);
       if (streams.size > 0) return;
       clearInterval(timer);
       timer = undefined;
@@ -98,22 +98,22 @@ export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
   function tick(): void {
     const isDraining = options.draining().aborted;
     for (const stream of streams) {
-      if (isDraining) stream.sayBye("shutting_down");
+      if (isDraining) stream.sendBye("shutting_down");
       else stream.tick();
     }
     const nowMs = now();
-    for (const audience of audiences.values()) if (nowMs >= audience.checkMs) void check(audience);
+    for (const group of groups.values()) if (nowMs >= group.checkMs) void check(group);
   }
 
-  async function check(audience: Audience): Promise<void> {
-    audience.checkMs = now() + ACCESS_CHECK_MS;
+  async function check(group: AccessGroup): Promise<void> {
+    group.checkMs = now() + ACCESS_CHECK_MS;
     try {
-      if (await options.mayRead(audience.principal, audience.orgId)) return;
-      for (const stream of audience.streams) stream.sayBye("access_withdrawn");
+      if (await options.mayRead(group.principal, group.orgId)) return;
+      for (const stream of group.streams) stream.sendBye("access_withdrawn");
     } catch (error) {
-      audience.checkMs = now() + ACCESS_RETRY_MS;
+      group.checkMs = now() + ACCESS_RETRY_MS;
       const message = describeDatabaseError(error)?.message ?? String(error);
-      options.log.debug({ message }, "cannot tell whether a stream may go on; once more soon");
+      options.log.debug({ message }, "cannot check the access of open streams; retrying shortly");
     }
   }
 
@@ -121,17 +121,17 @@ export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
     async add(principal, orgId, open) {
       const key = principalKey(principal);
       reserve(key);
-      let leave: (() => void) | undefined;
+      let unregister: (() => void) | undefined;
       let isClosed = false;
       const onClosed = () => {
         if (isClosed) return;
         isClosed = true;
         release(key);
-        leave?.();
+        unregister?.();
       };
       try {
-        const stream = await open({ onClosed, onCutOff: () => metrics.cutOff.inc() });
-        if (!isClosed) leave = enter(principal, orgId, stream);
+        const stream = await open({ onClosed, onDisconnected: () => metrics.disconnected.inc() });
+        if (!isClosed) unregister = register(principal, orgId, stream);
         return stream;
       } catch (error) {
         onClosed();
@@ -158,9 +158,9 @@ function createMetrics(registry: Registry, countStreams: () => number) {
     },
   });
   return {
-    cutOff: new Counter({
+    disconnected: new Counter({
       name: "marina_apiserver_event_streams_cut_off_total",
-      help: "Streams whose client took nothing for 30 s",
+      help: "Streams disconnected because the client read nothing for 30 s",
       registers,
     }),
   };

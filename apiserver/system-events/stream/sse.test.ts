@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { describeStream } from "./describe-stream.ts";
-import { cursorToPosition, positionToCursor } from "./position.ts";
-import { presentEvent } from "./present-event.ts";
-import { byeData, deletedData, eventItem, gapData } from "./schema.ts";
+import type { StatusPayload, SystemEventPayload } from "../../event-log/index.ts";
+import { cursorToPosition, positionToCursor } from "../cursor.ts";
+import { describeStream } from "../describe-stream.ts";
+import { presentEvent } from "../present.ts";
+import { byeRecord, deletedRecord, eventRecord, gapRecord } from "../schema.ts";
 import { formatMessage, parseLastEventId } from "./sse.ts";
-import type { StatusPayload, SystemEventPayload } from "./store.ts";
 
 test("an event is three lines and an empty one; its data stays on one line", () => {
   expect(formatMessage({ event: "status", id: 7, data: { message: "two\nlines" } })).toBe(
@@ -52,8 +52,8 @@ test("every kind of event is in the document, with an example of its own schema"
   expect(Object.keys(examples)).toEqual(["system-event", "status", "gap", "deleted", "bye"]);
   for (const [event, { value }] of Object.entries(examples)) {
     const { id, data } = schema.parse(value) as { id?: string; data: string };
-    const closed = { gap: gapData, deleted: deletedData, bye: byeData }[event];
-    if (closed === undefined) eventItem.parse({ event, data: JSON.parse(data) });
+    const closed = { gap: gapRecord, deleted: deletedRecord, bye: byeRecord }[event];
+    if (closed === undefined) eventRecord.parse({ event, data: JSON.parse(data) });
     else closed.parse(JSON.parse(data));
     expect(id === undefined).toBe(closed !== undefined);
   }

@@ -1,27 +1,26 @@
-import { GROUP, LABEL_NODE_POOL_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
-import type { Event } from "../../shared/kube/core-kinds.ts";
-import type { SystemEventPayload } from "./table.ts";
+import { GROUP, LABEL_NODE_POOL_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../../shared/crd/names.ts";
+import type { Event } from "../../../shared/kube/core-kinds.ts";
+import type { SystemEventPayload } from "../../event-log/index.ts";
 
-/** What stands in `regarding` is the writer's word; the database compares identifiers only. */
+/** The writer can put any text into `regarding`; the database accepts only UUIDs. */
 const UID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SOURCES = ["operator", "machine", "hypervisor"] as const;
 
-/** What the harvester takes from one Kubernetes Event. Which cluster it belongs to is told by `regardingUid`. */
+/** What is kept of one Kubernetes Event. `regardingUid` determines the cluster. */
 export interface HarvestedEvent {
   eventUid: string;
   eventCount: number;
-  /** metadata.uid of the Cluster or NodePool that the Event regards; the only word on whose event this is. */
+  /** metadata.uid of the Cluster or NodePool that the Event regards; it alone determines who may read the event. */
   regardingUid: string;
-  /** A label, so a hint: to be checked against the cluster's own pools. */
+  /** From a label, so it must be checked against the cluster's own pools. */
   nodePoolId: string | undefined;
   payload: SystemEventPayload;
 }
 
 /**
- * Reads an Event of events.k8s.io/v1; undefined when it is none of ours: written by another controller, or about
- * an object of another group. Both forms of a repeated event count: `series` (this API) and `deprecatedCount` with
- * its timestamps (what a writer of the core API leaves). The object shown is the related one where there is one: the
- * machine that it happened to.
+ * Reads an Event of events.k8s.io/v1; undefined for one of another controller or about an object of another group. A
+ * repeated event is read in both forms: `series` (this API) and `deprecatedCount` with its timestamps (written through
+ * the core API). The object shown is the related one, such as the machine, if there is one.
  */
 export function harvestEvent(event: Event): HarvestedEvent | undefined {
   const { regarding, related, metadata } = event;
@@ -52,7 +51,7 @@ export function harvestEvent(event: Event): HarvestedEvent | undefined {
   };
 }
 
-/** Kubernetes writes microseconds; the interface has milliseconds. */
+/** Kubernetes writes microseconds; the API returns milliseconds. */
 function toTimestamp(time: string | null | undefined, fallback = new Date(0).toISOString()): string {
   const parsed = Date.parse(time ?? "");
   return Number.isNaN(parsed) ? fallback : new Date(parsed).toISOString();

@@ -1,52 +1,29 @@
 import { z } from "zod";
-import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
-import { objectKey } from "../../shared/kube/object.ts";
-import { createReflector } from "../../shared/kube/reflector.ts";
-import { createStore } from "../../shared/kube/store.ts";
-import type { Deps } from "../deps.ts";
-import { createBatchQueue } from "../jobs/batch-queue.ts";
-import { runAsLeader } from "../jobs/leader.ts";
-import type { PeriodicJob } from "../jobs/periodic.ts";
-import { findClusterIds, findClusterIdsOfPools } from "../projection/store.ts";
+import { type Event, eventKind } from "../../../shared/kube/core-kinds.ts";
+import { objectKey } from "../../../shared/kube/object.ts";
+import { createReflector } from "../../../shared/kube/reflector.ts";
+import { createStore } from "../../../shared/kube/store.ts";
+import type { Deps } from "../../deps.ts";
+import { appendEvents, findHarvested, type NewSystemEvent } from "../../event-log/index.ts";
+import { createBatchQueue } from "../../jobs/batch-queue.ts";
+import { runAsLeader } from "../../jobs/leader.ts";
+import { findClusterIds, findClusterIdsOfPools } from "../../projection/index.ts";
 import { type HarvestedEvent, harvestEvent } from "./harvest-event.ts";
-import { appendEvents, findHarvested, type NewSystemEvent, purgeEvents } from "./store.ts";
-import { purgeTickets } from "./tickets.ts";
 
 const BATCH_SIZE = 200;
-const RETENTION_DAYS = 7;
-const PURGE_EVERY_MS = 60 * 60_000;
-const PURGE_TICKETS_EVERY_MS = 60_000;
-/** An Event may be seen before the object that it regards is projected; after this long it never will be. */
-const PATIENCE_MS = 5 * 60_000;
+/** An Event can arrive before the object that it regards is projected; after this time it is dropped. */
+const MAX_WAIT_MS = 5 * 60_000;
 const RETRY_MS = 1_000;
 
 /**
- * Harvests Kubernetes Events into the streams: one process of all replicas watches what the operator tells of our
- * objects and appends it. Resolves when the signal has aborted and the last write is done.
+ * Harvests Kubernetes Events: one process of all replicas watches the Events that the operator writes about our objects
+ * and appends them to the event log. Resolves when the signal has aborted and the last write is done.
  */
 export function startHarvester(deps: Deps, signal: AbortSignal): { stopped: Promise<void> } {
   const stopped = runAsLeader({ sql: deps.sql, log: deps.log, name: "harvester", signal }, (leading) =>
     harvest(deps, leading),
   );
   return { stopped };
-}
-
-/** The jobs that remove events past their retention of seven days, and tickets that nobody used. */
-export function systemEventJobs(deps: Deps): PeriodicJob[] {
-  return [
-    {
-      name: "purge-system-events",
-      everyMs: PURGE_EVERY_MS,
-      run: async () => {
-        await purgeEvents(deps.db, RETENTION_DAYS);
-      },
-    },
-    {
-      name: "purge-stream-tickets",
-      everyMs: PURGE_TICKETS_EVERY_MS,
-      run: () => purgeTickets(deps.db),
-    },
-  ];
 }
 
 interface Work {
@@ -59,14 +36,14 @@ async function harvest(deps: Deps, signal: AbortSignal): Promise<void> {
   const queue = createBatchQueue<Work>({
     name: "harvester",
     batchSize: BATCH_SIZE,
-    // A count that rose is a new event beside the one that may still wait.
+    // A higher count is an event of its own, beside the one that may still be waiting.
     keyOf: ({ key, event }) => `${key} ${event.eventCount}`,
     run: async (batch) => {
-      const orphans = await storeEvents(deps, batch);
-      const later = orphans.filter(({ untilMs }) => deps.now().getTime() < untilMs);
-      if (later.length === 0) return;
+      const unassigned = await storeEvents(deps, batch);
+      const retried = unassigned.filter(({ untilMs }) => deps.now().getTime() < untilMs);
+      if (retried.length === 0) return;
       setTimeout(() => {
-        for (const work of later) queue.add(work);
+        for (const work of retried) queue.add(work);
       }, RETRY_MS).unref();
     },
     log: deps.log,
@@ -81,13 +58,13 @@ async function harvest(deps: Deps, signal: AbortSignal): Promise<void> {
     onChange: ({ type, object }) => {
       const event = type === "deleted" ? undefined : harvestEvent(object);
       if (event === undefined) return;
-      queue.add({ key: objectKey(object), event, untilMs: deps.now().getTime() + PATIENCE_MS });
+      queue.add({ key: objectKey(object), event, untilMs: deps.now().getTime() + MAX_WAIT_MS });
     },
   }).start(signal);
   await queue.stopped;
 }
 
-/** Appends what is new; returns what regards an object that is not known yet. */
+/** Appends new events; returns those that regard an object that is not projected yet. */
 async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> {
   const stored = await findHarvested(
     deps.db,
@@ -103,7 +80,7 @@ async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> 
     deps.db,
     fresh.flatMap(({ event }) => (isId(event.nodePoolId) ? [event.nodePoolId] : [])),
   );
-  const news = fresh.flatMap(({ event }): NewSystemEvent[] => {
+  const events = fresh.flatMap(({ event }): NewSystemEvent[] => {
     const clusterId = clusterIds.get(event.regardingUid);
     if (clusterId === undefined) return [];
     const isOwnPool = clusterIdsOfPools.get(event.nodePoolId ?? "") === clusterId;
@@ -111,11 +88,11 @@ async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> 
     const nodePoolId = isOwnPool ? (event.nodePoolId ?? null) : null;
     return [{ kind: "system-event", clusterId, nodePoolId, eventUid, eventCount, payload }];
   });
-  if (news.length > 0) await deps.db.transaction((tx) => appendEvents(tx, news));
+  if (events.length > 0) await deps.db.transaction((tx) => appendEvents(tx, events));
   return fresh.filter(({ event }) => !clusterIds.has(event.regardingUid));
 }
 
-/** A label is anybody's text; the database compares identifiers only. */
+/** A label can hold any text; the database accepts only UUIDs. */
 function isId(text: string | undefined): text is string {
   return z.guid().safeParse(text).success;
 }

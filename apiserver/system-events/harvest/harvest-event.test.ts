@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Event } from "../../shared/kube/core-kinds.ts";
+import type { Event } from "../../../shared/kube/core-kinds.ts";
 import { harvestEvent } from "./harvest-event.ts";
 
 const UID = "7205b06a-a404-49fb-bc96-844d27d421e3";

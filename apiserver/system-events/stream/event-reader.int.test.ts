@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { createId } from "../../shared/id.ts";
-import type { Sql } from "../db/client.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { createReader, type Piece } from "./reader.ts";
-import { appendEvents } from "./store.ts";
-import { aStatus } from "./testing.ts";
+import { createId } from "../../../shared/id.ts";
+import type { Sql } from "../../db/client.ts";
+import { appendEvents } from "../../event-log/index.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { aStatus } from "../testing.ts";
+import { type Chunk, createEventReader } from "./event-reader.ts";
 
 let api: TestApp;
 beforeAll(async () => {
@@ -18,61 +18,61 @@ function append(clusterId: string, count: number) {
   return api.deps.db.transaction((tx) => appendEvents(tx, events));
 }
 
-/** The numbers that were appended, as the stream would tell them. */
-function numbersOf(piece: Piece | undefined): number[] {
-  const text = Buffer.from(piece?.bytes ?? []).toString();
+/** The numbers that were appended, as the stream sends them. */
+function numbersOf(chunk: Chunk | undefined): number[] {
+  const text = Buffer.from(chunk?.bytes ?? []).toString();
   return [...text.matchAll(/"status":"(\d+)"/g)].map((match) => Number(match[1]));
 }
 
-/** How many rows each statement since then has given. */
-function watchAnswers(): () => Promise<number[]> {
+/** How many rows each statement since then returned. */
+function watchResults(): () => Promise<number[]> {
   const { $client } = api.deps.db as unknown as { $client: Sql };
   const sent = vi.spyOn($client, "unsafe");
   return () => Promise.all(sent.mock.results.map(async ({ value }) => (await value).length));
 }
 
-describe("the reader", () => {
-  test("tells everybody everything, in order, with at most 200 events in one answer of the database", async () => {
+describe("the event reader", () => {
+  test("returns all events in order, with at most 200 in one result of the database", async () => {
     const clusterIds = Array.from({ length: 12 }, () => createId());
     for (const clusterId of clusterIds) await append(clusterId, 120);
-    const answers = watchAnswers();
-    const reader = createReader(api.deps.db);
+    const results = watchResults();
+    const reader = createEventReader(api.deps.db);
     const readAll = async (clusterId: string) => {
       const numbers: number[] = [];
       for (let after = 0; ; ) {
-        const { piece, isMore } = await reader.read(clusterId, after);
-        numbers.push(...numbersOf(piece));
-        after = piece?.lastId ?? after;
+        const { chunk, isMore } = await reader.read(clusterId, after);
+        numbers.push(...numbersOf(chunk));
+        after = chunk?.lastId ?? after;
         if (!isMore) return numbers;
       }
     };
     const all = Array.from({ length: 120 }, (_, n) => n);
     expect(await Promise.all(clusterIds.map(readAll))).toEqual(clusterIds.map(() => all));
-    expect(Math.max(...(await answers()))).toBe(200);
+    expect(Math.max(...(await results()))).toBe(200);
   });
 
-  test("reads a place once for all who wait for it, also when its turn was put off", async () => {
+  test("reads a position once for all readers, also when the request was requeued", async () => {
     const clusterIds = Array.from({ length: 6 }, () => createId());
     for (const clusterId of clusterIds) await append(clusterId, 50);
-    const reader = createReader(api.deps.db);
+    const reader = createEventReader(api.deps.db);
     const late = clusterIds.at(-1) ?? "";
     const first = clusterIds.map((clusterId) => reader.read(clusterId, 0));
     await first[0];
     const [one, again] = [reader.read(late, 0), reader.read(late, 0)];
     const readings = await Promise.all([...first, one, again]);
-    expect(readings.map(({ piece }) => numbersOf(piece).length)).toEqual(Array(8).fill(50));
+    expect(readings.map(({ chunk }) => numbersOf(chunk).length)).toEqual(Array(8).fill(50));
   });
 
-  test("serves those that were put off before who comes back", async () => {
+  test("serves requeued requests before new ones", async () => {
     const clusterIds = Array.from({ length: 10 }, () => createId());
     for (const clusterId of clusterIds) await append(clusterId, 100);
-    const reader = createReader(api.deps.db);
+    const reader = createEventReader(api.deps.db);
     const order: string[] = [];
     await Promise.all(
       clusterIds.map(async (clusterId, n) => {
-        const { piece } = await reader.read(clusterId, 0);
+        const { chunk } = await reader.read(clusterId, 0);
         order.push(`${n} first`);
-        await reader.read(clusterId, piece?.lastId ?? 0);
+        await reader.read(clusterId, chunk?.lastId ?? 0);
         order.push(`${n} second`);
       }),
     );

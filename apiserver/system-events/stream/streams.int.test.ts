@@ -1,12 +1,12 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
-import { startBackground } from "../background.ts";
-import { listen } from "../http/server/server.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import type { Person } from "../testing/issuer.ts";
-import { appendEvents } from "./store.ts";
-import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
+import { createId } from "../../../shared/id.ts";
+import { startBackground } from "../../background.ts";
+import { appendEvents } from "../../event-log/index.ts";
+import { listen } from "../../http/server/server.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import type { Person } from "../../testing/issuer.ts";
+import { aStatus, eventsOf, type FeedTest, startFeedTest } from "../testing.ts";
 
 let feed: FeedTest;
 /** Two replicas of one service. */

@@ -1,22 +1,22 @@
 import { expect, test } from "vitest";
-import { shareRuns } from "./share-runs.ts";
+import { coalesce } from "./coalesce.ts";
 
-/** A query whose runs end when they are told to. */
+/** A query whose runs the test ends. */
 function aQuery() {
   const runs: PromiseWithResolvers<number>[] = [];
-  const ask = shareRuns(() => {
+  const call = coalesce(() => {
     const run = Promise.withResolvers<number>();
     runs.push(run);
     return run.promise;
   });
-  return { runs, ask };
+  return { runs, call };
 }
 
-test("who asks while a run is under way shares the next one, which begins when that has ended", async () => {
-  const { runs, ask } = aQuery();
-  const first = ask();
+test("calls during a run share the next one, which starts when that has ended", async () => {
+  const { runs, call } = aQuery();
+  const first = call();
   await expect.poll(() => runs.length).toBe(1);
-  const [second, third] = [ask(), ask()];
+  const [second, third] = [call(), call()];
   expect(runs).toHaveLength(1);
   runs[0]?.resolve(1);
   expect(await first).toBe(1);
@@ -25,13 +25,13 @@ test("who asks while a run is under way shares the next one, which begins when t
   expect(await Promise.all([second, third])).toEqual([2, 2]);
 });
 
-test("a run that fails fails those alone who asked for it", async () => {
-  const { runs, ask } = aQuery();
-  const first = ask();
+test("a run that fails rejects only the calls that share it", async () => {
+  const { runs, call } = aQuery();
+  const first = call();
   await expect.poll(() => runs.length).toBe(1);
-  const second = ask();
-  runs[0]?.reject(new Error("away"));
-  await expect(first).rejects.toThrow("away");
+  const second = call();
+  runs[0]?.reject(new Error("unavailable"));
+  await expect(first).rejects.toThrow("unavailable");
   await expect.poll(() => runs.length).toBe(2);
   runs[1]?.resolve(2);
   expect(await second).toBe(2);

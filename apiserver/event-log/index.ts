@@ -1,0 +1,18 @@
+export {
+  appendEvents,
+  EVENTS_CHANNEL,
+  type EventPosition,
+  type EventRow,
+  findEventRange,
+  findHarvested,
+  findLastStatuses,
+  listEventsAfter,
+  listNextEvents,
+  type NewEvent,
+  type NewStatusEvent,
+  type NewSystemEvent,
+  notifyReaders,
+  purgeEvents,
+  type StoredEvent,
+} from "./store.ts";
+export { type StatusPayload, type SystemEventPayload, systemEvents } from "./table.ts";

@@ -1,0 +1,161 @@
+import { and, asc, eq, gt, inArray, max, min, sql } from "drizzle-orm";
+import type { Queryable } from "../db/client.ts";
+import { type StatusPayload, type SystemEventPayload, systemEvents } from "./table.ts";
+
+/** The NOTIFY channel on which ids of clusters with new events are announced. */
+export const EVENTS_CHANNEL = "system_events";
+
+interface EventSubject {
+  clusterId: string;
+  nodePoolId: string | null;
+}
+
+export interface NewStatusEvent extends EventSubject {
+  kind: "status";
+  payload: StatusPayload;
+}
+
+export interface NewSystemEvent extends EventSubject {
+  kind: "system-event";
+  /** uid and count of the Kubernetes Event that it comes from. */
+  eventUid: string;
+  eventCount: number;
+  payload: SystemEventPayload;
+}
+
+export type NewEvent = NewStatusEvent | NewSystemEvent;
+
+/** A stored event. */
+export type EventRow = typeof systemEvents.$inferSelect;
+/** What readers of an event get. */
+export type StoredEvent = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "kind" | "payload">;
+
+/**
+ * Appends events and notifies readers when the transaction commits. An event with the same uid and count as a stored
+ * one is skipped. Writers are serialized from here to their commit, so that ids become visible in order: call it last
+ * in a transaction, after every other lock is taken.
+ */
+export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina system-events', 0))`);
+  const inserted = await tx
+    .insert(systemEvents)
+    .values([...events])
+    .onConflictDoNothing()
+    .returning({ clusterId: systemEvents.clusterId });
+  await notifyReaders(tx, [...new Set(inserted.map(({ clusterId }) => clusterId))]);
+}
+
+/**
+ * Notifies the readers of these clusters when the transaction commits, so that they read new events and check whether
+ * the cluster still exists. One statement, since other writers may be waiting for this transaction.
+ */
+export async function notifyReaders(tx: Queryable, clusterIds: readonly string[]): Promise<void> {
+  if (clusterIds.length === 0) return;
+  await tx.execute(sql`select pg_notify(${EVENTS_CHANNEL}, value)
+    from json_array_elements_text(${JSON.stringify(clusterIds)}::text::json)`);
+}
+
+/** Events of one cluster after a position, ordered by id. */
+export async function listEventsAfter(
+  db: Queryable,
+  clusterId: string,
+  position: number,
+  limit: number,
+): Promise<EventRow[]> {
+  return db
+    .select()
+    .from(systemEvents)
+    .where(and(eq(systemEvents.clusterId, clusterId), gt(systemEvents.id, position)))
+    .orderBy(asc(systemEvents.id))
+    .limit(limit);
+}
+
+/** A position of one cluster's events from which to read on. */
+export interface EventPosition {
+  clusterId: string;
+  /** Id of the last event that was read. */
+  after: number;
+}
+
+/**
+ * The next events at several positions in one query, at most `perPosition` at each and `limit` in all, ordered by the
+ * index `n` of the position and by id.
+ */
+export async function listNextEvents(
+  db: Queryable,
+  positions: readonly EventPosition[],
+  { perPosition, limit }: { perPosition: number; limit: number },
+): Promise<{ n: number; event: StoredEvent }[]> {
+  const next = db
+    .select()
+    .from(systemEvents)
+    .where(
+      and(eq(systemEvents.clusterId, sql`position.cluster_id`), gt(systemEvents.id, sql`position.after`)),
+    )
+    .orderBy(asc(systemEvents.id))
+    .limit(perPosition)
+    .as("next");
+  const json = JSON.stringify(
+    positions.map(({ clusterId, after }, n) => ({ n, cluster_id: clusterId, after })),
+  );
+  return db
+    .select({
+      n: sql<number>`position.n`,
+      event: {
+        id: next.id,
+        clusterId: next.clusterId,
+        nodePoolId: next.nodePoolId,
+        kind: next.kind,
+        payload: next.payload,
+      },
+    })
+    .from(sql`json_to_recordset(${json}::text::json) as position(n int, cluster_id uuid, after bigint)`)
+    .crossJoinLateral(next)
+    .orderBy(sql`position.n`, next.id)
+    .limit(limit);
+}
+
+/** The oldest and the newest id of all events; both 0 when there is none. */
+export async function findEventRange(db: Queryable): Promise<{ oldest: number; newest: number }> {
+  const rows = await db
+    .select({ oldest: min(systemEvents.id), newest: max(systemEvents.id) })
+    .from(systemEvents);
+  return { oldest: rows[0]?.oldest ?? 0, newest: rows[0]?.newest ?? 0 };
+}
+
+/** Which of these Kubernetes Events are stored, with each count, as `<uid> <count>`. */
+export async function findHarvested(db: Queryable, eventUids: readonly string[]): Promise<Set<string>> {
+  if (eventUids.length === 0) return new Set();
+  const rows = await db
+    .select({ uid: systemEvents.eventUid, count: systemEvents.eventCount })
+    .from(systemEvents)
+    .where(inArray(systemEvents.eventUid, [...eventUids]));
+  return new Set(rows.map(({ uid, count }) => `${uid} ${count}`));
+}
+
+/** The last recorded status of each cluster or, with a node pool id, of each node pool, in the same order. */
+export async function findLastStatuses(
+  db: Queryable,
+  subjects: readonly EventSubject[],
+): Promise<(string | undefined)[]> {
+  if (subjects.length === 0) return [];
+  const last = sql`select payload ->> 'status' as status from ${systemEvents}
+    where cluster_id = subject.cluster_id and kind = 'status' and node_pool_id is not distinct from subject.node_pool_id
+    order by id desc limit 1`;
+  const rows = subjects.map(
+    ({ clusterId, nodePoolId }, n) => sql`(${n}::int, ${clusterId}::uuid, ${nodePoolId}::uuid)`,
+  );
+  const found = await db.execute<{ status: string | null }>(
+    sql`select last.status from (values ${sql.join(rows, sql`, `)}) as subject (n, cluster_id, node_pool_id)
+      left join lateral (${last}) as last on true order by subject.n`,
+  );
+  return found.map(({ status }) => status ?? undefined);
+}
+
+/** Deletes events that are older than the retention. */
+export async function purgeEvents(db: Queryable, retentionDays: number): Promise<void> {
+  await db
+    .delete(systemEvents)
+    .where(sql`${systemEvents.recordedAt} < now() - make_interval(days => ${retentionDays})`);
+}

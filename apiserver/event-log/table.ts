@@ -1,0 +1,58 @@
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
+
+/** An event of a cluster as reported by the operator, a machine or the hypervisor. */
+export interface SystemEventPayload {
+  type: "Normal" | "Warning";
+  reason: string;
+  message: string;
+  source: "operator" | "machine" | "hypervisor";
+  object: { kind: string; name: string };
+  count: number;
+  firstSeenAt: string;
+  lastSeenAt: string;
+}
+
+/** A change of the status of a cluster or, with a node pool id, of a node pool. */
+export interface StatusPayload {
+  status: string;
+  previousStatus: string | null;
+  message: string | null;
+  at: string;
+}
+
+/**
+ * The events of all clusters, append-only. Ids become visible in ascending order (see `appendEvents`), so a reader that
+ * continues with `id > last` misses none.
+ */
+export const systemEvents = pgTable(
+  "system_events",
+  {
+    id: bigint({ mode: "number" }).primaryKey().generatedAlwaysAsIdentity(),
+    clusterId: uuid("cluster_id").notNull(),
+    nodePoolId: uuid("node_pool_id"),
+    kind: text({ enum: ["system-event", "status"] }).notNull(),
+    /** uid and count of the Kubernetes Event: a higher count is a new row, the same count is not. */
+    eventUid: uuid("event_uid"),
+    eventCount: integer("event_count"),
+    payload: jsonb().$type<SystemEventPayload | StatusPayload>().notNull(),
+    recordedAt: timestamp("recorded_at", { withTimezone: true }).notNull().defaultNow(),
+  },
+  (table) => [
+    check("system_events_kind", sql`${table.kind} in ('system-event', 'status')`),
+    index("system_events_cluster_idx").on(table.clusterId, table.id),
+    index("system_events_recorded_idx").on(table.recordedAt),
+    uniqueIndex("system_events_source_key").on(table.eventUid, table.eventCount),
+  ],
+);

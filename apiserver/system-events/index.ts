@@ -1,0 +1,3 @@
+export { startHarvester } from "./harvest/harvester.ts";
+export { systemEventJobs } from "./jobs.ts";
+export { redeemTicket } from "./tickets.ts";

@@ -1,0 +1,20 @@
+import type { Deps } from "../deps.ts";
+import { purgeEvents } from "../event-log/index.ts";
+import type { PeriodicJob } from "../jobs/periodic.ts";
+import { purgeTickets } from "./store.ts";
+
+const RETENTION_DAYS = 7;
+const PURGE_EVENTS_EVERY_MS = 60 * 60_000;
+const PURGE_TICKETS_EVERY_MS = 60_000;
+
+/** Delete events after their retention of seven days, and expired tickets. */
+export function systemEventJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
+  return [
+    {
+      name: "purge-system-events",
+      everyMs: PURGE_EVENTS_EVERY_MS,
+      run: () => purgeEvents(db, RETENTION_DAYS),
+    },
+    { name: "purge-stream-tickets", everyMs: PURGE_TICKETS_EVERY_MS, run: () => purgeTickets(db) },
+  ];
+}

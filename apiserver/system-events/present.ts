@@ -1,0 +1,36 @@
+import type { z } from "@hono/zod-openapi";
+import type { StatusPayload, StoredEvent, SystemEventPayload } from "../event-log/index.ts";
+import type { eventRecord } from "./schema.ts";
+
+/** One event of the history; the stream sends the same `event` and `data`. */
+export type PresentedEvent = z.output<typeof eventRecord>;
+
+/** The wire form of one event. */
+export function presentEvent(row: StoredEvent): PresentedEvent {
+  const subject = { id: row.id, cluster_id: row.clusterId, node_pool_id: row.nodePoolId };
+  // The kind of a row determines its payload: both are written only by appendEvents.
+  if (row.kind === "status")
+    return { event: "status", data: { ...subject, ...presentStatus(row.payload as StatusPayload) } };
+  return {
+    event: "system-event",
+    data: { ...subject, ...presentSystemEvent(row.payload as SystemEventPayload) },
+  };
+}
+
+function presentStatus({ status, previousStatus, message, at }: StatusPayload) {
+  return { status, previous_status: previousStatus, message, at };
+}
+
+function presentSystemEvent(payload: SystemEventPayload) {
+  const { type, reason, message, source, object, count, firstSeenAt, lastSeenAt } = payload;
+  return {
+    type,
+    reason,
+    message,
+    source,
+    object,
+    count,
+    first_seen_at: firstSeenAt,
+    last_seen_at: lastSeenAt,
+  };
+}

@@ -1,0 +1,20 @@
+/**
+ * Coalesces concurrent calls of a query. The run that a caller gets starts after the call, so its result is never older
+ * than the call; at most one run is active and one is pending.
+ */
+export function coalesce<T>(run: () => Promise<T>): () => Promise<T> {
+  let active: Promise<unknown> = Promise.resolve();
+  let pending: Promise<T> | undefined;
+  return () => {
+    if (pending !== undefined) return pending;
+    pending = active
+      .catch(() => undefined)
+      .then(() => {
+        pending = undefined;
+        const running = run();
+        active = running;
+        return running;
+      });
+    return pending;
+  };
+}

@@ -1,0 +1,238 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { Subscriber } from "./broadcaster.ts";
+import type { Chunk, ReadResult } from "./event-reader.ts";
+import { type EventStream, openEventStream, type StreamRequest } from "./event-stream.ts";
+import { encodeMessage } from "./sse.ts";
+
+const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const CHUNK_SIZE = 5;
+
+/** A table of one cluster's events, a broadcaster that `announce` drives, and a manual clock. */
+function makeStreams(ids: number[]) {
+  let nowMs = 0;
+  let failures = 0;
+  const subscribers = new Set<Subscriber>();
+  const calls = { reads: 0, disconnected: 0, closed: 0 };
+  const chunkOf = (some: number[]): Chunk | undefined => {
+    const [first] = some;
+    const last = some.at(-1);
+    if (first === undefined || last === undefined) return undefined;
+    return { firstId: first, lastId: last, bytes: Buffer.concat(some.map(encodeEvent)) };
+  };
+  return {
+    ids,
+    calls,
+    subscribers,
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+    fail: (times: number) => {
+      failures = times;
+    },
+    /** Writes events and broadcasts them as one chunk. */
+    announce(...some: number[]) {
+      ids.push(...some);
+      const chunk = chunkOf(some);
+      if (chunk !== undefined) for (const subscriber of subscribers) subscriber.onEvents(chunk);
+    },
+    open(request: Partial<StreamRequest> = {}): Promise<EventStream> {
+      const streams = {
+        now: () => nowMs,
+        readRange: async () => ({ oldest: ids[0] ?? 0, newest: ids.at(-1) ?? 0 }),
+        reader: {
+          async read(_: string, after: number): Promise<ReadResult> {
+            calls.reads += 1;
+            await turn();
+            if (failures-- > 0) throw new Error("the database is unavailable");
+            const some = ids.filter((id) => id > after).slice(0, CHUNK_SIZE);
+            return { chunk: chunkOf(some), isMore: some.length === CHUNK_SIZE };
+          },
+        },
+        broadcaster: {
+          async subscribe(_: string, subscriber: Subscriber) {
+            subscribers.add(subscriber);
+            await turn();
+            return { position: ids.at(-1) ?? 0, unsubscribe: () => void subscribers.delete(subscriber) };
+          },
+        },
+      };
+      return openEventStream(streams, {
+        clusterId: CLUSTER_ID,
+        lastEventId: undefined,
+        expiresAtMs: 1_000_000,
+        disconnect: () => void calls.disconnected++,
+        onClosed: () => void calls.closed++,
+        ...request,
+      });
+    },
+  };
+}
+
+function encodeEvent(id: number): Uint8Array {
+  return encodeMessage({ event: "status", id, data: "x".repeat(2000) });
+}
+
+/** The names (with their ids) of the messages that were read from a stream so far. */
+function listen(stream: EventStream) {
+  const names: string[] = [];
+  const reader = stream.body.getReader();
+  const state = { names, isDone: false, cancel: () => reader.cancel() };
+  void (async () => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      names.push(...namesIn(Buffer.from(value).toString()));
+    }
+    state.isDone = true;
+  })();
+  return state;
+}
+
+function namesIn(text: string): string[] {
+  return text
+    .split("\n\n")
+    .filter((part) => part !== "")
+    .map((message) => {
+      const [, event = message] = /^event: (.*)$/m.exec(message) ?? [];
+      const [, id] = /^id: (.*)$/m.exec(message) ?? [];
+      return id === undefined ? event : `${event} ${id}`;
+    });
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n);
+const statuses = (from: number, to: number) => range(from, to).map((id) => `status ${id}`);
+
+/** Runs everything that waits only for the event loop. */
+async function flush(): Promise<void> {
+  for (let n = 0; n < 100; n++) await turn();
+}
+
+describe("where a stream begins", () => {
+  test.each<[string, number | undefined, string[]]>([
+    ["without an id: with the next event", undefined, []],
+    ["after the last id that the client saw", 11, statuses(12, 12)],
+    ["at the newest id: with the next event", 12, []],
+    ["just before the oldest: no gap", 9, statuses(10, 12)],
+    ["older than the history: gap", 5, ["gap", ...statuses(10, 12)]],
+    ["newer than the newest: gap", 99, ["gap"]],
+  ])("%s", async (_, lastEventId, expected) => {
+    const streams = makeStreams(range(10, 12));
+    const received = listen(await streams.open({ lastEventId }));
+    await flush();
+    streams.announce(13);
+    await flush();
+    expect(received.names).toEqual(["retry: 3000", ...expected, "status 13"]);
+  });
+
+  test("a long replay has no gap and no repetition between its chunks and events that arrive meanwhile", async () => {
+    const streams = makeStreams(range(1, 42));
+    const received = listen(await streams.open({ lastEventId: 0 }));
+    for (let id = 43; id < 63; id += 2) {
+      await turn();
+      streams.announce(id, id + 1);
+    }
+    await flush();
+    streams.announce(63);
+    await flush();
+    expect(received.names.slice(1)).toEqual(statuses(1, 63));
+  });
+
+  test("an event that is broadcast while the stream opens is not sent twice", async () => {
+    const streams = makeStreams(range(1, 3));
+    const opening = streams.open();
+    streams.announce(4);
+    const received = listen(await opening);
+    streams.announce(5);
+    await flush();
+    expect(received.names.slice(1)).toEqual(statuses(5, 5));
+  });
+});
+
+describe("a slow client", () => {
+  test("that reads nothing has a bounded buffer, and gets all it missed from the table afterwards", async () => {
+    const streams = makeStreams([]);
+    const stream = await streams.open();
+    for (const id of range(1, 500)) streams.announce(id);
+    await flush();
+    const { reads } = streams.calls;
+    expect(reads).toBe(0);
+    const received = listen(stream);
+    await flush();
+    await flush();
+    expect(received.names.slice(1)).toEqual(statuses(1, 500));
+    // 64 KiB of 2 KB each were kept; the rest was read again.
+    expect(streams.calls.reads).toBeGreaterThan((500 - 40) / CHUNK_SIZE);
+  });
+
+  test("that reads nothing for 30 s is disconnected and unsubscribed", async () => {
+    const streams = makeStreams([]);
+    const stream = await streams.open();
+    streams.wait(29_999);
+    stream.tick();
+    expect(streams.calls).toMatchObject({ disconnected: 0, closed: 0 });
+    streams.wait(1);
+    stream.tick();
+    expect(streams.calls).toMatchObject({ disconnected: 1, closed: 1 });
+    expect(streams.subscribers.size).toBe(0);
+  });
+
+  test("that disconnects is unsubscribed", async () => {
+    const streams = makeStreams([]);
+    const received = listen(await streams.open());
+    await flush();
+    await received.cancel();
+    expect(streams.calls).toMatchObject({ disconnected: 0, closed: 1 });
+    expect(streams.subscribers.size).toBe(0);
+  });
+
+  test("waits while the database is unavailable", { timeout: 10_000 }, async () => {
+    const streams = makeStreams(range(1, 3));
+    streams.fail(1);
+    const received = listen(await streams.open({ lastEventId: 1 }));
+    await expect.poll(() => received.names, { timeout: 5_000 }).toEqual(["retry: 3000", ...statuses(2, 3)]);
+  });
+});
+
+describe("how a stream ends", () => {
+  test("an idle stream sends a comment at least every 15 s, and bye when the credential expires", async () => {
+    const streams = makeStreams([]);
+    const stream = await streams.open({ expiresAtMs: 46_000 });
+    const received = listen(stream);
+    for (let seconds = 0; seconds < 46; seconds++) {
+      await flush();
+      streams.wait(1000);
+      stream.tick();
+    }
+    await flush();
+    expect(received.names.filter((name) => name === ": ping").length).toBeGreaterThanOrEqual(3);
+    expect(received.names.at(-1)).toBe("bye");
+    expect(received.isDone).toBe(true);
+    expect(streams.calls).toMatchObject({ disconnected: 0, closed: 1 });
+  });
+
+  test.each<[string, number | undefined]>([
+    ["of a live stream", undefined],
+    ["of a stream that is catching up", 0],
+  ])("with deleted, after the last event, when the cluster is deleted: %s", async (_, lastEventId) => {
+    const streams = makeStreams(range(1, 20));
+    const received = listen(await streams.open({ lastEventId }));
+    streams.announce(21);
+    for (const subscriber of streams.subscribers) subscriber.onDeleted();
+    await flush();
+    expect(received.names.slice(-2)).toEqual(["status 21", "deleted"]);
+    expect(received.isDone).toBe(true);
+  });
+
+  test("with bye after everything that was buffered, and nothing after it", async () => {
+    const streams = makeStreams([]);
+    const stream = await streams.open();
+    streams.announce(1);
+    stream.sendBye("access_withdrawn");
+    streams.announce(2);
+    const received = listen(stream);
+    await flush();
+    expect(received.names).toEqual(["retry: 3000", "status 1", "bye"]);
+    expect(received.isDone).toBe(true);
+  });
+});

@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createBoundedBody } from "./bounded-body.ts";
+import type { Broadcaster } from "./broadcaster.ts";
+import type { Chunk, EventReader } from "./event-reader.ts";
+import { encodeMessage, HEARTBEAT, RETRY } from "./sse.ts";
+
+const HEARTBEAT_MS = 15_000;
+const WRITE_DEADLINE_MS = 30_000;
+const RETRY_MS = 1_000;
+
+export interface StreamDeps {
+  broadcaster: Broadcaster;
+  reader: EventReader;
+  /** The oldest and the newest id of all events. */
+  readRange(): Promise<{ oldest: number; newest: number }>;
+  now(): number;
+}
+
+export interface StreamRequest {
+  clusterId: string;
+  /** Id of the event after which to resume; undefined starts with the next event. */
+  lastEventId: number | undefined;
+  /** When the credential expires. */
+  expiresAtMs: number;
+  /** Closes the connection of a client that reads nothing. */
+  disconnect(): void;
+  onClosed(): void;
+}
+
+export type ByeReason = "token_expired" | "access_withdrawn" | "shutting_down";
+
+export interface EventStream {
+  body: ReadableStream<Uint8Array>;
+  /** Sends what is due by time: a comment after 15 s of silence, `bye` when the credential expires. */
+  tick(): void;
+  /** Ends the stream with `bye`: the client should reconnect, elsewhere or with another credential. */
+  sendBye(reason: ByeReason): void;
+}
+
+/**
+ * One client's stream: the events it missed, then new events, and at the end `deleted` (the cluster is deleted) or
+ * `bye`. A client that is slower than the events is served from the table at its own pace; one that reads nothing for
+ * 30 s is disconnected. While the database is unavailable the stream waits. Rejects when it cannot start.
+ */
+export async function openEventStream(deps: StreamDeps, request: StreamRequest): Promise<EventStream> {
+  const { clusterId, lastEventId } = request;
+  let position = lastEventId ?? 0;
+  /** The newest event that was broadcast and not sent. */
+  let newestSkipped = 0;
+  /** Broadcast events are sent directly. */
+  let isLive = false;
+  // Nothing is read before the start position is known.
+  let isReading = true;
+  let isDeleted = false;
+  let isEnded = false;
+  // Spread over time, when many streams opened at once.
+  let heartbeatMs = deps.now() + HEARTBEAT_MS * (0.5 + Math.random() / 2);
+
+  const subscriber = {
+    onEvents(chunk: Chunk) {
+      if (chunk.lastId <= position) return;
+      if (isLive && chunk.firstId > position && body.hasRoom()) return sendChunk(chunk);
+      isLive = false;
+      newestSkipped = chunk.lastId;
+      void catchUp();
+    },
+    onDeleted() {
+      isDeleted = true;
+      if (isLive) sendDeleted();
+    },
+  };
+  const body = createBoundedBody(() => deps.now(), {
+    onDrained: () => void catchUp(),
+    onClosed() {
+      isEnded = true;
+      subscription.unsubscribe();
+      request.onClosed();
+    },
+  });
+  const subscription = await deps.broadcaster.subscribe(clusterId, subscriber);
+  body.write(RETRY);
+  isReading = false;
+  isLive = lastEventId === undefined;
+  if (isLive) position = subscription.position;
+  if (isLive && isDeleted) sendDeleted();
+  void catchUp();
+
+  function sendChunk(chunk: Chunk): void {
+    position = chunk.lastId;
+    send(chunk.bytes);
+  }
+
+  function send(bytes: Uint8Array): void {
+    heartbeatMs = deps.now() + HEARTBEAT_MS;
+    body.write(bytes);
+  }
+
+  function end(bytes: Uint8Array): void {
+    isEnded = true;
+    body.end(bytes);
+  }
+
+  function sendDeleted(): void {
+    end(encodeMessage({ event: "deleted", data: { cluster_id: clusterId } }));
+  }
+
+  function sendBye(reason: ByeReason): void {
+    end(encodeMessage({ event: "bye", data: { reason } }));
+  }
+
+  async function catchUp(): Promise<void> {
+    if (isLive || isReading) return;
+    isReading = true;
+    while (!isLive && body.hasRoom() && !isEnded) {
+      try {
+        await readNext();
+      } catch {
+        // The broadcaster logs it; every waiting client would only log it again.
+        await sleep(RETRY_MS, undefined, { ref: false });
+      }
+    }
+    isReading = false;
+    if (isLive && isDeleted) sendDeleted();
+  }
+
+  let isResumed = lastEventId === undefined;
+  async function readNext(): Promise<void> {
+    const { chunk, isMore } = await deps.reader.read(clusterId, position);
+    if (!isResumed) await resume();
+    if (isEnded) return;
+    if (chunk !== undefined && chunk.firstId > position) sendChunk(chunk);
+    isLive = chunk === undefined || (!isMore && newestSkipped <= position);
+  }
+
+  /** An id older than the history, or newer than the newest, cannot be resumed from: the client gets a `gap`. */
+  async function resume(): Promise<void> {
+    // Read after the events, so that events purged before that read are noticed.
+    const { oldest, newest } = await deps.readRange();
+    isResumed = true;
+    if (isEnded || (position >= oldest - 1 && position <= newest)) return;
+    send(encodeMessage({ event: "gap", data: { oldest_id: oldest, newest_id: newest } }));
+    position = Math.min(position, newest);
+  }
+
+  return {
+    body: body.stream,
+    tick() {
+      const nowMs = deps.now();
+      const blockedMs = body.blockedSinceMs();
+      if (blockedMs !== undefined && nowMs - blockedMs >= WRITE_DEADLINE_MS) {
+        request.disconnect();
+        body.close();
+      } else if (nowMs >= request.expiresAtMs) sendBye("token_expired");
+      else if (nowMs >= heartbeatMs) send(HEARTBEAT);
+    },
+    sendBye,
+  };
+}
