@@ -149,25 +149,25 @@ describe("the history of the stream (section 4.20)", () => {
     expect(bad.status).toBe(400);
   });
 
-  test("is nothing for strangers, and for members by their role", async () => {
+  test("is refused to non-members, and to members without the permission", async () => {
     const clusterId = await createCluster();
     expect((await api.request("GET", pathOf(clusterId), { as: "staff" })).status).toBe(404);
     await api.addMember(orgId, "bob", "billing");
     expect((await api.request("GET", pathOf(clusterId), { as: "bob" })).status).toBe(403);
   });
 
-  test("ends where the retention ends", async () => {
+  test("holds no event after the retention", async () => {
     const clusterId = await createCluster();
     await append(clusterId, "old");
     await api.deps
       .sql`update system_events set recorded_at = now() - interval '8 days' where cluster_id = ${clusterId}`;
-    expect(await purgeEvents(api.deps.db, 7)).toBeGreaterThan(0);
+    await purgeEvents(api.deps.db, 7);
     expect(await listEventsAfter(api.deps.db, clusterId, 0, 10)).toEqual([]);
   });
 });
 
 describe("the harvester (section 6.2)", () => {
-  test("takes in each rise of an Event's count once, and nothing that regards somebody else's object", async () => {
+  test("stores each increase of an Event's count once, and no Event that regards another's object", async () => {
     const clusterId = await createCluster();
     const cluster = await findCluster(api.deps.db, orgId, clusterId);
     if (cluster === undefined) throw new Error("no cluster");

@@ -101,7 +101,7 @@ function openStream(
         callbacks.onDisconnected();
         connection?.destroy();
       },
-      onClosed: callbacks.onClosed,
+      onClosed: () => callbacks.onClosed(),
     }),
   );
 }
