@@ -74,7 +74,7 @@ describe("a quota", () => {
     expect(answer.status).toBe(422);
     expect(answer.body.error).toMatchObject({
       code: "quota_exceeded",
-      message: expect.stringContaining("clusters: 1 allowed, 1 in use, 1 more asked for"),
+      message: expect.stringContaining("clusters: 1 allowed, 1 in use, 1 more requested"),
       details: [{ field: "clusters", code: "out_of_range" }],
     });
   });

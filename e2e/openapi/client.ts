@@ -790,12 +790,12 @@ export interface components {
         ApiServerRateLimit: {
             /**
              * Format: int32
-             * @description New connections accepted per second, lasting average.
+             * @description Average number of new connections accepted per second.
              */
             max_connections_per_second: number;
             /**
              * Format: int32
-             * @description New connections accepted at once, above the average.
+             * @description Additional new connections accepted in a burst.
              */
             burst: number;
         };
@@ -1632,7 +1632,7 @@ export interface components {
             disk_gb: number;
             /**
              * Format: int32
-             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides; this value is kept and applies again when autoscaling ends.
+             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.
              */
             desired_nodes: number;
             /**
@@ -1647,29 +1647,29 @@ export interface components {
             max_nodes?: number;
             /**
              * Format: int32
-             * @description Least virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, lets it scale to no nodes.
+             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
              */
             min_vcpus?: number;
             /**
              * Format: int32
-             * @description Most virtual CPUs of the whole pool.
+             * @description Maximum of virtual CPUs of the whole pool.
              */
             max_vcpus?: number;
             /**
              * Format: int32
-             * @description Least memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
+             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
              */
             min_memory_gb?: number;
             /**
              * Format: int32
-             * @description Most memory of the whole pool in GiB.
+             * @description Maximum of memory of the whole pool in GiB.
              */
             max_memory_gb?: number;
-            /** @description Labels of the pool's nodes. May be changed at any time; live nodes follow in place. */
+            /** @description Labels of the pool's nodes. Mutable; existing nodes are updated in place. */
             node_labels?: {
                 [key: string]: string;
             };
-            /** @description Taints that the pool's nodes are born with. Set at creation; immutable, because live nodes would not follow. */
+            /** @description Taints that new nodes of the pool register with. Immutable, because existing nodes would not be updated. */
             node_taints?: {
                 /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
                 key: string;
@@ -1683,17 +1683,17 @@ export interface components {
             }[];
             /**
              * Format: int32
-             * @description Seconds to wait for pods to leave a node before it is deleted anyway. Absent means the platform's default, now and when that changes. Cannot be removed once set.
+             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
              */
             drain_timeout_seconds?: number;
             /**
              * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_delay_seconds?: number;
             /**
              * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of what it offers. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
         };
@@ -2308,12 +2308,12 @@ export interface components {
             api_server_rate_limit?: {
                 /**
                  * Format: int32
-                 * @description New connections accepted per second, lasting average.
+                 * @description Average number of new connections accepted per second.
                  */
                 max_connections_per_second: number;
                 /**
                  * Format: int32
-                 * @description New connections accepted at once, above the average.
+                 * @description Additional new connections accepted in a burst.
                  */
                 burst: number;
             };
@@ -2483,30 +2483,30 @@ export interface components {
             max_nodes: number;
             /**
              * Format: int32
-             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides; this value is kept and applies again when autoscaling ends.
+             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.
              */
             desired_nodes: number;
             /**
              * Format: int32
-             * @description Least virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, lets it scale to no nodes.
+             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
              */
             min_vcpus?: number;
             /**
              * Format: int32
-             * @description Most virtual CPUs of the whole pool.
+             * @description Maximum of virtual CPUs of the whole pool.
              */
             max_vcpus?: number;
             /**
              * Format: int32
-             * @description Least memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
+             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
              */
             min_memory_gb?: number;
             /**
              * Format: int32
-             * @description Most memory of the whole pool in GiB.
+             * @description Maximum of memory of the whole pool in GiB.
              */
             max_memory_gb?: number;
-            /** @description Labels of the pool's nodes. May be changed at any time; live nodes follow in place. */
+            /** @description Labels of the pool's nodes. Mutable; existing nodes are updated in place. */
             node_labels?: {
                 [key: string]: string;
             };
@@ -2524,17 +2524,17 @@ export interface components {
             }[];
             /**
              * Format: int32
-             * @description Seconds to wait for pods to leave a node before it is deleted anyway. Absent means the platform's default, now and when that changes. Cannot be removed once set.
+             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
              */
             drain_timeout_seconds?: number;
             /**
              * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_delay_seconds?: number;
             /**
              * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of what it offers. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
             /**
@@ -2644,30 +2644,30 @@ export interface components {
             max_nodes: number;
             /**
              * Format: int32
-             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides; this value is kept and applies again when autoscaling ends.
+             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.
              */
             desired_nodes: number;
             /**
              * Format: int32
-             * @description Least virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, lets it scale to no nodes.
+             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
              */
             min_vcpus?: number;
             /**
              * Format: int32
-             * @description Most virtual CPUs of the whole pool.
+             * @description Maximum of virtual CPUs of the whole pool.
              */
             max_vcpus?: number;
             /**
              * Format: int32
-             * @description Least memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
+             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
              */
             min_memory_gb?: number;
             /**
              * Format: int32
-             * @description Most memory of the whole pool in GiB.
+             * @description Maximum of memory of the whole pool in GiB.
              */
             max_memory_gb?: number;
-            /** @description Labels of the pool's nodes. May be changed at any time; live nodes follow in place. */
+            /** @description Labels of the pool's nodes. Mutable; existing nodes are updated in place. */
             node_labels?: {
                 [key: string]: string;
             };
@@ -2685,17 +2685,17 @@ export interface components {
             }[];
             /**
              * Format: int32
-             * @description Seconds to wait for pods to leave a node before it is deleted anyway. Absent means the platform's default, now and when that changes. Cannot be removed once set.
+             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
              */
             drain_timeout_seconds?: number;
             /**
              * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_delay_seconds?: number;
             /**
              * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of what it offers. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
             /**
@@ -3545,30 +3545,30 @@ export interface components {
             max_nodes: number;
             /**
              * Format: int32
-             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides; this value is kept and applies again when autoscaling ends.
+             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.
              */
             desired_nodes: number;
             /**
              * Format: int32
-             * @description Least virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, lets it scale to no nodes.
+             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
              */
             min_vcpus?: number;
             /**
              * Format: int32
-             * @description Most virtual CPUs of the whole pool.
+             * @description Maximum of virtual CPUs of the whole pool.
              */
             max_vcpus?: number;
             /**
              * Format: int32
-             * @description Least memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
+             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
              */
             min_memory_gb?: number;
             /**
              * Format: int32
-             * @description Most memory of the whole pool in GiB.
+             * @description Maximum of memory of the whole pool in GiB.
              */
             max_memory_gb?: number;
-            /** @description Labels of the pool's nodes. May be changed at any time; live nodes follow in place. */
+            /** @description Labels of the pool's nodes. Mutable; existing nodes are updated in place. */
             node_labels?: {
                 [key: string]: string;
             };
@@ -3586,17 +3586,17 @@ export interface components {
             }[];
             /**
              * Format: int32
-             * @description Seconds to wait for pods to leave a node before it is deleted anyway. Absent means the platform's default, now and when that changes. Cannot be removed once set.
+             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
              */
             drain_timeout_seconds?: number;
             /**
              * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_delay_seconds?: number;
             /**
              * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of what it offers. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
             /**
@@ -3702,46 +3702,46 @@ export interface components {
             max_nodes?: number;
             /**
              * Format: int32
-             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides; this value is kept and applies again when autoscaling ends.
+             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.
              */
             desired_nodes?: number;
             /**
              * Format: int32
-             * @description Least virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, lets it scale to no nodes.
+             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
              */
             min_vcpus?: number;
             /**
              * Format: int32
-             * @description Most virtual CPUs of the whole pool.
+             * @description Maximum of virtual CPUs of the whole pool.
              */
             max_vcpus?: number;
             /**
              * Format: int32
-             * @description Least memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
+             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
              */
             min_memory_gb?: number;
             /**
              * Format: int32
-             * @description Most memory of the whole pool in GiB.
+             * @description Maximum of memory of the whole pool in GiB.
              */
             max_memory_gb?: number;
-            /** @description Labels of the pool's nodes. May be changed at any time; live nodes follow in place. */
+            /** @description Labels of the pool's nodes. Mutable; existing nodes are updated in place. */
             node_labels?: {
                 [key: string]: string;
             };
             /**
              * Format: int32
-             * @description Seconds to wait for pods to leave a node before it is deleted anyway. Absent means the platform's default, now and when that changes. Cannot be removed once set.
+             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
              */
             drain_timeout_seconds?: number | null;
             /**
              * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_delay_seconds?: number | null;
             /**
              * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of what it offers. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.
+             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number | null;
             /** @description Immutable: only the current value is accepted. */

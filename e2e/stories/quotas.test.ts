@@ -111,12 +111,12 @@ describe.concurrent("effects and quotas", () => {
       return body.items.find(({ status }: { status: string }) => status === "failed");
     });
     expect(refused).toMatchObject({ name: "second" });
-    expect(refused.status_message).toContain("clusters: 1 allowed, 1 in use, 1 more asked for");
+    expect(refused.status_message).toContain("clusters: 1 allowed, 1 in use, 1 more requested");
 
     await kubectl(["scale", "nodepools.cloud.marina.dev/workers", "-n", namespace, "--replicas=4"]);
     const refusedGrowth = await waitFor("the growth to be refused", async () => {
       const record = await readPool();
-      return record.status_message?.includes("nodes: 3 allowed, 2 in use, 2 more asked for")
+      return record.status_message?.includes("nodes: 3 allowed, 2 in use, 2 more requested")
         ? record
         : undefined;
     });

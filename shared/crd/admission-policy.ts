@@ -17,15 +17,15 @@ function identityRules(label: string) {
     },
     {
       expression: `oldObject == null || ${before} == '' || ${now} == ${before}`,
-      message: `metadata.labels[${label}]: never changes once it is set`,
+      message: `metadata.labels[${label}]: cannot be changed once it is set`,
       reason: "Invalid",
     },
   ];
 }
 
 /**
- * The ValidatingAdmissionPolicy, and its binding, that keeps identities: the labels for the public id and the
- * organization's id are lower-case UUIDs and never change once set. A schema cannot say this: it does not see labels.
+ * The ValidatingAdmissionPolicy with its binding: the labels of the public id and the organization's id are lower-case
+ * UUIDs and immutable. A CRD schema cannot validate labels.
  */
 export function buildIdentityPolicy() {
   return [

@@ -1,6 +1,6 @@
 import { MAX_NODES_PER_POOL } from "./fields.ts";
 
-/** What decides whether and how far a pool autoscales: the size of one node and the totals of the pool. */
+/** The size of one node and the limits of the whole pool, which decide whether and how far it autoscales. */
 export interface PoolBudgets {
   vcpus: number;
   memoryGB: number;
@@ -15,14 +15,14 @@ export interface NodeRange {
   maxNodes: number;
 }
 
-/** Whether the number of nodes belongs to the autoscaler: a maximum above its minimum, for CPU or for memory. */
+/** Whether the autoscaler sets the number of nodes: a maximum exceeds its minimum, for CPU or for memory. */
 export function isAutoscaled(pool: PoolBudgets): boolean {
   return (pool.maxVCPUs ?? 0) > (pool.minVCPUs ?? 0) || (pool.maxMemoryGB ?? 0) > (pool.minMemoryGB ?? 0);
 }
 
 /**
- * Bounds of an autoscaled pool in nodes: the tighter of CPU and memory on both sides. At least one node, unless both
- * minima are explicitly 0 with their maxima set; at most what a pool may have. `minNodes > maxNodes` is an empty range.
+ * Bounds of an autoscaled pool in nodes: the stricter of CPU and memory. At least one node, unless both minima are
+ * explicitly 0 with their maxima set; at most MAX_NODES_PER_POOL. `minNodes > maxNodes` is an empty range.
  */
 export function autoscalingRange(pool: PoolBudgets): NodeRange {
   const cpu = budgetRange(pool.vcpus, pool.minVCPUs, pool.maxVCPUs);

@@ -5,23 +5,23 @@ import { clusterAccessKind, clusterAccessTransitionRules } from "./cluster-acces
 import { nodePoolKind, nodePoolTransitionRules } from "./node-pool.ts";
 import { findTransitionFaults, type TransitionRule } from "./rule.ts";
 import {
-  type Answers,
-  bothAnswer,
+  bothReturn,
   clusterAccessSpec,
   idleClusterSpec,
   nodePoolSpec,
   objectOf,
   openTestApi,
-  refusalOf,
+  rejectionOf,
   type TestApi,
+  type Validation,
 } from "./testing.ts";
 
-/** A stored spec, the spec that shall replace it, and the complaint that this must meet. */
+/** A stored spec, its update, and the expected rejection. */
 interface ChangeCase {
   title: string;
   from?: object;
   to: object;
-  refused?: string;
+  rejected?: string;
 }
 
 const taint = { key: "batch", effect: "NoSchedule" };
@@ -36,21 +36,21 @@ const clusterChanges: ChangeCase[] = [
     title: "another plan",
     from: { plan: "dev" },
     to: { plan: "growth" },
-    refused: "spec.plan: Forbidden: cannot be added, changed or removed after the cluster was created",
+    rejected: "spec.plan: Forbidden: cannot be added, changed or removed after the cluster was created",
   },
-  { title: "a plan added later", to: { plan: "dev" }, refused: "spec.plan: Forbidden" },
-  { title: "a plan removed", from: { plan: "dev" }, to: {}, refused: "spec.plan: Forbidden" },
+  { title: "a plan added later", to: { plan: "dev" }, rejected: "spec.plan: Forbidden" },
+  { title: "a plan removed", from: { plan: "dev" }, to: {}, rejected: "spec.plan: Forbidden" },
   {
     title: "a public endpoint taken away",
     to: { publicEndpoint: false },
-    refused:
+    rejected:
       "spec.publicEndpoint: Forbidden: cannot be changed after the cluster was created; create another cluster instead",
   },
   {
     title: "a public endpoint given",
     from: { publicEndpoint: false },
     to: { publicEndpoint: true },
-    refused: "spec.publicEndpoint: Forbidden",
+    rejected: "spec.publicEndpoint: Forbidden",
   },
   { title: "credentials renewed for the first time", to: { credentialsGeneration: 1 } },
   {
@@ -62,13 +62,13 @@ const clusterChanges: ChangeCase[] = [
     title: "credentials set back",
     from: { credentialsGeneration: 2 },
     to: { credentialsGeneration: 1 },
-    refused: "spec.credentialsGeneration: Invalid value: can only rise, and cannot be removed",
+    rejected: "spec.credentialsGeneration: Invalid value: can only increase, and cannot be removed",
   },
   {
     title: "credentials forgotten",
     from: { credentialsGeneration: 2 },
     to: {},
-    refused: "spec.credentialsGeneration: Invalid value: can only rise",
+    rejected: "spec.credentialsGeneration: Invalid value: can only increase",
   },
 ];
 
@@ -79,7 +79,7 @@ const onceSet = (field: string, value: number): ChangeCase[] => [
     title: `${field} removed`,
     from: { [field]: value },
     to: {},
-    refused: `spec.${field}: Forbidden: cannot be removed once it is set; set another value instead`,
+    rejected: `spec.${field}: Forbidden: cannot be removed once it is set; set another value instead`,
   },
 ];
 
@@ -99,7 +99,7 @@ const nodePoolChanges: ChangeCase[] = [
   {
     title: "another cluster",
     to: { clusterName: "other" },
-    refused:
+    rejected:
       "spec.clusterName: Forbidden: cannot be changed; a pool stays in the cluster that it was created for",
   },
   { title: "the same taints", from: { nodeTaints: [taint] }, to: { nodeTaints: [taint] } },
@@ -107,11 +107,11 @@ const nodePoolChanges: ChangeCase[] = [
     title: "another taint",
     from: { nodeTaints: [taint] },
     to: { nodeTaints: [{ ...taint, value: "x" }] },
-    refused:
-      "spec.nodeTaints: Forbidden: cannot be changed after the pool was created; create another pool with the taints that you want",
+    rejected:
+      "spec.nodeTaints: Forbidden: cannot be changed after the pool was created; create another pool with the desired taints",
   },
-  { title: "a taint added later", to: { nodeTaints: [taint] }, refused: "spec.nodeTaints: Forbidden" },
-  { title: "taints removed", from: { nodeTaints: [taint] }, to: {}, refused: "spec.nodeTaints: Forbidden" },
+  { title: "a taint added later", to: { nodeTaints: [taint] }, rejected: "spec.nodeTaints: Forbidden" },
+  { title: "taints removed", from: { nodeTaints: [taint] }, to: {}, rejected: "spec.nodeTaints: Forbidden" },
   ...onceSet("drainTimeoutSeconds", 60),
   ...onceSet("scaleDownDelaySeconds", 60),
   ...onceSet("scaleDownUtilizationPercent", 50),
@@ -120,10 +120,10 @@ const nodePoolChanges: ChangeCase[] = [
 const frozen = "spec: Forbidden: an access cannot be changed; delete it and create another";
 const clusterAccessChanges: ChangeCase[] = [
   { title: "nothing", to: {} },
-  { title: "another cluster", to: { clusterName: "other" }, refused: frozen },
-  { title: "another subject", to: { subject: "bob" }, refused: frozen },
-  { title: "a longer time", to: { ttlSeconds: 601 }, refused: frozen },
-  { title: "another request", to: { csr: clusterAccessSpec.csr.replace("MIHs", "MIHt") }, refused: frozen },
+  { title: "another cluster", to: { clusterName: "other" }, rejected: frozen },
+  { title: "another subject", to: { subject: "bob" }, rejected: frozen },
+  { title: "a longer time", to: { ttlSeconds: 601 }, rejected: frozen },
+  { title: "another request", to: { csr: clusterAccessSpec.csr.replace("MIHs", "MIHt") }, rejected: frozen },
 ];
 
 let api: TestApi;
@@ -134,13 +134,13 @@ afterAll(() => api.close());
 
 let created = 0;
 
-/** Stores the old spec, tries the new one, and asks the rules in TypeScript the same question. */
-async function answersToChange<T extends KubeObject & { spec: object }>(
+/** Stores the old spec and validates the new one by the API server and by the rules in TypeScript. */
+async function validateChange<T extends KubeObject & { spec: object }>(
   kind: Kind<T>,
   rules: readonly TransitionRule<T["spec"]>[],
   base: object,
   { from = {}, to }: ChangeCase,
-): Promise<Answers> {
+): Promise<Validation> {
   const metadata = { name: `object-${++created}`, namespace: api.namespace };
   const written = { fieldManager: "test" };
   const stored = await api.client.create(kind, objectOf(kind, metadata, { ...base, ...from }), written);
@@ -154,23 +154,23 @@ async function answersToChange<T extends KubeObject & { spec: object }>(
     ...written,
     dryRun: true,
   });
-  const refusal = await refusalOf(attempt);
+  const rejection = await rejectionOf(attempt);
   await api.client.delete(kind, api.namespace, metadata.name);
-  return { refusal, accepted: findTransitionFaults(rules, spec, stored.spec).length === 0 };
+  return { rejection, accepted: findTransitionFaults(rules, spec, stored.spec).length === 0 };
 }
 
 describe("a Cluster meets", () => {
   test.each(clusterChanges)("$title", async (one) => {
-    expect(await answersToChange(clusterKind, clusterTransitionRules, idleClusterSpec, one)).toEqual(
-      bothAnswer(one.refused),
+    expect(await validateChange(clusterKind, clusterTransitionRules, idleClusterSpec, one)).toEqual(
+      bothReturn(one.rejected),
     );
   });
 });
 
 describe("a NodePool meets", () => {
   test.each(nodePoolChanges)("$title", async (one) => {
-    expect(await answersToChange(nodePoolKind, nodePoolTransitionRules, nodePoolSpec, one)).toEqual(
-      bothAnswer(one.refused),
+    expect(await validateChange(nodePoolKind, nodePoolTransitionRules, nodePoolSpec, one)).toEqual(
+      bothReturn(one.rejected),
     );
   });
 });
@@ -178,7 +178,7 @@ describe("a NodePool meets", () => {
 describe("a ClusterAccess meets", () => {
   test.each(clusterAccessChanges)("$title", async (one) => {
     expect(
-      await answersToChange(clusterAccessKind, clusterAccessTransitionRules, clusterAccessSpec, one),
-    ).toEqual(bothAnswer(one.refused));
+      await validateChange(clusterAccessKind, clusterAccessTransitionRules, clusterAccessSpec, one),
+    ).toEqual(bothReturn(one.rejected));
   });
 });

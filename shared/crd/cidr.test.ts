@@ -3,7 +3,7 @@ import { hasNoHostBits, isCidr } from "./cidr.ts";
 
 describe("CIDR notation", () => {
   test.each(["0.0.0.0/0", "10.0.0.5/8", "203.0.113.7/32", "::/0", "2001:DB8::1/64", "64:ff9b::192.0.2.1/96"])(
-    "%s is a block",
+    "%s is a CIDR block",
     (text) => {
       expect(isCidr(text)).toBe(true);
     },
@@ -20,7 +20,7 @@ describe("CIDR notation", () => {
     "fe80::%1/64",
     "/8",
     "",
-  ])('"%s" is none', (text) => {
+  ])('"%s" is not a CIDR block', (text) => {
     expect(isCidr(text)).toBe(false);
   });
 });
@@ -36,7 +36,7 @@ describe("host bits", () => {
     "::1/128",
     "1::8000/113",
     "64:ff9b::192.0.2.0/120",
-  ])("%s has none", (cidr) => {
+  ])("%s has no host bits", (cidr) => {
     expect(hasNoHostBits(cidr)).toBe(true);
   });
 
@@ -48,7 +48,7 @@ describe("host bits", () => {
     "2001:db8::1/32",
     "1::8000/112",
     "64:ff9b::192.0.2.1/120",
-  ])("%s has some", (cidr) => {
+  ])("%s has host bits", (cidr) => {
     expect(hasNoHostBits(cidr)).toBe(false);
   });
 });

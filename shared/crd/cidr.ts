@@ -36,8 +36,7 @@ const cidrRules: readonly Rule<string>[] = [
   {
     field: "",
     code: "invalid_cidr",
-    message:
-      "must not have bits set beyond its prefix length; write the first address of the block, for example 10.0.0.0/8",
+    message: "must not have host bits set; use the first address of the block, for example 10.0.0.0/8",
     cel: "!isCIDR(self) || cidr(self).masked() == cidr(self)",
     holds: (cidr) => !isCidr(cidr) || hasNoHostBits(cidr),
   },
@@ -63,7 +62,7 @@ export const cidrSchema = withRules(
 export const authorizedCIDRsSchema = withRules(
   z.array(cidrSchema).max(MAX_AUTHORIZED_CIDRS).meta({
     description:
-      "Source addresses that may connect to the public API endpoint. Empty or absent means any source; authentication still applies. The cluster's own workers and the platform are always allowed in addition.",
+      "Source addresses that may connect to the public API endpoint. Empty or absent means any source; authentication still applies. The cluster's own workers and the platform are always allowed.",
     "x-kubernetes-list-type": "atomic",
   }),
   [uniqueRule],

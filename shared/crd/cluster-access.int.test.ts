@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterAccessDefinition } from "./definitions.ts";
 import {
-  answersTo,
-  answersToNames,
-  bothAnswer,
+  bothReturn,
   boundCases,
   clusterAccessSpec,
   long,
-  nameAnswers,
+  nameRejections,
   openTestApi,
   type SpecCase,
   type TestApi,
+  validateNames,
+  validateSpec,
 } from "./testing.ts";
 
 let api: TestApi;
@@ -21,32 +21,32 @@ afterAll(() => api.close());
 
 const access = (change: object) => ({ ...clusterAccessSpec, ...change });
 const clusterAccessCases: SpecCase[] = [
-  { title: "a whole access", spec: clusterAccessSpec },
+  { title: "a complete access", spec: clusterAccessSpec },
   ...boundCases("ttlSeconds", 600, 604_800, clusterAccessSpec),
-  { title: "an empty subject", spec: access({ subject: "" }), refused: "spec.subject" },
+  { title: "an empty subject", spec: access({ subject: "" }), rejected: "spec.subject" },
   {
     title: "a subject of the system",
     spec: access({ subject: "system:admin" }),
-    refused: "spec.subject in body should match",
+    rejected: "spec.subject in body should match",
   },
   {
     title: "a request that is a private key",
     spec: access({ csr: "-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n" }),
-    refused: "spec.csr in body should match",
+    rejected: "spec.csr in body should match",
   },
   {
     title: "a request of 8193 characters",
     spec: access({ csr: long(8193) }),
-    refused: "spec.csr: Too long: may not be more than 8192 bytes",
+    rejected: "spec.csr: Too long: may not be more than 8192 bytes",
   },
 ];
 
 describe("a ClusterAccess with", () => {
-  test.each(clusterAccessCases)("$title", async ({ spec, refused }) => {
-    expect(await answersTo(api, clusterAccessDefinition, spec)).toEqual(bothAnswer(refused));
+  test.each(clusterAccessCases)("$title", async ({ spec, rejected }) => {
+    expect(await validateSpec(api, clusterAccessDefinition, spec)).toEqual(bothReturn(rejected));
   });
 });
 
 test("the name of a ClusterAccess has at most 40 characters and no dot", async () => {
-  expect(await answersToNames(api, clusterAccessDefinition, clusterAccessSpec)).toEqual(nameAnswers);
+  expect(await validateNames(api, clusterAccessDefinition, clusterAccessSpec)).toEqual(nameRejections);
 });

@@ -13,19 +13,19 @@ export const MAX_ACCESS_TTL_SECONDS = 604_800;
 
 const clusterAccessFields = z
   .object({
-    clusterName: objectName("Name of the Cluster, in the same namespace, that is opened."),
+    clusterName: objectName("Name of the Cluster, in the same namespace."),
     subject: z
       .string()
       .min(1)
       .max(253)
       .regex(/^[A-Za-z0-9][A-Za-z0-9@._+-]*$/)
       .meta({
-        description: "Whom the access is for: the user's id. It becomes the user name in the cluster.",
+        description: "The user's id. It becomes the user name in the cluster.",
       }),
     ttlSeconds: integer(
       MIN_ACCESS_TTL_SECONDS,
       MAX_ACCESS_TTL_SECONDS,
-      "Seconds for which the access holds, from ten minutes to seven days.",
+      "Lifetime of the access in seconds, from ten minutes to seven days.",
     ),
     csr: z
       .string()
@@ -35,10 +35,10 @@ const clusterAccessFields = z
         /^-----BEGIN CERTIFICATE REQUEST-----\r?\n[A-Za-z0-9+/=\r\n]+-----END CERTIFICATE REQUEST-----\s*$/,
       )
       .meta({
-        description: "Certificate signing request in PEM form. The private key stays with whoever made it.",
+        description: "Certificate signing request in PEM form. The private key stays with its creator.",
       }),
   })
-  .meta({ description: "The access as it was asked for. Immutable." });
+  .meta({ description: "Requested access. Immutable." });
 
 export const clusterAccessTransitionRules: readonly TransitionRule<z.output<typeof clusterAccessFields>>[] = [
   {
@@ -63,9 +63,9 @@ export const clusterAccessStatusSchema = z
     certificate: z.string().max(16_384).optional().meta({
       description: "The signed certificate in PEM form, followed by the certificates of its issuers.",
     }),
-    expiresAt: timestamp("When the access ends.").optional(),
+    expiresAt: timestamp("When the access expires.").optional(),
   })
-  .meta({ description: "The access as it was last observed. Written by the operator." });
+  .meta({ description: "Observed state of the access. Written by the operator." });
 
 export type ClusterAccessSpec = z.output<typeof clusterAccessSpecSchema>;
 export type ClusterAccessStatus = z.output<typeof clusterAccessStatusSchema>;

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterDefinition } from "./definitions.ts";
 import {
-  answersTo,
-  answersToNames,
-  bothAnswer,
+  bothReturn,
   boundCases,
   clusterSpec,
   list,
   long,
-  nameAnswers,
+  nameRejections,
   openTestApi,
   type SpecCase,
   type TestApi,
+  validateNames,
+  validateSpec,
 } from "./testing.ts";
 
 let api: TestApi;
@@ -22,12 +22,12 @@ afterAll(() => api.close());
 
 const network = (cidrs: unknown[]) => ({ ...clusterSpec, network: { authorizedCIDRs: cidrs } });
 const notCidr = "must be a block in CIDR notation";
-const hostBits = "must not have bits set beyond its prefix length";
+const hostBits = "must not have host bits set";
 const rateLimit = (limit: object) => ({ ...clusterSpec, network: { apiServerRateLimit: limit } });
 
 const clusterCases: SpecCase[] = [
   { title: "the least that is needed", spec: clusterSpec },
-  { title: "no version", spec: {}, refused: "spec.version: Required value" },
+  { title: "no version", spec: {}, rejected: "spec.version: Required value" },
   ...["1.34", "v1.34", "v1.34.2", "1.0.0"].map((version) => ({
     title: `version ${version}`,
     spec: { version },
@@ -35,36 +35,36 @@ const clusterCases: SpecCase[] = [
   ...["1", "latest", "1.34.2-rc.1", "01.34.2", "1.034", "1.34.2.1", " 1.34.2", "V1.34"].map((version) => ({
     title: `version "${version}"`,
     spec: { version },
-    refused: "spec.version in body should match",
+    rejected: "spec.version in body should match",
   })),
   { title: "a display name of one character", spec: { ...clusterSpec, displayName: "x" } },
   { title: "a display name of 63 emoji", spec: { ...clusterSpec, displayName: "🚢".repeat(63) } },
   {
     title: "no display name",
     spec: { ...clusterSpec, displayName: "" },
-    refused: "spec.displayName in body should be at least 1 chars long",
+    rejected: "spec.displayName in body should be at least 1 chars long",
   },
   {
     title: "a display name of 64 characters",
     spec: { ...clusterSpec, displayName: long(64) },
-    refused: "spec.displayName: Too long: may not be more than 63 bytes",
+    rejected: "spec.displayName: Too long: may not be more than 63 bytes",
   },
   { title: "a plan", spec: { ...clusterSpec, plan: "growth-2" } },
   {
     title: "a plan that is no slug",
     spec: { ...clusterSpec, plan: "Growth" },
-    refused: "spec.plan in body should match",
+    rejected: "spec.plan in body should match",
   },
   {
     title: "a plan with two dashes",
     spec: { ...clusterSpec, plan: "a--b" },
-    refused: "spec.plan in body should match",
+    rejected: "spec.plan in body should match",
   },
   { title: "no public endpoint", spec: { ...clusterSpec, publicEndpoint: false } },
   {
     title: "a public endpoint in words",
     spec: { ...clusterSpec, publicEndpoint: "yes" },
-    refused: "spec.publicEndpoint in body must be of type boolean",
+    rejected: "spec.publicEndpoint in body must be of type boolean",
   },
   ...[1, 3, 5].map((count) => ({
     title: `${count} control-plane replicas`,
@@ -73,7 +73,7 @@ const clusterCases: SpecCase[] = [
   ...[0, 2, 4, 7].map((count) => ({
     title: `${count} control-plane replicas`,
     spec: { ...clusterSpec, controlPlaneReplicas: count },
-    refused: `spec.controlPlaneReplicas: Unsupported value: ${count}: supported values: "1", "3", "5"`,
+    rejected: `spec.controlPlaneReplicas: Unsupported value: ${count}: supported values: "1", "3", "5"`,
   })),
   ...boundCases("credentialsGeneration", 0, 2_147_483_647, clusterSpec),
 ];
@@ -110,12 +110,12 @@ const networkCases: SpecCase[] = [
   ].map((cidr) => ({
     title: `block "${cidr}"`,
     spec: network([cidr]),
-    refused: "spec.network.authorizedCIDRs[0]",
+    rejected: "spec.network.authorizedCIDRs[0]",
   })),
   {
     title: "a bare address among blocks",
     spec: network(["10.0.0.0/8", "10.0.0.1"]),
-    refused: `spec.network.authorizedCIDRs[1]: Invalid value: "10.0.0.1": ${notCidr}`,
+    rejected: `spec.network.authorizedCIDRs[1]: Invalid value: "10.0.0.1": ${notCidr}`,
   },
   ...[
     "10.0.0.5/8",
@@ -127,12 +127,12 @@ const networkCases: SpecCase[] = [
   ].map((cidr) => ({
     title: `block ${cidr} with host bits`,
     spec: network([cidr]),
-    refused: `spec.network.authorizedCIDRs[0]: Invalid value: "${cidr}": ${hostBits}`,
+    rejected: `spec.network.authorizedCIDRs[0]: Invalid value: "${cidr}": ${hostBits}`,
   })),
   {
     title: "the same block twice",
     spec: network(["10.0.0.0/8", "192.0.2.0/24", "10.0.0.0/8"]),
-    refused: "spec.network.authorizedCIDRs: Invalid value: must not list the same block twice",
+    rejected: "spec.network.authorizedCIDRs: Invalid value: must not list the same block twice",
   },
   { title: "256 blocks", spec: network(list(256, (index) => `10.${index}.0.0/16`)) },
   {
@@ -144,33 +144,33 @@ const networkCases: SpecCase[] = [
   {
     title: "257 blocks",
     spec: network([...list(256, (index) => `10.${index}.0.0/16`), "192.0.2.0/24"]),
-    refused: "spec.network.authorizedCIDRs: Too many: 257: must have at most 256 items",
+    rejected: "spec.network.authorizedCIDRs: Too many: 257: must have at most 256 items",
   },
   { title: "a whole rate limit", spec: rateLimit({ maxConnectionsPerSecond: 1, burst: 1 }) },
   {
     title: "a rate limit without burst",
     spec: rateLimit({ maxConnectionsPerSecond: 10 }),
-    refused: "spec.network.apiServerRateLimit.burst: Required value",
+    rejected: "spec.network.apiServerRateLimit.burst: Required value",
   },
   {
     title: "a rate limit of burst alone",
     spec: rateLimit({ burst: 10 }),
-    refused: "spec.network.apiServerRateLimit.maxConnectionsPerSecond: Required value",
+    rejected: "spec.network.apiServerRateLimit.maxConnectionsPerSecond: Required value",
   },
   {
     title: "a rate limit of 0",
     spec: rateLimit({ maxConnectionsPerSecond: 0, burst: 1 }),
-    refused:
+    rejected:
       "spec.network.apiServerRateLimit.maxConnectionsPerSecond in body should be greater than or equal to 1",
   },
 ];
 
 describe("a Cluster with", () => {
-  test.each([...clusterCases, ...networkCases])("$title", async ({ spec, refused }) => {
-    expect(await answersTo(api, clusterDefinition, spec)).toEqual(bothAnswer(refused));
+  test.each([...clusterCases, ...networkCases])("$title", async ({ spec, rejected }) => {
+    expect(await validateSpec(api, clusterDefinition, spec)).toEqual(bothReturn(rejected));
   });
 });
 
 test("the name of a Cluster has at most 40 characters and no dot", async () => {
-  expect(await answersToNames(api, clusterDefinition, clusterSpec)).toEqual(nameAnswers);
+  expect(await validateNames(api, clusterDefinition, clusterSpec)).toEqual(nameRejections);
 });

@@ -44,8 +44,8 @@ export type ClusterTransitionType = (typeof clusterTransitionTypes)[number];
 
 export const apiServerRateLimitSchema = z
   .object({
-    maxConnectionsPerSecond: integer(1, 1_000_000, "New connections accepted per second, lasting average."),
-    burst: integer(1, 1_000_000, "New connections accepted at once, above the average."),
+    maxConnectionsPerSecond: integer(1, 1_000_000, "Average number of new connections accepted per second."),
+    burst: integer(1, 1_000_000, "Additional new connections accepted in a burst."),
   })
   .meta({ description: "Limits new connections to the public API endpoint. Absent means no limit." });
 
@@ -54,7 +54,7 @@ const networkSchema = z
     authorizedCIDRs: authorizedCIDRsSchema.optional(),
     apiServerRateLimit: apiServerRateLimitSchema.optional(),
   })
-  .meta({ description: "Who may reach the public API endpoint of the cluster, and how often." });
+  .meta({ description: "Restricts access to the public API endpoint of the cluster." });
 
 export const planSchema = z
   .string()
@@ -63,37 +63,37 @@ export const planSchema = z
   .regex(/^[a-z0-9](-?[a-z0-9])*$/)
   .meta({
     description:
-      "Package that the cluster is billed as, chosen at creation. Absent means billed per resource. Cannot be added, changed or removed later.",
+      "Plan by which the cluster is billed. Absent means that it is billed per resource. Immutable, also when absent.",
   });
 
 const clusterFields = z
   .object({
     displayName: displayNameSchema.optional(),
     version: kubernetesVersion(
-      "Kubernetes version to run: MAJOR.MINOR.PATCH, or MAJOR.MINOR for the newest patch of the catalogue. Upgrades go at most one minor version at a time; going back is not possible.",
+      "Kubernetes version to run: MAJOR.MINOR.PATCH, or MAJOR.MINOR for the newest patch of the catalogue. An upgrade crosses at most one minor version; downgrades are not possible.",
     ),
     plan: planSchema.optional(),
     publicEndpoint: z.boolean().default(true).meta({
       description:
-        "Whether the API server has a public address. Set at creation; immutable. A cluster without it answers on its private network only.",
+        "Whether the API server has a public address. Immutable. Without it the API server is reachable from the private network only.",
     }),
     network: networkSchema.optional(),
     controlPlaneReplicas: z.literal([1, 3, 5]).optional().meta({
-      description: "Number of control-plane machines: 1, 3 or 5. Absent means as many as the plan gives.",
+      description: "Number of control-plane machines: 1, 3 or 5. Absent means the number of the plan.",
       type: "integer",
     }),
     credentialsGeneration: integer(
       0,
       2_147_483_647,
-      "Raise it to renew the admin credentials: each rise invalidates every admin kubeconfig handed out before. It never falls.",
+      "Increase it to rotate the admin credentials: each increase invalidates every admin kubeconfig issued before. It cannot decrease.",
     ).optional(),
   })
-  .meta({ description: "The cluster as it is wanted." });
+  .meta({ description: "Desired state of the cluster." });
 
 const credentialsRule: TransitionRule<z.output<typeof clusterFields>> = {
   field: "credentialsGeneration",
   code: "not_ascending",
-  message: "can only rise, and cannot be removed",
+  message: "can only increase, and cannot be removed",
   cel: "!has(oldSelf.credentialsGeneration) || (has(self.credentialsGeneration) && self.credentialsGeneration >= oldSelf.credentialsGeneration)",
   holds: (spec, old) =>
     old.credentialsGeneration === undefined ||
@@ -124,11 +124,11 @@ const clusterTransitionSchema = z
     sequence: transitionSequenceSchema,
     type: z.enum(clusterTransitionTypes).meta({ description: "What happened." }),
     at: timestamp("When it was observed."),
-    version: kubernetesVersion("Kubernetes version that ran afterwards.").optional(),
-    previousVersion: kubernetesVersion("Kubernetes version that ran before an upgrade.").optional(),
-    reason: reason("Why it happened, in one CamelCase word.").optional(),
+    version: kubernetesVersion("Kubernetes version after the event.").optional(),
+    previousVersion: kubernetesVersion("Kubernetes version before an upgrade.").optional(),
+    reason: reason("Why it happened, as a CamelCase reason.").optional(),
   })
-  .meta({ description: "One event in the life of the cluster." });
+  .meta({ description: "An event in the life of the cluster." });
 
 const usageSchema = z
   .object({
@@ -137,7 +137,8 @@ const usageSchema = z
     snapshotGB: integer(0, Number.MAX_SAFE_INTEGER, "Storage held by snapshots, in GiB.").optional(),
   })
   .meta({
-    description: "Resources in use inside the cluster. A figure is absent when the platform cannot tell it.",
+    description:
+      "Resources in use inside the cluster. A field is absent when the platform cannot measure it.",
   });
 
 export const clusterStatusSchema = z
@@ -145,20 +146,21 @@ export const clusterStatusSchema = z
     observedGeneration: statusGenerationSchema.optional(),
     conditions: conditionsSchema(clusterConditionTypes).optional(),
     phase: z.enum(clusterPhases).optional().meta({
-      description: "The conditions in one word, for people. Programs read the conditions.",
+      description: "Summary of the conditions for people. Programs should read the conditions.",
     }),
     apiServerURL: z.string().max(512).optional().meta({
-      description: "Address of the Kubernetes API of the cluster, as observed. Absent until there is one.",
+      description: "Address of the Kubernetes API of the cluster, as observed. Absent until it is known.",
     }),
     publicAddress: z.string().max(253).optional().meta({
-      description: "Public host name or address of the API endpoint, as observed. Absent without one.",
+      description:
+        "Public host name or address of the API endpoint, as observed. Absent for a private endpoint.",
     }),
-    version: kubernetesVersion("Kubernetes version that runs, once a rollout has settled.").optional(),
-    targetVersion: kubernetesVersion("Full Kubernetes version that is wanted.").optional(),
+    version: kubernetesVersion("Kubernetes version in use. Changes when a rollout is complete.").optional(),
+    targetVersion: kubernetesVersion("Full Kubernetes version that spec.version resolves to.").optional(),
     workerSubnet: z.string().max(18).optional().meta({
-      description: "The /24 from which the nodes of this cluster take their addresses.",
+      description: "The /24 of the addresses of this cluster's nodes.",
     }),
-    firstReadyAt: timestamp("When the cluster was ready for the first time. Never changes again.").optional(),
+    firstReadyAt: timestamp("When the cluster became ready for the first time.").optional(),
     nodePools: countersOf("Node pools").optional(),
     nodes: countersOf("Nodes").optional(),
     transitions: z
@@ -172,14 +174,13 @@ export const clusterStatusSchema = z
       }),
     usage: usageSchema.optional(),
     message: z.string().max(MAX_STATUS_MESSAGE_LENGTH).optional().meta({
-      description:
-        "What the cluster waits for or what went wrong, and what to do about it, in one sentence for people.",
+      description: "What the cluster waits for or what went wrong, and what to do about it.",
     }),
     clusterClass: z.string().max(253).optional().meta({
-      description: "Class of the underlying engine that the cluster was made with.",
+      description: "The ClusterClass of the cluster.",
     }),
   })
-  .meta({ description: "The cluster as it was last observed. Written by the operator." });
+  .meta({ description: "Observed state of the cluster. Written by the operator." });
 
 export type ClusterSpec = z.output<typeof clusterSpecSchema>;
 export type ClusterStatus = z.output<typeof clusterStatusSchema>;

@@ -5,7 +5,7 @@ import { findCrdBreaks, readManifests } from "./compatibility.ts";
 const CRDS = join(import.meta.dirname, "..", "..", "crds");
 const manifests = () => readManifests(CRDS);
 
-// The tests reach into manifests of every shape.
+// The tests edit manifests of every shape.
 // biome-ignore lint/suspicious/noExplicitAny: a manifest is whatever YAML holds.
 type Manifest = any;
 
@@ -15,18 +15,18 @@ const versionOf = (all: Manifest[]): Manifest => find(all, POOLS).spec.versions[
 const specOf = (all: Manifest[]): Manifest => versionOf(all).schema.openAPIV3Schema.properties.spec;
 const statusOf = (all: Manifest[]): Manifest => versionOf(all).schema.openAPIV3Schema.properties.status;
 
-test("the definitions as they are break nobody", () => {
+test("unchanged definitions have no break", () => {
   expect(findCrdBreaks(manifests(), manifests())).toEqual([]);
 });
 
 test.each<[string, (all: Manifest[]) => void, string]>([
   [
-    "a field that is gone",
+    "a removed field",
     (all) => delete specOf(all).properties.nodeLabels,
-    ".spec.nodeLabels: the field is gone",
+    ".spec.nodeLabels: the field was removed",
   ],
   [
-    "a tighter bound",
+    "a stricter bound",
     (all) => (specOf(all).properties.vcpus.maximum = 64),
     ".spec.vcpus: maximum was 128, now 64",
   ],
@@ -42,9 +42,9 @@ test.each<[string, (all: Manifest[]) => void, string]>([
     ".spec.desiredNodes: the type was integer, now string",
   ],
   [
-    "a field of status that is gone",
+    "a removed status field",
     (all) => delete statusOf(all).properties.version,
-    "status.version: the field is gone",
+    "status.version: the field was removed",
   ],
   [
     "a version that is no longer served",
@@ -52,16 +52,16 @@ test.each<[string, (all: Manifest[]) => void, string]>([
     "v1: it is no longer served",
   ],
   [
-    "a short name that is gone",
+    "a removed short name",
     (all) => (find(all, POOLS).spec.names.shortNames = []),
-    "the short name mnp is gone",
+    "the short name mnp was removed",
   ],
   [
-    "a subresource that is gone",
+    "a removed subresource",
     (all) => delete versionOf(all).subresources.scale,
-    "the subresource scale is gone",
+    "the subresource scale was removed",
   ],
-  ["a kind that is gone", (all) => all.splice(all.indexOf(find(all, POOLS)), 1), "it is gone"],
+  ["a removed kind", (all) => all.splice(all.indexOf(find(all, POOLS)), 1), "it was removed"],
   [
     "a new rule of the admission policy",
     (all) =>
@@ -80,7 +80,7 @@ test.each<[string, (all: Manifest[]) => void]>([
   ["a new optional field", (all) => (specOf(all).properties.motto = { type: "string" })],
   ["a wider bound", (all) => (specOf(all).properties.vcpus.maximum = 256)],
   ["another description", (all) => (specOf(all).description = "A pool.")],
-])("%s is no break", (_, change) => {
+])("%s is not a break", (_, change) => {
   const changed = manifests();
   change(changed);
   expect(findCrdBreaks(manifests(), changed)).toEqual([]);

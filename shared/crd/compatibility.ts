@@ -1,25 +1,25 @@
 import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { findSchemaBreaks, type JsonSchema } from "../schema-compatibility.ts";
+import { findSchemaBreaks, type JsonSchema } from "./schema-compatibility.ts";
 
 const CURRENT = join(import.meta.dirname, "..", "..", "crds");
-/** The definitions as management clusters have them: replaced only when a release is made. */
+/** The definitions of the last release, replaced only when a release is made. */
 const RELEASED = join(CURRENT, "released");
 
 type Node = Record<string, unknown>;
 
 /**
- * Compares the definitions of two releases, by name. Returns one line per change that breaks an object, a manifest or
- * a program that relies on the older ones: a kind, version or field that is gone, a bound that is tighter, a rule that
- * was not there.
+ * Compares the definitions of two releases, by name. Returns one line per change that breaks existing objects,
+ * manifests or clients: a removed kind, version or field, a stricter bound, a new rule. crdify misses removed short
+ * names, subresources and served versions, and admission policies.
  */
 export function findCrdBreaks(before: readonly Node[], after: readonly Node[]): string[] {
   const now = new Map(after.map((manifest) => [keyOf(manifest), manifest]));
   return before.flatMap((manifest) => {
     const key = keyOf(manifest);
     const current = now.get(key);
-    if (current === undefined) return [`${key}: it is gone`];
+    if (current === undefined) return [`${key}: it was removed`];
     const pair = [nodeOf(manifest.spec), nodeOf(current.spec)] as const;
     if (manifest.kind === "CustomResourceDefinition") return compareDefinitions(...pair, key);
     return manifest.kind === "ValidatingAdmissionPolicy" ? comparePolicies(...pair, key) : [];
@@ -32,7 +32,7 @@ function compareDefinitions(before: Node, after: Node, key: string): string[] {
   const shortNames = listOf(was.shortNames).filter((name) => !listOf(is.shortNames).includes(name));
   const breaks = [
     ...names.map((name) => `${key}: the ${name} changed`),
-    ...shortNames.map((name) => `${key}: the short name ${String(name)} is gone`),
+    ...shortNames.map((name) => `${key}: the short name ${String(name)} was removed`),
     ...(before.scope === after.scope ? [] : [`${key}: the scope changed`]),
   ];
   const versions = new Map(nodesOf(after.versions).map((version) => [version.name, version]));
@@ -49,20 +49,20 @@ function compareDefinitions(before: Node, after: Node, key: string): string[] {
 function compareVersions(before: Node, after: Node, where: string): string[] {
   const parts = Object.keys(nodeOf(before.subresources))
     .filter((name) => nodeOf(after.subresources)[name] === undefined)
-    .map((name) => `${where}: the subresource ${name} is gone`);
+    .map((name) => `${where}: the subresource ${name} was removed`);
   const [was, is] = [schemaOf(before), schemaOf(after)];
   const [statusBefore, statusAfter] = [statusOf(was), statusOf(is)];
   const read = { before: statusBefore, after: statusAfter, where: `${where}.status` };
   const breaks = [
     ...parts,
-    ...findSchemaBreaks({ before: was, after: is, where, direction: "accepted" }),
-    // Status is written by the operator, but read by people's programs.
-    ...findSchemaBreaks({ ...read, direction: "given" }),
+    ...findSchemaBreaks({ before: was, after: is, where, direction: "request" }),
+    // The operator writes the status, clients read it.
+    ...findSchemaBreaks({ ...read, direction: "response" }),
   ];
   return [...new Set(breaks)];
 }
 
-/** A validation that was not there may refuse what was accepted, in every kind that the policy is about. */
+/** A new validation may reject objects of every kind that the policy matches. */
 function comparePolicies(before: Node, after: Node, key: string): string[] {
   const expressionsOf = (policy: Node) =>
     nodesOf(policy.validations).map(({ expression }) => String(expression));
@@ -108,7 +108,7 @@ if (import.meta.main) {
   const breaks = findCrdBreaks(readManifests(RELEASED), readManifests(CURRENT));
   if (breaks.length > 0 && !process.argv.includes("--break")) {
     process.stderr.write(
-      `The custom resources break users of the released ones:\n  ${breaks.join("\n  ")}\n`,
+      `The custom resources are not compatible with the released ones:\n  ${breaks.join("\n  ")}\n`,
     );
     process.exitCode = 1;
   } else if (process.argv.includes("--renew")) {

@@ -12,12 +12,12 @@ export interface PrinterColumn {
   priority?: 0 | 1;
 }
 
-/** A rule over the whole object; `metadata.name` and `status` are in reach besides `spec`. */
+/** A rule of the whole object: it can use `metadata.name`, `spec` and `status`. */
 export interface RootRule extends Fault {
   cel: string;
 }
 
-/** Everything about one custom resource that becomes its CustomResourceDefinition. */
+/** The source of a CustomResourceDefinition. */
 export interface ResourceDefinition {
   kind: Kind<unknown>;
   singular: string;
@@ -25,8 +25,8 @@ export interface ResourceDefinition {
   description: string;
   spec: z.ZodType;
   status: z.ZodType;
-  /** The status of an object that nobody has written one for. */
-  firstStatus?: object;
+  /** The default status of a new object. */
+  defaultStatus?: object;
   rules: readonly RootRule[];
   printerColumns: readonly PrinterColumn[];
   scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
@@ -39,7 +39,7 @@ export const ageColumn: PrinterColumn = {
   description: "Time since the object was created.",
 };
 
-/** Cluster API builds names and DNS labels from ours, so a name is a DNS label of at most 40 characters. */
+/** A name is a DNS label of at most 40 characters, because Cluster API derives names and DNS labels from it. */
 export const objectNameRules: readonly RootRule[] = [
   {
     field: "metadata.name",

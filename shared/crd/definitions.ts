@@ -20,14 +20,14 @@ const phaseColumn: PrinterColumn = {
   name: "Phase",
   type: "string",
   jsonPath: ".status.phase",
-  description: "The state in one word.",
+  description: "Summary of the state.",
 };
 
 const messageColumn: PrinterColumn = {
   name: "Message",
   type: "string",
   jsonPath: ".status.message",
-  description: "What is being waited for or went wrong.",
+  description: "What the object waits for or what went wrong.",
   priority: 1,
 };
 
@@ -40,9 +40,9 @@ const readyColumn: PrinterColumn = {
 
 const numbersOf = (version: string) => `${version}.replace('v', '').split('.').map(part, int(part))`;
 
-/** CEL of a rule between the wanted and the running version, each a list of two or three numbers. */
+/** A CEL rule that compares the wanted with the running version, each a list of two or three numbers. */
 function versionCel(comparison: string): string {
-  // Only a changed version is judged: a status write is never refused for what the engine reports.
+  // Only a changed version is checked, so that a status write is never rejected for the version that it reports.
   const unchanged =
     "!has(self.status) || !has(self.status.version) || self.spec.version == oldSelf.spec.version";
   const running = `[${numbersOf("self.status.version")}].all(running, ${comparison})`;
@@ -74,7 +74,7 @@ export const clusterDefinition: ResourceDefinition = {
   description: "A Kubernetes cluster of an organization.",
   spec: clusterSpecSchema,
   status: clusterStatusSchema,
-  firstStatus: UNOBSERVED_STATUS,
+  defaultStatus: UNOBSERVED_STATUS,
   rules: [...objectNameRules, ...versionRules],
   printerColumns: [
     phaseColumn,
@@ -82,14 +82,14 @@ export const clusterDefinition: ResourceDefinition = {
       name: "Version",
       type: "string",
       jsonPath: ".status.version",
-      description: "Kubernetes version that runs.",
+      description: "Kubernetes version in use.",
     },
     { name: "Nodes", type: "integer", jsonPath: ".status.nodes.ready", description: "Nodes that are ready." },
     {
       name: "Plan",
       type: "string",
       jsonPath: ".spec.plan",
-      description: "Package that the cluster is billed as.",
+      description: "Plan by which the cluster is billed.",
     },
     {
       name: "Endpoint",
@@ -107,10 +107,10 @@ export const nodePoolDefinition: ResourceDefinition = {
   kind: nodePoolKind,
   singular: "nodepool",
   shortNames: ["mnp"],
-  description: "A group of equal nodes of a Cluster.",
+  description: "A group of identical nodes of a Cluster.",
   spec: nodePoolSpecSchema,
   status: nodePoolStatusSchema,
-  firstStatus: UNOBSERVED_STATUS,
+  defaultStatus: UNOBSERVED_STATUS,
   rules: objectNameRules,
   scale: {
     specReplicasPath: ".spec.desiredNodes",
@@ -158,22 +158,26 @@ export const clusterAccessDefinition: ResourceDefinition = {
   kind: clusterAccessKind,
   singular: "clusteraccess",
   shortNames: ["mca"],
-  description:
-    "Access of one person to a Cluster for a limited time. The object is the right: deleting it takes the access away.",
+  description: "Access of one user to a Cluster for a limited time. Deleting the object revokes the access.",
   spec: clusterAccessSpecSchema,
   status: clusterAccessStatusSchema,
-  firstStatus: UNOBSERVED_STATUS,
+  defaultStatus: UNOBSERVED_STATUS,
   rules: objectNameRules,
   printerColumns: [
     {
       name: "Cluster",
       type: "string",
       jsonPath: ".spec.clusterName",
-      description: "Cluster that is opened.",
+      description: "Cluster of the access.",
     },
-    { name: "Subject", type: "string", jsonPath: ".spec.subject", description: "Whom the access is for." },
+    { name: "Subject", type: "string", jsonPath: ".spec.subject", description: "User of the access." },
     readyColumn,
-    { name: "Expires", type: "string", jsonPath: ".status.expiresAt", description: "When the access ends." },
+    {
+      name: "Expires",
+      type: "string",
+      jsonPath: ".status.expiresAt",
+      description: "When the access expires.",
+    },
     ageColumn,
   ],
 };
@@ -182,14 +186,14 @@ export const storageInventoryDefinition: ResourceDefinition = {
   kind: storageInventoryKind,
   singular: "storageinventory",
   shortNames: ["msi"],
-  description: "Shared storage of an organization: its limit and its use.",
+  description: "Shared storage of an organization: its limit and its usage.",
   spec: storageInventorySpecSchema,
   status: storageInventoryStatusSchema,
   rules: [
     {
       field: "metadata.name",
       code: "invalid_format",
-      message: `must be ${STORAGE_INVENTORY_NAME}; an organization has one`,
+      message: `must be ${STORAGE_INVENTORY_NAME}; there is one per organization`,
       cel: `self.metadata.name == '${STORAGE_INVENTORY_NAME}'`,
     },
   ],
@@ -198,10 +202,15 @@ export const storageInventoryDefinition: ResourceDefinition = {
       name: "Quota",
       type: "integer",
       jsonPath: ".spec.quotaBytes",
-      description: "Most bytes that may be used.",
+      description: "Limit in bytes.",
     },
     { name: "Used", type: "integer", jsonPath: ".status.usedBytes", description: "Bytes in use." },
-    { name: "Observed", type: "date", jsonPath: ".status.observedAt", description: "Age of the figure." },
+    {
+      name: "Observed",
+      type: "date",
+      jsonPath: ".status.observedAt",
+      description: "When usedBytes was measured.",
+    },
     ageColumn,
   ],
 };

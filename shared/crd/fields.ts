@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { KUBERNETES_VERSION_PATTERN } from "../kubernetes-version.ts";
 
-/** The largest pool; every counter of nodes and every list of machines is bounded by it. */
+/** Limit of nodes per pool; it bounds every counter of nodes and every list of machines. */
 export const MAX_NODES_PER_POOL = 1000;
 
-/** Longest `metadata.name`: Cluster API derives names of up to 63 characters from it. */
+/** Limit of `metadata.name`: Cluster API derives names of up to 63 characters from it. */
 export const MAX_OBJECT_NAME_LENGTH = 40;
 export const OBJECT_NAME_PATTERN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
-/** Text for people. Length is counted in code points, as the Kubernetes API server does, not in UTF-16 units. */
+/** Free text. Its length counts code points, as in the Kubernetes API server, not UTF-16 units. */
 export function text(minLength: number, maxLength: number, description: string) {
   return z
     .string()
@@ -30,12 +30,12 @@ export function integer(minimum: number, maximum: number, description: string) {
   return z.int().min(minimum).max(maximum).meta({ description });
 }
 
-/** An RFC 3339 time; the API server checks the format. */
+/** An RFC 3339 time; the API server validates the format. */
 export function timestamp(description: string) {
   return z.string().max(64).meta({ description, format: "date-time" });
 }
 
-/** The `metadata.name` of another object of ours in the same namespace. */
+/** The `metadata.name` of another Marina object in the same namespace. */
 export function objectName(description: string) {
   return z.string().min(1).max(MAX_OBJECT_NAME_LENGTH).regex(OBJECT_NAME_PATTERN).meta({ description });
 }
@@ -45,7 +45,7 @@ export function kubernetesVersion(description: string) {
   return z.string().min(1).max(16).regex(KUBERNETES_VERSION_PATTERN).meta({ description });
 }
 
-/** A short reason in CamelCase, for programs. */
+/** A CamelCase reason for programs. */
 export function reason(description: string) {
   return z
     .string()
@@ -58,33 +58,33 @@ export function reason(description: string) {
 export const displayNameSchema = text(
   1,
   63,
-  "Name shown to people and used by the REST API. May be changed at any time. Defaults to metadata.name.",
+  "Display name, also used by the REST API. Mutable. Defaults to metadata.name.",
 );
 
 export const observedGenerationSchema = integer(
   0,
   Number.MAX_SAFE_INTEGER,
-  "The metadata.generation that this status describes. While it is smaller, the status speaks of an older specification.",
+  "The metadata.generation that this status was computed from. While it is smaller, the status describes an older spec.",
 );
 
 /**
- * What a status says before anybody has looked at the object. Without it kstatus (Flux, kpt) would call a new object
- * done, because it has no condition that says otherwise.
+ * The default status of a new object. Without it kstatus (Flux, kpt) would report a new object as current, because it
+ * has no conditions.
  */
 export const UNOBSERVED_STATUS = { observedGeneration: -1 };
 
-/** As `observedGenerationSchema`, of the whole status. */
+/** `observedGeneration` of the whole status. */
 export const statusGenerationSchema = integer(
   UNOBSERVED_STATUS.observedGeneration,
   Number.MAX_SAFE_INTEGER,
-  "The metadata.generation that this status describes. While it is smaller, the status speaks of an older specification; -1 while nobody has looked at the object.",
+  "The metadata.generation that this status was computed from. While it is smaller, the status describes an older spec; -1 before the first reconciliation.",
 );
 
-/** How many transitions an object keeps in its status; the oldest is dropped. */
+/** Limit of transitions in a status; the oldest is dropped. */
 export const MAX_TRANSITIONS = 16;
 
 export const transitionSequenceSchema = integer(
   1,
   Number.MAX_SAFE_INTEGER,
-  "Number of the event in the life of this object, rising by one.",
+  "Sequence number of the event, increasing by one.",
 );

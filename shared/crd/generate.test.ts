@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test("the committed files are what the schemas give", async () => {
+test("the committed files match the schemas", async () => {
   expect(await findStaleFiles(crds)).toEqual([]);
 });
 
@@ -27,7 +27,7 @@ test("one file per kind and one for the identity policy", () => {
   ]);
 });
 
-test("a changed, a missing and a foreign file are named as stale", async () => {
+test("a changed, a missing and an unknown file are reported as stale", async () => {
   await writeFile(join(folder, "cloud.marina.dev_clusters.yaml"), "changed");
   await rm(join(folder, "cloud.marina.dev_nodepools.yaml"));
   await writeFile(join(folder, "foreign.yaml"), "");

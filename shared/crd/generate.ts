@@ -7,7 +7,7 @@ import { buildCustomResourceDefinition } from "./manifest.ts";
 
 const HEADER = "# Generated from shared/crd by `npm run generate`. Do not edit.\n";
 
-/** The generated files of the folder `crds/` by name. */
+/** The generated files of `crds/` by name. */
 export function renderFiles(): Map<string, string> {
   const files = new Map<string, string>();
   for (const definition of resourceDefinitions) {
@@ -18,7 +18,7 @@ export function renderFiles(): Map<string, string> {
   return files;
 }
 
-/** Names of files in the folder that differ from what would be generated, are missing, or should not be there. */
+/** Names of files in the folder that are outdated, missing, or not generated. */
 export async function findStaleFiles(folder: string): Promise<string[]> {
   const wanted = renderFiles();
   const found = await readFolder(folder);

@@ -13,7 +13,7 @@ import {
   nodePoolSpec,
   objectOf,
   openTestApi,
-  refusalOf,
+  rejectionOf,
   type TestApi,
 } from "./testing.ts";
 
@@ -38,11 +38,11 @@ afterAll(() => api.close());
 describe.each(subjects)("the label $label of a $kind.kind", ({ kind, name, spec, label }) => {
   const create = (labels: object, dryRun: boolean) => {
     const object = objectOf(kind, { name, namespace: api.namespace, labels }, spec);
-    return refusalOf(api.client.create(kind, object, { ...written, dryRun }));
+    return rejectionOf(api.client.create(kind, object, { ...written, dryRun }));
   };
   const relabel = (value: string | null) => {
     const patch = { metadata: { labels: { [label]: value } } };
-    return refusalOf(api.client.mergePatch(kind, api.namespace, name, patch, { ...written, dryRun: true }));
+    return rejectionOf(api.client.mergePatch(kind, api.namespace, name, patch, { ...written, dryRun: true }));
   };
 
   test("is a UUID in lower case", async () => {
@@ -55,12 +55,12 @@ describe.each(subjects)("the label $label of a $kind.kind", ({ kind, name, spec,
     expect(await create({ other: "x" }, true)).toBeUndefined();
   });
 
-  test("may be added later, and neither changes nor goes once it is set", async () => {
+  test("may be added later, and is immutable once set", async () => {
     expect(await create({ [label]: id }, false)).toBeUndefined();
-    const refusal = `metadata.labels[${label}]: never changes once it is set`;
+    const rejection = `metadata.labels[${label}]: cannot be changed once it is set`;
     expect(await relabel(id)).toBeUndefined();
-    expect(await relabel(other)).toContain(refusal);
-    expect(await relabel(null)).toContain(refusal);
+    expect(await relabel(other)).toContain(rejection);
+    expect(await relabel(null)).toContain(rejection);
     await api.client.delete(kind, api.namespace, name);
   });
 });
@@ -69,18 +69,18 @@ describe("the organization label of a Namespace", () => {
   const relabel = (value: string | null, dryRun = false) => {
     const patch = { metadata: { labels: { [LABEL_ORG_ID]: value } } };
     const options = { ...written, dryRun };
-    return refusalOf(api.client.mergePatch(namespaceKind, undefined, api.namespace, patch, options));
+    return rejectionOf(api.client.mergePatch(namespaceKind, undefined, api.namespace, patch, options));
   };
 
-  test("is a UUID in lower case, may be added later, and neither changes nor goes", async () => {
+  test("is a UUID in lower case, may be added later, and is immutable once set", async () => {
     for (const value of notUuids) {
       expect(await relabel(value, true)).toContain(
         `metadata.labels[${LABEL_ORG_ID}]: must be a UUID in lower case`,
       );
     }
     expect(await relabel(randomUUID())).toBeUndefined();
-    const refusal = `metadata.labels[${LABEL_ORG_ID}]: never changes once it is set`;
-    expect(await relabel(other)).toContain(refusal);
-    expect(await relabel(null)).toContain(refusal);
+    const rejection = `metadata.labels[${LABEL_ORG_ID}]: cannot be changed once it is set`;
+    expect(await relabel(other)).toContain(rejection);
+    expect(await relabel(null)).toContain(rejection);
   });
 });

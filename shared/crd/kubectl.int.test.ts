@@ -30,7 +30,7 @@ afterAll(async () => {
 const kubectl = (...args: string[]) => api.kubectl("--namespace", api.namespace, ...args);
 
 describe("every sample", () => {
-  test.each(readdirSync(samples))("%s is accepted, and accepted as it stands", async (file) => {
+  test.each(readdirSync(samples))("%s is accepted unchanged", async (file) => {
     const printed = await kubectl("apply", "--server-side", "--dry-run=server", "-f", join(samples, file));
     expect(printed).toContain("serverside-applied (server dry run)");
     await kubectl("create", "--dry-run=server", "--validate=strict", "-f", join(samples, file));
@@ -38,7 +38,7 @@ describe("every sample", () => {
 });
 
 describe("kubectl get", () => {
-  test("clusters means Marina's, not those of Cluster API", async () => {
+  test("clusters lists Marina's Clusters, not Cluster API's", async () => {
     expect(await kubectl("api-resources", "--no-headers")).toContain("cluster.x-k8s.io/v1beta2");
     expect(await kubectl("get", "clusters", "-o", "name")).toBe("cluster.cloud.marina.dev/bakery\n");
   });
@@ -64,7 +64,7 @@ describe("kubectl get", () => {
       ["NAME", "CLUSTER", "PHASE", "NODES", "READY", "VERSION", "AGE"],
       ["VCPUS", "MEMORY", "DISK", "MESSAGE"],
     ],
-  ])("%s has the columns for a glance, and with -o wide the rest", async (plural, columns, wideColumns) => {
+  ])("%s prints the default columns, and all with -o wide", async (plural, columns, wideColumns) => {
     const heading = async (...args: string[]) =>
       (await kubectl("get", plural, ...args)).split("\n")[0]?.split(/\s+/);
     expect(await heading()).toEqual(columns);
@@ -73,10 +73,10 @@ describe("kubectl get", () => {
 });
 
 describe("kubectl explain", () => {
-  test("cluster.spec.network tells of Marina's network in sentences", async () => {
+  test("cluster.spec.network describes Marina's network", async () => {
     const printed = (await kubectl("explain", "cluster.spec.network")).replaceAll(/\s+/g, " ");
     expect(printed).toContain("GROUP: cloud.marina.dev");
-    expect(printed).toContain("Who may reach the public API endpoint of the cluster, and how often.");
+    expect(printed).toContain("Restricts access to the public API endpoint of the cluster.");
     expect(printed).toContain(
       "apiServerRateLimit <Object> Limits new connections to the public API endpoint.",
     );

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { resourceDefinitions } from "./definitions.ts";
 import { buildCustomResourceDefinition, buildObjectSchema, type JsonSchema } from "./manifest.ts";
 
-/** Every schema inside `spec` and `status` with its path: properties, items of lists, values of maps. */
+/** Every schema inside `spec` and `status` with its path: properties, list items, map values. */
 function walk(schema: JsonSchema, path: string): { path: string; schema: JsonSchema }[] {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
   const inner = properties.map(([name, property]) => walk(property, `${path}.${name}`));
@@ -46,7 +46,7 @@ describe("in the schemas of all kinds", () => {
     expect(pathsOf(unbounded)).toEqual([]);
   });
 
-  test("every list is bounded and says how it merges; a keyed one requires its keys", () => {
+  test("every list is bounded and has a list type; a map list requires its keys", () => {
     const wrong = ofType("array").filter(({ schema }) => {
       if (schema.maxItems === undefined) return true;
       if (schema["x-kubernetes-list-type"] === "atomic") return false;
@@ -57,7 +57,7 @@ describe("in the schemas of all kinds", () => {
     expect(pathsOf(wrong)).toEqual([]);
   });
 
-  test("every map is bounded, and no object takes fields that it does not name", () => {
+  test("every map is bounded, and no object accepts unknown fields", () => {
     const wrong = ofType("object").filter(({ schema }) =>
       schema.properties === undefined
         ? schema.additionalProperties === undefined || schema.maxProperties === undefined
@@ -66,7 +66,7 @@ describe("in the schemas of all kinds", () => {
     expect(pathsOf(wrong)).toEqual([]);
   });
 
-  test("nothing has a default whose absence means the platform's default", () => {
+  test("a field whose absence means the platform's default has no default", () => {
     expect(pathsOf(fields.filter(({ schema }) => schema.default !== undefined))).toEqual([
       "Cluster.spec.publicEndpoint",
       "Cluster.status",
@@ -75,7 +75,7 @@ describe("in the schemas of all kinds", () => {
     ]);
   });
 
-  test("only what structural schemas allow is used", () => {
+  test("only keywords of structural schemas are used", () => {
     const allowed = new Set(
       "type description properties required items additionalProperties enum default format pattern minimum maximum minLength maxLength maxItems maxProperties x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-validations".split(
         " ",

@@ -2,10 +2,10 @@ import { z } from "zod";
 import type { PrinterColumn, ResourceDefinition } from "./definition.ts";
 import { toKubernetesValidation } from "./rule.ts";
 
-/** JSON Schema as apiextensions.k8s.io/v1 takes it. */
+/** JSON Schema of apiextensions.k8s.io/v1. */
 export type JsonSchema = Record<string, unknown>;
 
-/** The CustomResourceDefinition of one kind: structural, version served and stored, with the status subresource. */
+/** The CustomResourceDefinition of a kind: one served and stored version with the status subresource. */
 export function buildCustomResourceDefinition(definition: ResourceDefinition): JsonSchema {
   const { kind, singular, shortNames } = definition;
   return {
@@ -40,7 +40,7 @@ export function buildCustomResourceDefinition(definition: ResourceDefinition): J
   };
 }
 
-/** The schema of the whole object; the API server adds that of its metadata. */
+/** The schema of the whole object; the API server adds the schema of metadata. */
 export function buildObjectSchema(definition: ResourceDefinition): JsonSchema {
   return {
     type: "object",
@@ -53,7 +53,7 @@ export function buildObjectSchema(definition: ResourceDefinition): JsonSchema {
       spec: toStructuralSchema(definition.spec),
       status: {
         ...toStructuralSchema(definition.status),
-        ...(definition.firstStatus !== undefined && { default: definition.firstStatus }),
+        ...(definition.defaultStatus !== undefined && { default: definition.defaultStatus }),
       },
     },
     "x-kubernetes-validations": definition.rules.map(toKubernetesValidation),

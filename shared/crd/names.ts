@@ -2,26 +2,26 @@ export const GROUP = "cloud.marina.dev";
 export const VERSION = "v1";
 export const API_VERSION = `${GROUP}/${VERSION}` as const;
 
-/** Public id (UUIDv7) of a Cluster, NodePool, ClusterAccess or StorageInventory; it survives backup and restore. */
+/** Public id (UUIDv7) of a Cluster, NodePool, ClusterAccess or StorageInventory; unlike the uid it survives a restore. */
 export const LABEL_ID = "cloud.marina.dev/id";
 /** The organization's id, on its Namespace `org-<id>` and on every object in it. */
 export const LABEL_ORG_ID = "cloud.marina.dev/org-id";
 export const LABEL_CLUSTER_ID = "cloud.marina.dev/cluster-id";
 export const LABEL_NODE_POOL_ID = "cloud.marina.dev/node-pool-id";
-/** On a ClusterAccess that REST issued: the user whose right it is, and the API token that asked for it, if one did. */
+/** On a ClusterAccess created by REST: its user, and the API token of the request, if any. */
 export const LABEL_USER_ID = "cloud.marina.dev/user-id";
 export const LABEL_API_TOKEN_ID = "cloud.marina.dev/api-token-id";
-/** Who an Event comes from: `operator`, `machine` or `hypervisor`. */
+/** The source of an Event: `operator`, `machine` or `hypervisor`. */
 export const LABEL_SOURCE = "cloud.marina.dev/source";
 
-/** The request that made the last change by REST; a write whose answer was lost is recognised by it. */
+/** The last REST request that changed the object; identifies a write whose response was lost. */
 export const ANNOTATION_REQUEST_ID = "cloud.marina.dev/request-id";
-/** The request that set the network policy last; it keeps the time of that change in managedFields. */
+/** The last request that set the network policy; its managedFields entry records the time of the change. */
 export const ANNOTATION_NETWORK_REQUEST_ID = "cloud.marina.dev/network-request-id";
-/** `replace.cloud.marina.dev/<node>: <request id>` on a NodePool asks for one node to be replaced. */
+/** `replace.cloud.marina.dev/<node>: <request id>` on a NodePool requests the replacement of a node. */
 export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 
-/** On an organization's Namespace: its limits (quota.ts), written by the apiserver, obeyed by the operator. */
+/** On an organization's Namespace: its limits (quota.ts), written by the API server and enforced by the operator. */
 export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";
 
 export const FINALIZER = "cloud.marina.dev/operator";

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodePoolDefinition } from "./definitions.ts";
 import {
-  answersTo,
-  bothAnswer,
+  bothReturn,
   list,
   long,
   nodePoolSpec,
   openTestApi,
   type SpecCase,
   type TestApi,
+  validateSpec,
 } from "./testing.ts";
 
 let api: TestApi;
@@ -52,7 +52,7 @@ const nodeMetadataCases: SpecCase[] = [
     "tier!",
     long(64),
     `${"a.".repeat(126)}ab/x`,
-  ].map((key) => ({ title: `label "${key}"`, spec: labelled({ [key]: "x" }), refused: badKey })),
+  ].map((key) => ({ title: `label "${key}"`, spec: labelled({ [key]: "x" }), rejected: badKey })),
   ...[
     "kubernetes.io/hostname",
     "topology.kubernetes.io/zone",
@@ -65,17 +65,17 @@ const nodeMetadataCases: SpecCase[] = [
     "replace.cloud.marina.dev/x",
     "machine-template-hash",
     "sub.node-role.kubernetes.io/web",
-  ].map((key) => ({ title: `label ${key}`, spec: labelled({ [key]: "x" }), refused: reservedKey })),
+  ].map((key) => ({ title: `label ${key}`, spec: labelled({ [key]: "x" }), rejected: reservedKey })),
   { title: "an empty label value", spec: labelled({ tier: "" }) },
   {
     title: "a label value of 64 characters",
     spec: labelled({ tier: long(64) }),
-    refused: "spec.nodeLabels.tier: Too long: may not be more than 63 bytes",
+    rejected: "spec.nodeLabels.tier: Too long: may not be more than 63 bytes",
   },
   {
     title: "a label value with a blank",
     spec: labelled({ tier: "a b" }),
-    refused: "spec.nodeLabels.tier in body should match",
+    rejected: "spec.nodeLabels.tier in body should match",
   },
   {
     title: "64 labels with the longest keys",
@@ -85,7 +85,7 @@ const nodeMetadataCases: SpecCase[] = [
   {
     title: "65 labels",
     spec: labelled(labels(65)),
-    refused: "spec.nodeLabels: Too many: 65: must have at most 64 items",
+    rejected: "spec.nodeLabels: Too many: 65: must have at most 64 items",
   },
   { title: "a taint", spec: tainted(taint) },
   { title: "a taint without value", spec: tainted({ key: "batch", effect: "NoExecute" }) },
@@ -93,27 +93,27 @@ const nodeMetadataCases: SpecCase[] = [
   {
     title: "the same key and effect twice",
     spec: tainted(taint, { ...taint, value: "false" }),
-    refused: "spec.nodeTaints: Invalid value: must not have two taints with the same key and effect",
+    rejected: "spec.nodeTaints: Invalid value: must not have two taints with the same key and effect",
   },
   {
     title: "a taint without key",
     spec: tainted({ effect: "NoSchedule" }),
-    refused: "spec.nodeTaints[0].key: Required value",
+    rejected: "spec.nodeTaints[0].key: Required value",
   },
   {
     title: "a taint without effect",
     spec: tainted({ key: "batch" }),
-    refused: "spec.nodeTaints[0].effect: Required value",
+    rejected: "spec.nodeTaints[0].effect: Required value",
   },
   {
     title: "an unknown effect",
     spec: tainted({ ...taint, effect: "Never" }),
-    refused: 'spec.nodeTaints[0].effect: Unsupported value: "Never"',
+    rejected: 'spec.nodeTaints[0].effect: Unsupported value: "Never"',
   },
   {
     title: "a taint key with a blank",
     spec: tainted({ ...taint, key: "a b" }),
-    refused: "spec.nodeTaints[0].key in body should match",
+    rejected: "spec.nodeTaints[0].key in body should match",
   },
   {
     title: "32 taints with the longest keys",
@@ -123,12 +123,12 @@ const nodeMetadataCases: SpecCase[] = [
   {
     title: "33 taints",
     spec: tainted(...list(33, (index) => ({ ...taint, key: `key-${index}` }))),
-    refused: "spec.nodeTaints: Too many: 33: must have at most 32 items",
+    rejected: "spec.nodeTaints: Too many: 33: must have at most 32 items",
   },
 ];
 
 describe("a NodePool with", () => {
-  test.each(nodeMetadataCases)("$title", async ({ spec, refused }) => {
-    expect(await answersTo(api, nodePoolDefinition, spec)).toEqual(bothAnswer(refused));
+  test.each(nodeMetadataCases)("$title", async ({ spec, rejected }) => {
+    expect(await validateSpec(api, nodePoolDefinition, spec)).toEqual(bothReturn(rejected));
   });
 });

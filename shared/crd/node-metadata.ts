@@ -12,11 +12,11 @@ const VALUE_PATTERN = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
 
 export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
 
-/** Label domains that belong to Kubernetes, to the engine or to the platform, their subdomains included. */
+/** Label domains reserved for Kubernetes, Cluster API and the platform, including their subdomains. */
 const RESERVED_DOMAINS = ["kubernetes.io", "k8s.io", "cluster.x-k8s.io", "cloud.marina.dev"];
 const ALLOWED_DOMAIN = "node-role.kubernetes.io";
 
-/** Whether a label key is one that the engine would drop, or whose value on a live node it would overwrite. */
+/** Whether Cluster API would drop a label with this key, or overwrite its value on a node. */
 export function isReservedLabelKey(key: string): boolean {
   if (key === "machine-template-hash") return true;
   const slash = key.indexOf("/");
@@ -41,7 +41,7 @@ const labelRules: readonly Rule<Labels>[] = [
     field: "",
     code: "invalid_format",
     message:
-      "keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev, and machine-template-hash, belong to the platform; of these only node-role.kubernetes.io/ may be used",
+      "keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev, and machine-template-hash, are reserved for the platform; of these only node-role.kubernetes.io/ may be used",
     cel: "self.all(key, key.startsWith('node-role.kubernetes.io/') || !(key == 'machine-template-hash' || key.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|cluster[.]x-k8s[.]io|cloud[.]marina[.]dev)/')))",
     holds: (labels) => !Object.keys(labels).some(isReservedLabelKey),
   },
@@ -62,7 +62,7 @@ export const nodeLabelsSchema = withRules(
       context.addIssue({ code: "custom", message, params: { code: "too_many" } });
     })
     .meta({
-      description: "Labels of the pool's nodes. May be changed at any time; live nodes follow in place.",
+      description: "Labels of the pool's nodes. Mutable; existing nodes are updated in place.",
       maxProperties: MAX_NODE_LABELS,
     }),
   labelRules,
@@ -81,7 +81,7 @@ export const nodeTaintSchema = z
       .enum(taintEffects)
       .meta({ description: "What happens to pods that do not tolerate the taint." }),
   })
-  .meta({ description: "Keeps pods away that do not tolerate it." });
+  .meta({ description: "Repels pods that do not tolerate it." });
 
 type Taint = z.output<typeof nodeTaintSchema>;
 
@@ -98,7 +98,7 @@ const taintRules: readonly Rule<Taint[]>[] = [
 export const nodeTaintsSchema = withRules(
   z.array(nodeTaintSchema).max(MAX_NODE_TAINTS).meta({
     description:
-      "Taints that the pool's nodes are born with. Set at creation; immutable, because live nodes would not follow.",
+      "Taints that new nodes of the pool register with. Immutable, because existing nodes would not be updated.",
     "x-kubernetes-list-type": "atomic",
   }),
   taintRules,

@@ -72,7 +72,7 @@ const upperCel = budgets
   .map(({ max, perNode }) => `(has(self.${max}) ? self.${max} / self.${perNode} : ${MAX_NODES_PER_POOL})`)
   .join(", ");
 
-// The bound of one node from below needs no place here: a maximum covers at least one node.
+// The lower bound of one node needs no check here: every maximum covers at least one node.
 const rangeRule: Rule<PoolSize> = {
   field: "",
   code: "min_gt_max",
@@ -85,7 +85,7 @@ const rangeRule: Rule<PoolSize> = {
   },
 };
 
-/** The rules between the numbers of one node pool; bounds of the single fields are in the schema. */
+/** The cross-field rules of a node pool; the bounds of single fields are in the schema. */
 export const nodePoolRules: readonly Rule<PoolSize>[] = [
   ...nodeCountRules,
   ...budgets.flatMap(budgetRules),

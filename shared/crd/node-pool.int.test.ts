@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodePoolDefinition } from "./definitions.ts";
 import {
-  answersTo,
-  answersToNames,
-  bothAnswer,
+  bothReturn,
   boundCases,
   long,
-  nameAnswers,
+  nameRejections,
   nodePoolSpec,
   openTestApi,
   type SpecCase,
   type TestApi,
+  validateNames,
+  validateSpec,
 } from "./testing.ts";
 
 let api: TestApi;
@@ -30,17 +30,17 @@ const nodePoolCases: SpecCase[] = [
   ...Object.keys(nodePoolSpec).map((field) => ({
     title: `no ${field}`,
     spec: withoutField(field),
-    refused: `spec.${field}: Required value`,
+    rejected: `spec.${field}: Required value`,
   })),
   ...["Shop", "shop.eu", "-shop", ""].map((clusterName) => ({
     title: `cluster "${clusterName}"`,
     spec: pool({ clusterName }),
-    refused: "spec.clusterName",
+    rejected: "spec.clusterName",
   })),
   {
     title: "a cluster name of 41 characters",
     spec: pool({ clusterName: long(41) }),
-    refused: "spec.clusterName: Too long: may not be more than 40 bytes",
+    rejected: "spec.clusterName: Too long: may not be more than 40 bytes",
   },
   ...boundCases("vcpus", 1, 128, nodePoolSpec),
   ...boundCases("memoryGB", 1, 512, nodePoolSpec),
@@ -55,12 +55,12 @@ const nodePoolCases: SpecCase[] = [
   {
     title: "desired below min",
     spec: nodes(3, 2, 5),
-    refused: "spec.minNodes: Invalid value: must not be greater than desiredNodes",
+    rejected: "spec.minNodes: Invalid value: must not be greater than desiredNodes",
   },
   {
     title: "desired above max",
     spec: nodes(1, 6, 5),
-    refused: "spec.desiredNodes: Invalid value: must not be greater than maxNodes",
+    rejected: "spec.desiredNodes: Invalid value: must not be greater than maxNodes",
   },
 ];
 
@@ -79,62 +79,62 @@ const totalCases: SpecCase[] = [
   {
     title: "CPU minimum above its maximum",
     spec: pool({ minVCPUs: 12, maxVCPUs: 8 }),
-    refused: "spec.minVCPUs: Invalid value: must not be greater than maxVCPUs",
+    rejected: "spec.minVCPUs: Invalid value: must not be greater than maxVCPUs",
   },
   {
     title: "memory minimum above its maximum",
     spec: pool({ minMemoryGB: 64, maxMemoryGB: 32 }),
-    refused: "spec.minMemoryGB: Invalid value: must not be greater than maxMemoryGB",
+    rejected: "spec.minMemoryGB: Invalid value: must not be greater than maxMemoryGB",
   },
   {
     title: "CPU minimum below one node",
     spec: pool({ minVCPUs: 3, maxVCPUs: 8 }),
-    refused: "spec.minVCPUs: Invalid value: must be 0 or cover at least one node (vcpus)",
+    rejected: "spec.minVCPUs: Invalid value: must be 0 or cover at least one node (vcpus)",
   },
   {
     title: "memory minimum below one node",
     spec: pool({ minMemoryGB: 15, maxMemoryGB: 32 }),
-    refused: "spec.minMemoryGB: Invalid value: must be 0 or cover at least one node (memoryGB)",
+    rejected: "spec.minMemoryGB: Invalid value: must be 0 or cover at least one node (memoryGB)",
   },
   {
     title: "CPU maximum below one node",
     spec: pool({ maxVCPUs: 3 }),
-    refused: "spec.maxVCPUs: Invalid value: must cover at least one node (vcpus)",
+    rejected: "spec.maxVCPUs: Invalid value: must cover at least one node (vcpus)",
   },
   {
     title: "memory maximum below one node",
     spec: pool({ maxMemoryGB: 15 }),
-    refused: "spec.maxMemoryGB: Invalid value: must cover at least one node (memoryGB)",
+    rejected: "spec.maxMemoryGB: Invalid value: must cover at least one node (memoryGB)",
   },
   {
     title: "no whole number of nodes between the CPU totals",
     spec: pool({ minVCPUs: 5, maxVCPUs: 7 }),
-    refused: "no number of nodes fits",
+    rejected: "no number of nodes fits",
   },
   {
     title: "CPU asks for more nodes than memory allows",
     spec: pool({ minVCPUs: 16, maxVCPUs: 32, maxMemoryGB: 32 }),
-    refused: "no number of nodes fits",
+    rejected: "no number of nodes fits",
   },
   {
     title: "memory asks for more nodes than CPU allows",
     spec: pool({ maxVCPUs: 8, minMemoryGB: 48, maxMemoryGB: 64 }),
-    refused: "no number of nodes fits",
+    rejected: "no number of nodes fits",
   },
   {
     title: "more nodes at least than a pool may have",
     spec: pool({ minVCPUs: 4004, maxVCPUs: 5000 }),
-    refused: "no number of nodes fits",
+    rejected: "no number of nodes fits",
   },
   { title: "totals of a fixed pool that fit no number of nodes", spec: pool({ minVCPUs: 6, maxVCPUs: 6 }) },
 ];
 
 describe("a NodePool with", () => {
-  test.each([...nodePoolCases, ...totalCases])("$title", async ({ spec, refused }) => {
-    expect(await answersTo(api, nodePoolDefinition, spec)).toEqual(bothAnswer(refused));
+  test.each([...nodePoolCases, ...totalCases])("$title", async ({ spec, rejected }) => {
+    expect(await validateSpec(api, nodePoolDefinition, spec)).toEqual(bothReturn(rejected));
   });
 });
 
 test("the name of a NodePool has at most 40 characters and no dot", async () => {
-  expect(await answersToNames(api, nodePoolDefinition, nodePoolSpec)).toEqual(nameAnswers);
+  expect(await validateNames(api, nodePoolDefinition, nodePoolSpec)).toEqual(nameRejections);
 });

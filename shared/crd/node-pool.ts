@@ -39,9 +39,7 @@ const MAX_POOL_MEMORY_GB = 512 * MAX_NODES_PER_POOL;
 
 const nodePoolFields = z
   .object({
-    clusterName: objectName(
-      "Name of the Cluster, in the same namespace, that the pool belongs to. Immutable.",
-    ),
+    clusterName: objectName("Name of the pool's Cluster, in the same namespace. Immutable."),
     displayName: displayNameSchema.optional(),
     vcpus: integer(1, 128, "Virtual CPUs of one node. A change replaces the nodes one after another."),
     memoryGB: integer(1, 512, "Memory of one node in GiB. A change replaces the nodes one after another."),
@@ -59,39 +57,39 @@ const nodePoolFields = z
     desiredNodes: integer(
       0,
       MAX_NODES_PER_POOL,
-      "Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides; this value is kept and applies again when autoscaling ends.",
+      "Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.",
     ),
     minVCPUs: integer(
       0,
       MAX_POOL_VCPUS,
-      "Least virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, lets it scale to no nodes.",
+      "Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.",
     ).optional(),
-    maxVCPUs: integer(1, MAX_POOL_VCPUS, "Most virtual CPUs of the whole pool.").optional(),
+    maxVCPUs: integer(1, MAX_POOL_VCPUS, "Maximum of virtual CPUs of the whole pool.").optional(),
     minMemoryGB: integer(
       0,
       MAX_POOL_MEMORY_GB,
-      "Least memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.",
+      "Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.",
     ).optional(),
-    maxMemoryGB: integer(1, MAX_POOL_MEMORY_GB, "Most memory of the whole pool in GiB.").optional(),
+    maxMemoryGB: integer(1, MAX_POOL_MEMORY_GB, "Maximum of memory of the whole pool in GiB.").optional(),
     nodeLabels: nodeLabelsSchema.optional(),
     nodeTaints: nodeTaintsSchema.optional(),
     drainTimeoutSeconds: integer(
       30,
       3600,
-      "Seconds to wait for pods to leave a node before it is deleted anyway. Absent means the platform's default, now and when that changes. Cannot be removed once set.",
+      "Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.",
     ).optional(),
     scaleDownDelaySeconds: integer(
       60,
       3600,
-      "Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.",
+      "Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.",
     ).optional(),
     scaleDownUtilizationPercent: integer(
       10,
       90,
-      "A node is underutilised when its CPU and memory requests are both below this share of what it offers. Absent means the platform's default. Cannot be removed once set. Without effect in a fixed pool.",
+      "A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.",
     ).optional(),
   })
-  .meta({ description: "The node pool as it is wanted." });
+  .meta({ description: "Desired state of the node pool." });
 
 type NodePoolFields = z.output<typeof nodePoolFields>;
 
@@ -99,7 +97,7 @@ export const nodePoolTransitionRules: readonly TransitionRule<NodePoolFields>[] 
   immutable("clusterName", "cannot be changed; a pool stays in the cluster that it was created for"),
   immutable(
     "nodeTaints",
-    "cannot be changed after the pool was created; create another pool with the taints that you want",
+    "cannot be changed after the pool was created; create another pool with the desired taints",
   ),
   keptOnceSet("drainTimeoutSeconds"),
   keptOnceSet("scaleDownDelaySeconds"),
@@ -110,47 +108,39 @@ export const nodePoolSpecSchema = withRules(nodePoolFields, nodePoolRules, nodeP
 
 const machineSchema = z
   .object({
-    name: z.string().min(1).max(253).meta({ description: "Name of the machine in the underlying engine." }),
+    name: z.string().min(1).max(253).meta({ description: "Name of the Cluster API Machine." }),
     uid: z
       .string()
       .min(1)
       .max(64)
-      .meta({ description: "Identity of the machine; a machine made anew has another." }),
+      .meta({ description: "UID of the machine; a recreated machine has another one." }),
     node: z.string().max(253).optional().meta({ description: "Name of its node; absent until it joined." }),
-    phase: z
-      .string()
-      .max(64)
-      .optional()
-      .meta({ description: "Where the machine is in its life, in one word." }),
+    phase: z.string().max(64).optional().meta({ description: "Phase of the machine's lifecycle." }),
     ready: z.boolean().meta({ description: "Whether its node is ready." }),
     version: kubernetesVersion("Kubernetes version of the machine.").optional(),
     createdAt: timestamp("When the machine was created."),
   })
-  .meta({ description: "One machine of the pool." });
+  .meta({ description: "A machine of the pool." });
 
 const replacementSchema = z
   .object({
-    machineUID: z
-      .string()
-      .min(1)
-      .max(64)
-      .meta({ description: "Identity of the machine that is being replaced." }),
+    machineUID: z.string().min(1).max(64).meta({ description: "UID of the machine that is being replaced." }),
     machineName: z
       .string()
       .min(1)
       .max(253)
       .meta({ description: "Name of the machine that is being replaced." }),
     node: z.string().max(253).optional().meta({ description: "Name of its node." }),
-    reason: reason("Why it is being replaced, in one CamelCase word."),
+    reason: reason("Why it is being replaced, as a CamelCase reason."),
     at: timestamp("When the replacement was first observed."),
     successorUID: z
       .string()
       .min(1)
       .max(64)
       .optional()
-      .meta({ description: "Identity of the machine that takes its place; absent until there is one." }),
+      .meta({ description: "UID of the machine that replaces it; absent until it exists." }),
   })
-  .meta({ description: "A node whose replacement has begun and is not complete." });
+  .meta({ description: "A node whose replacement is in progress." });
 
 const nodePoolTransitionSchema = z
   .object({
@@ -158,10 +148,10 @@ const nodePoolTransitionSchema = z
     type: z.enum(nodePoolTransitionTypes).meta({ description: "What happened." }),
     at: timestamp("When it was observed."),
     oldNode: z.string().max(253).optional().meta({ description: "Name of the node that was replaced." }),
-    newNode: z.string().max(253).optional().meta({ description: "Name of the node that took its place." }),
-    reason: reason("Why it happened, in one CamelCase word.").optional(),
+    newNode: z.string().max(253).optional().meta({ description: "Name of the node that replaced it." }),
+    reason: reason("Why it happened, as a CamelCase reason.").optional(),
   })
-  .meta({ description: "One event in the life of the node pool." });
+  .meta({ description: "An event in the life of the node pool." });
 
 const counter = (description: string) => integer(0, 1_000_000, description).optional();
 
@@ -170,19 +160,18 @@ export const nodePoolStatusSchema = z
     observedGeneration: statusGenerationSchema.optional(),
     conditions: conditionsSchema(nodePoolConditionTypes).optional(),
     phase: z.enum(nodePoolPhases).optional().meta({
-      description: "The conditions in one word, for people. Programs read the conditions.",
+      description: "Summary of the conditions for people. Programs should read the conditions.",
     }),
     nodes: counter("Nodes that exist."),
     readyNodes: counter("Nodes that are ready. During a rollout there may be more than desired."),
-    upToDateNodes: counter("Nodes that have the version and size that are wanted now."),
-    firstReadyAt: timestamp("When the pool was ready for the first time. Never changes again.").optional(),
-    version: kubernetesVersion("Kubernetes version that the nodes run.").optional(),
+    upToDateNodes: counter("Nodes with the desired version and size."),
+    firstReadyAt: timestamp("When the pool became ready for the first time.").optional(),
+    version: kubernetesVersion("Kubernetes version of the nodes.").optional(),
     selector: z.string().max(512).optional().meta({
       description: "Label selector of the pool's nodes in the cluster, as the scale subresource reports it.",
     }),
     message: z.string().max(MAX_STATUS_MESSAGE_LENGTH).optional().meta({
-      description:
-        "What the pool waits for or what went wrong, and what to do about it, in one sentence for people.",
+      description: "What the pool waits for or what went wrong, and what to do about it.",
     }),
     machines: z
       .array(machineSchema)
@@ -198,7 +187,7 @@ export const nodePoolStatusSchema = z
       .max(MAX_NODES_PER_POOL)
       .optional()
       .meta({
-        description: "Nodes whose replacement has begun and is not complete.",
+        description: "Nodes whose replacement is in progress.",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["machineUID"],
       }),
@@ -212,7 +201,7 @@ export const nodePoolStatusSchema = z
         "x-kubernetes-list-map-keys": ["sequence"],
       }),
   })
-  .meta({ description: "The node pool as it was last observed. Written by the operator." });
+  .meta({ description: "Observed state of the node pool. Written by the operator." });
 
 export type NodePoolSpec = z.output<typeof nodePoolSpecSchema>;
 export type NodePoolStatus = z.output<typeof nodePoolStatusSchema>;

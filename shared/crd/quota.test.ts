@@ -30,27 +30,27 @@ describe("a pool counts", () => {
   });
 });
 
-describe("a growth is refused", () => {
+describe("an increase is rejected", () => {
   const used = { ...NO_AMOUNTS, nodes: 9, vcpus: 30 };
   test.each<[string, Partial<QuotaAmounts>, string[]]>([
     ["not up to the limit", { nodes: 1 }, []],
     ["beyond it", { nodes: 2 }, ["nodes"]],
-    ["not for a quota that it leaves alone, whatever stands there", { clusters: 1 }, []],
-    ["for every quota that is short", { nodes: 2, vcpus: 4, memoryGB: 8 }, ["nodes", "vcpus"]],
+    ["not for an unchanged quota, whatever its usage", { clusters: 1 }, []],
+    ["for every exceeded quota", { nodes: 2, vcpus: 4, memoryGB: 8 }, ["nodes", "vcpus"]],
   ])("%s", (_, growth, names) => {
     const shortfalls = findShortfalls(LIMITS, used, { ...NO_AMOUNTS, ...growth });
     expect(shortfalls.map(({ name }) => name)).toEqual(names);
   });
 
-  test("in a sentence with limit, use and wish", () => {
+  test("with a message of limit, usage and request", () => {
     expect(describeShortfalls(findShortfalls(LIMITS, used, { ...NO_AMOUNTS, vcpus: 4 }))).toBe(
-      "A quota of the organization does not allow it (vCPUs: 20 allowed, 30 in use, 4 more asked for). Ask for less, delete what is not needed, or ask the platform's operator for more.",
+      "The request exceeds a quota of the organization (vCPUs: 20 allowed, 30 in use, 4 more requested). Request less, delete unused resources, or ask the platform's operator for a higher quota.",
     );
   });
 });
 
 describe("the limits on a Namespace", () => {
-  test("are read as they were written", () => {
+  test("are parsed as they were formatted", () => {
     expect(parseLimits(formatLimits(LIMITS))).toEqual(LIMITS);
   });
 
@@ -61,7 +61,7 @@ describe("the limits on a Namespace", () => {
     ['{"clusters":1}'],
     [JSON.stringify({ ...LIMITS, nodes: -1 })],
     ["null"],
-  ])("are none when they are %s", (text) => {
+  ])("are undefined for %s", (text) => {
     expect(parseLimits(text)).toBeUndefined();
   });
 });

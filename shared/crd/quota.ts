@@ -1,23 +1,21 @@
 import { z } from "zod";
 import { autoscalingRange, isAutoscaled, type PoolBudgets } from "./autoscaling.ts";
 
-/** What an organization's quotas count. Memory is GiB. */
+/** The resources that quotas limit. Memory is in GiB. */
 export const QUOTA_NAMES = ["clusters", "nodePools", "nodes", "vcpus", "memoryGB"] as const;
 export type QuotaName = (typeof QUOTA_NAMES)[number];
 
-/** One number per quota: limits, what is in use, or what something takes. */
+/** One number per quota: limits, usage, or the amounts of an object. */
 export type QuotaAmounts = Readonly<Record<QuotaName, number>>;
 
-/** Greatest limit of a quota. */
+/** Maximum of a quota limit. */
 export const MAX_QUOTA = 1_000_000_000;
 
 export const NO_AMOUNTS: QuotaAmounts = { clusters: 0, nodePools: 0, nodes: 0, vcpus: 0, memoryGB: 0 };
 export const CLUSTER_AMOUNTS: QuotaAmounts = { ...NO_AMOUNTS, clusters: 1 };
 
-/** One limit. */
 export const quotaLimitSchema = z.int().min(0).max(MAX_QUOTA);
 
-/** The limits of an organization. */
 export const quotaLimitsSchema = z.strictObject({
   clusters: quotaLimitSchema,
   nodePools: quotaLimitSchema,
@@ -26,13 +24,13 @@ export const quotaLimitsSchema = z.strictObject({
   memoryGB: quotaLimitSchema,
 });
 
-/** What one pool takes: a fixed one its desired nodes, an autoscaled one the most that it may grow to. */
+/** The amounts of a pool: a fixed pool counts its desired nodes, an autoscaled pool its maximum. */
 export function poolAmounts(pool: PoolBudgets & { desiredNodes: number }): QuotaAmounts {
   const nodes = isAutoscaled(pool) ? autoscalingRange(pool).maxNodes : pool.desiredNodes;
   return { clusters: 0, nodePools: 1, nodes, vcpus: nodes * pool.vcpus, memoryGB: nodes * pool.memoryGB };
 }
 
-/** One amount per quota, by its name. */
+/** Computes each amount by its name. */
 export function mapAmounts(amountOf: (name: QuotaName) => number): QuotaAmounts {
   return {
     clusters: amountOf("clusters"),
@@ -47,16 +45,16 @@ export function addAmounts(left: QuotaAmounts, right: QuotaAmounts): QuotaAmount
   return mapAmounts((name) => left[name] + right[name]);
 }
 
-/** What `wanted` takes beyond `had`; 0 where it takes less. */
-export function growthOf(had: QuotaAmounts, wanted: QuotaAmounts): QuotaAmounts {
-  return mapAmounts((name) => Math.max(0, wanted[name] - had[name]));
+/** The increase of each amount from `before` to `after`; 0 for a decrease. */
+export function growthOf(before: QuotaAmounts, after: QuotaAmounts): QuotaAmounts {
+  return mapAmounts((name) => Math.max(0, after[name] - before[name]));
 }
 
 export function isGrowth(growth: QuotaAmounts): boolean {
   return QUOTA_NAMES.some((name) => growth[name] > 0);
 }
 
-/** A quota that does not allow a growth. */
+/** A quota that an increase exceeds. */
 export interface Shortfall {
   name: QuotaName;
   limit: number;
@@ -64,14 +62,14 @@ export interface Shortfall {
   growth: number;
 }
 
-/** The quotas that a growth would go beyond. What does not grow is never refused, also when a limit was lowered. */
+/** The quotas that an increase exceeds. A quota whose amount does not grow passes, also above a lowered limit. */
 export function findShortfalls(limits: QuotaAmounts, used: QuotaAmounts, growth: QuotaAmounts): Shortfall[] {
   return QUOTA_NAMES.filter((name) => growth[name] > 0 && used[name] + growth[name] > limits[name]).map(
     (name) => ({ name, limit: limits[name], used: used[name], growth: growth[name] }),
   );
 }
 
-const WORDS: Readonly<Record<QuotaName, string>> = {
+const LABELS: Readonly<Record<QuotaName, string>> = {
   clusters: "clusters",
   nodePools: "node pools",
   nodes: "nodes",
@@ -79,21 +77,21 @@ const WORDS: Readonly<Record<QuotaName, string>> = {
   memoryGB: "GiB of memory",
 };
 
-/** Why something is refused, in a sentence for people: every quota with its limit, its use and what is asked for. */
+/** A message with the limit, the usage and the request of every exceeded quota. */
 export function describeShortfalls(shortfalls: readonly Shortfall[]): string {
   const parts = shortfalls.map(
-    ({ name, limit: most, used, growth }) =>
-      `${WORDS[name]}: ${most} allowed, ${used} in use, ${growth} more asked for`,
+    ({ name, limit, used, growth }) =>
+      `${LABELS[name]}: ${limit} allowed, ${used} in use, ${growth} more requested`,
   );
-  return `A quota of the organization does not allow it (${parts.join("; ")}). Ask for less, delete what is not needed, or ask the platform's operator for more.`;
+  return `The request exceeds a quota of the organization (${parts.join("; ")}). Request less, delete unused resources, or ask the platform's operator for a higher quota.`;
 }
 
-/** The limits as they stand on the organization's Namespace. */
+/** The limits as the value of the Namespace's annotation. */
 export function formatLimits(limits: QuotaAmounts): string {
   return JSON.stringify(mapAmounts((name) => limits[name]));
 }
 
-/** Reads them back; undefined = the Namespace sets none, or none that could be understood. */
+/** Parses the annotation; undefined when it is absent or invalid. */
 export function parseLimits(text: string | undefined): QuotaAmounts | undefined {
   if (text === undefined) return undefined;
   try {

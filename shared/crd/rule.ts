@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
 
-/** What is wrong with a field, for programs; a subset of the detail codes of the REST API. */
+/** The machine-readable code of an invalid field; a subset of the detail codes of the REST API. */
 export type FaultCode =
   | "immutable"
   | "out_of_range"
@@ -19,25 +19,25 @@ export type FaultCode =
   | "below_one_node";
 
 export interface Fault {
-  /** Name of the field inside the value that the rule belongs to; empty for the value itself. */
+  /** Name of the field, relative to the value of the rule; empty for the value itself. */
   field: string;
   code: FaultCode;
   message: string;
 }
 
-/** A rule about one value, said twice: in CEL for the Kubernetes API server, in TypeScript for REST and the operator. */
+/** A rule about a value, in CEL for the Kubernetes API server and in TypeScript for REST and the operator. */
 export interface Rule<T> extends Fault {
   cel: string;
   holds(value: T): boolean;
 }
 
-/** A rule about a change; the API server evaluates it on updates only (`oldSelf` in CEL). */
+/** A rule about an update; `oldSelf` in CEL. */
 export interface TransitionRule<T> extends Fault {
   cel: string;
   holds(value: T, old: T): boolean;
 }
 
-/** One entry of `x-kubernetes-validations`. */
+/** An entry of `x-kubernetes-validations`. */
 export interface KubernetesValidation {
   rule: string;
   message: string;
@@ -45,19 +45,19 @@ export interface KubernetesValidation {
   fieldPath?: string;
 }
 
-/** The rules that a value breaks, in the order in which they are listed. */
+/** The rules that a value violates, in their order. */
 export function findFaults<T>(rules: readonly Rule<T>[], value: T): Fault[] {
   return rules.filter((rule) => !rule.holds(value)).map(toFault);
 }
 
-/** The rules that a change from `old` to `value` breaks, in the order in which they are listed. */
+/** The rules that a change from `old` to `value` violates, in their order. */
 export function findTransitionFaults<T>(rules: readonly TransitionRule<T>[], value: T, old: T): Fault[] {
   return rules.filter((rule) => !rule.holds(value, old)).map(toFault);
 }
 
 /**
- * Adds rules to a schema: zod refuses what breaks one of `rules` (issue path = the field, `params.code` = the code),
- * and the generated resource definition carries the CEL of all of them. Keeps the metadata that the schema has.
+ * Adds rules to a schema: zod reports violations of `rules` (issue path = the field, `params.code` = the code), and the
+ * generated CRD contains the CEL of all rules. The metadata of the schema is kept.
  */
 export function withRules<S extends z.ZodType>(
   schema: S,
@@ -80,7 +80,7 @@ export function withRules<S extends z.ZodType>(
   });
 }
 
-/** The form in which the API server takes a rule. A field that may not change reads as "Forbidden", others as "Invalid". */
+/** The CRD form of a rule. The API server reports immutable fields as "Forbidden", other violations as "Invalid". */
 export function toKubernetesValidation(rule: Fault & { cel: string }): KubernetesValidation {
   return {
     rule: rule.cel,
@@ -94,7 +94,7 @@ function toFault({ field, code, message }: Fault): Fault {
   return { field, code, message };
 }
 
-/** A field that keeps its first value: it cannot be changed, nor added or removed after creation. */
+/** The field cannot be changed, added or removed after creation. */
 export function immutable<T extends object>(field: keyof T & string, message: string): TransitionRule<T> {
   return {
     field,
@@ -105,7 +105,7 @@ export function immutable<T extends object>(field: keyof T & string, message: st
   };
 }
 
-/** An optional field that may be set and changed at any time, but not removed again. */
+/** The field is optional and mutable, but cannot be removed. */
 export function keptOnceSet<T extends object>(field: keyof T & string): TransitionRule<T> {
   return {
     field,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { storageInventoryDefinition } from "./definitions.ts";
-import { answersTo, bothAnswer, openTestApi, type SpecCase, type TestApi, tryCreate } from "./testing.ts";
+import { bothReturn, openTestApi, type SpecCase, type TestApi, tryCreate, validateSpec } from "./testing.ts";
 
 let api: TestApi;
 beforeAll(async () => {
@@ -14,15 +14,15 @@ const storageInventoryCases: SpecCase[] = [
   {
     title: "a limit of 0",
     spec: { quotaBytes: 0 },
-    refused: "spec.quotaBytes: Invalid value: must be at least 1; leave it out for no limit",
+    rejected: "spec.quotaBytes: Invalid value: must be at least 1; omit it for no limit",
   },
-  { title: "a limit below 0", spec: { quotaBytes: -1 }, refused: "spec.quotaBytes" },
+  { title: "a limit below 0", spec: { quotaBytes: -1 }, rejected: "spec.quotaBytes" },
 ];
 
 describe("a StorageInventory with", () => {
-  test.each(storageInventoryCases)("$title", async ({ spec, refused }) => {
-    expect(await answersTo(api, storageInventoryDefinition, spec, "shared-storage")).toEqual(
-      bothAnswer(refused),
+  test.each(storageInventoryCases)("$title", async ({ spec, rejected }) => {
+    expect(await validateSpec(api, storageInventoryDefinition, spec, "shared-storage")).toEqual(
+      bothReturn(rejected),
     );
   });
 });

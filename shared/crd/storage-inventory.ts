@@ -8,23 +8,23 @@ import { type Rule, withRules } from "./rule.ts";
 export const storageInventoryConditionTypes = ["Ready", "Reconciling", "Stalled"] as const;
 export type StorageInventoryConditionType = (typeof storageInventoryConditionTypes)[number];
 
-/** The one StorageInventory of an organization. */
+/** Name of the only StorageInventory of an organization. */
 export const STORAGE_INVENTORY_NAME = "shared-storage";
 
 const storageInventoryFields = z
   .object({
     quotaBytes: z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional().meta({
       description:
-        "Most bytes of shared storage that the organization may use, at least 1. Absent means no limit. 0 is refused, because a storage backend reads it as unlimited.",
+        "Limit of the organization's shared storage in bytes, at least 1. Absent means no limit. 0 is rejected, because storage backends treat it as unlimited.",
     }),
   })
-  .meta({ description: "The shared storage as it is wanted." });
+  .meta({ description: "Desired state of the shared storage." });
 
 export const storageInventoryRules: readonly Rule<z.output<typeof storageInventoryFields>>[] = [
   {
     field: "quotaBytes",
     code: "out_of_range",
-    message: "must be at least 1; leave it out for no limit",
+    message: "must be at least 1; omit it for no limit",
     cel: "!has(self.quotaBytes) || self.quotaBytes >= 1",
     holds: (spec) => spec.quotaBytes === undefined || spec.quotaBytes >= 1,
   },
@@ -39,14 +39,14 @@ export const storageInventoryStatusSchema = z
     quotaBytes: integer(
       0,
       Number.MAX_SAFE_INTEGER,
-      "The limit that is in force, in bytes; absent without one.",
+      "The limit in effect, in bytes; absent without one.",
     ).optional(),
     usedBytes: integer(0, Number.MAX_SAFE_INTEGER, "Bytes in use.").optional(),
     observedAt: timestamp(
-      "When the figures were taken. Figures older than 15 minutes do not count.",
+      "When usedBytes was measured. A value older than 15 minutes is ignored.",
     ).optional(),
   })
-  .meta({ description: "The shared storage as it was last observed. Written by the storage provisioner." });
+  .meta({ description: "Observed state of the shared storage. Written by the storage provisioner." });
 
 export type StorageInventorySpec = z.output<typeof storageInventorySpecSchema>;
 export type StorageInventoryStatus = z.output<typeof storageInventoryStatusSchema>;

@@ -11,16 +11,16 @@ import { createTransport } from "../kube/transport.ts";
 import type { ResourceDefinition } from "./definition.ts";
 import { API_VERSION } from "./names.ts";
 
-/** A real API server with the resource definitions installed, and a namespace of this test's own. */
+/** A real API server with the CRDs installed, and a namespace of this test. */
 export interface TestApi {
   client: KubeClient;
   namespace: string;
-  /** Runs kubectl; resolves to what it printed, rejects with an Error that holds its complaint. */
+  /** Runs kubectl; resolves to its output, rejects with an Error that contains its error output. */
   kubectl(...args: string[]): Promise<string>;
   close(): Promise<void>;
 }
 
-/** MARINA_TEST_KUBECONFIG, from the set-up of the test run, says where; kubectl is the one in PATH. */
+/** Uses the kubeconfig MARINA_TEST_KUBECONFIG, set by the set-up of the test run, and the kubectl in PATH. */
 export async function openTestApi(): Promise<TestApi> {
   const kubeconfig = process.env.MARINA_TEST_KUBECONFIG;
   if (kubeconfig === undefined) throw new Error("MARINA_TEST_KUBECONFIG is not set");
@@ -42,8 +42,8 @@ export async function openTestApi(): Promise<TestApi> {
   };
 }
 
-/** What the API server says against it, as a person would read it; undefined when it accepts. */
-export async function refusalOf(attempt: Promise<unknown>): Promise<string | undefined> {
+/** The API server's message when it rejects the request as invalid; undefined when it accepts. */
+export async function rejectionOf(attempt: Promise<unknown>): Promise<string | undefined> {
   try {
     await attempt;
     return undefined;
@@ -53,14 +53,14 @@ export async function refusalOf(attempt: Promise<unknown>): Promise<string | und
   }
 }
 
-/** An object of one of our kinds around a spec that may be wrong on purpose. */
+/** An object of a Marina kind with a spec that may be invalid. */
 export function objectOf<T extends KubeObject>(kind: Kind<T>, metadata: object, spec: unknown) {
   return { apiVersion: API_VERSION, kind: kind.kind, metadata, spec } as never;
 }
 
 export const clusterSpec = { version: "1.34.2" };
 
-/** A spec to store where an operator may watch: no catalogue has this version, so no engine is set to work for it. */
+/** A spec that a running operator does not act on: no catalogue has this version. */
 export const idleClusterSpec = { version: "1.99.0" };
 
 export const nodePoolSpec = {
@@ -80,63 +80,63 @@ export const clusterAccessSpec = {
   csr: "-----BEGIN CERTIFICATE REQUEST-----\nMIHsMIGT\n-----END CERTIFICATE REQUEST-----\n",
 };
 
-/** A spec as somebody would send it, and the complaint that it must meet; without one it must be accepted. */
+/** A spec and the expected rejection; without one the spec must be accepted. */
 export interface SpecCase {
   title: string;
   spec: object;
-  refused?: string;
+  rejected?: string;
 }
 
 export const list = <T>(count: number, item: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => item(index));
 export const long = (length: number) => "x".repeat(length);
 
-/** Creates the object without storing it; resolves to the complaint, if there is one. */
+/** Creates the object in a dry run; resolves to the rejection, if any. */
 export function tryCreate(api: TestApi, definition: ResourceDefinition, spec: object, name = "shop") {
   const object = objectOf(definition.kind as never, { name, namespace: api.namespace }, spec);
-  return refusalOf(api.client.create(definition.kind, object, { fieldManager: "test", dryRun: true }));
+  return rejectionOf(api.client.create(definition.kind, object, { fieldManager: "test", dryRun: true }));
 }
 
-/** What the API server complains of, and whether the schema (or rules) in TypeScript accept the same thing. */
-export interface Answers {
-  refusal: string | undefined;
+/** The API server's rejection, and whether the schema (or the rules) in TypeScript accept the same spec. */
+export interface Validation {
+  rejection: string | undefined;
   accepted: boolean;
 }
 
-/** Asks the API server and zod about one spec. */
-export async function answersTo(
+/** Validates a spec by the API server and by zod. */
+export async function validateSpec(
   api: TestApi,
   definition: ResourceDefinition,
   spec: object,
   name?: string,
-): Promise<Answers> {
-  const refusal = await tryCreate(api, definition, spec, name);
-  return { refusal, accepted: definition.spec.safeParse(spec).success };
+): Promise<Validation> {
+  const rejection = await tryCreate(api, definition, spec, name);
+  return { rejection, accepted: definition.spec.safeParse(spec).success };
 }
 
-/** The answers that agree: both accept, or both refuse and the API server says this. */
-export function bothAnswer(refused: string | undefined): Answers {
-  return { refusal: refusalWith(refused), accepted: refused === undefined };
+/** The expected validation: both accept, or both reject and the API server returns this message. */
+export function bothReturn(rejected: string | undefined): Validation {
+  return { rejection: rejectionWith(rejected), accepted: rejected === undefined };
 }
 
-/** Matches a complaint that contains this text, or no complaint at all. */
-export function refusalWith(refused: string | undefined): string | undefined {
-  return refused === undefined ? undefined : (expect.stringContaining(refused) as unknown as string);
+/** Matches a rejection that contains this text, or no rejection. */
+export function rejectionWith(rejected: string | undefined): string | undefined {
+  return rejected === undefined ? undefined : (expect.stringContaining(rejected) as unknown as string);
 }
 
-/** What the API server says to a name of 40 characters, one of 41 and one with a dot. */
-export async function answersToNames(api: TestApi, definition: ResourceDefinition, spec: object) {
+/** The rejections of a name of 40 characters, one of 41 and one with a dot. */
+export async function validateNames(api: TestApi, definition: ResourceDefinition, spec: object) {
   const names = [long(40), long(41), "shop.eu"];
   return Promise.all(names.map((name) => tryCreate(api, definition, spec, name)));
 }
 
-export const nameAnswers = [
+export const nameRejections = [
   undefined,
-  refusalWith("metadata.name: Invalid value: must have at most 40 characters"),
-  refusalWith("metadata.name: Invalid value: must not contain a dot"),
+  rejectionWith("metadata.name: Invalid value: must have at most 40 characters"),
+  rejectionWith("metadata.name: Invalid value: must not contain a dot"),
 ];
 
-/** Cases at and just beyond both bounds of a number. */
+/** Cases at and beyond both bounds of a number. */
 export function boundCases(
   field: string,
   minimum: number,
@@ -151,17 +151,17 @@ export function boundCases(
     {
       title: `${field} ${minimum - 1}`,
       spec: spec(minimum - 1),
-      refused: `spec.${field} in body should be greater than or equal to ${minimum}`,
+      rejected: `spec.${field} in body should be greater than or equal to ${minimum}`,
     },
     {
       title: `${field} ${maximum + 1}`,
       spec: spec(maximum + 1),
-      refused: `spec.${field} in body should be less than or equal to ${maximum}`,
+      rejected: `spec.${field} in body should be less than or equal to ${maximum}`,
     },
     {
       title: `${field} with a fraction`,
       spec: spec(minimum + 0.5),
-      refused: `spec.${field} in body must be of type integer`,
+      rejected: `spec.${field} in body must be of type integer`,
     },
   ];
 }

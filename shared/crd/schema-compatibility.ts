@@ -1,60 +1,47 @@
-/** A JSON Schema, as OpenAPI 3.1 documents and custom resource definitions hold it. */
+/** JSON Schema of a CustomResourceDefinition. */
 export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
 /**
- * What a schema is for. `accepted`: others write it, so all that was valid must stay valid. `given`: others read it,
- * so all that was there must stay there, of the same type; new fields and new enum values are no break.
+ * Who uses a schema. `request`: clients write it, so every valid value must stay valid. `response`: clients read it, so
+ * every field must stay, with its type; new fields and enum values are not breaking.
  */
-export type Direction = "accepted" | "given";
+export type Direction = "request" | "response";
 
 export interface SchemaPair {
   before: JsonSchema;
   after: JsonSchema;
   direction: Direction;
-  /** Begins every line of the result. */
+  /** The path that begins every line of the result. */
   where: string;
-  /** Finds what a `$ref` of either side names. */
-  resolveBefore?: (ref: string) => JsonSchema;
-  resolveAfter?: (ref: string) => JsonSchema;
 }
 
-/** Largest values that may not fall, and smallest that may not rise, for what is accepted. */
+/** Bounds whose decrease (upper) or increase (lower) breaks requests. */
 const UPPER_BOUNDS = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
 const LOWER_BOUNDS = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
-/** Keywords whose change may refuse something that was valid. */
+/** Keywords whose change may reject a value that was valid. */
 const RESTRICTIONS = ["pattern", "format", "multipleOf", "uniqueItems", "not", "const"];
 const BRANCHES = ["anyOf", "oneOf", "allOf"];
 
 /**
- * Compares two versions of a schema. Returns one line per change that breaks somebody who relies on the older one;
- * it rather reports one too many: a changed pattern counts, whether or not it is wider.
+ * Compares two versions of a schema. Returns one line per breaking change. False positives are possible: a changed
+ * pattern is reported even when it is wider.
  */
 export function findSchemaBreaks(pair: SchemaPair): string[] {
-  return compare(pair, new Set());
-}
-
-function compare(pair: SchemaPair, seen: Set<string>): string[] {
-  const refs = `${refOf(pair.before)} ${refOf(pair.after)}`;
-  if (refs !== " " && seen.has(refs)) return [];
-  const inside = refs === " " ? seen : new Set([...seen, refs]);
-  const before = follow(pair.before, pair.resolveBefore);
-  const after = follow(pair.after, pair.resolveAfter);
-  const resolved = { ...pair, before, after };
   return [
-    ...compareTypes(resolved),
-    ...compareEnums(resolved),
-    ...(pair.direction === "accepted" ? compareBounds(resolved) : compareFormat(resolved)),
-    ...compareRules(resolved),
-    ...compareFields(resolved, inside),
-    ...compareBranches(resolved, inside),
-    ...compareEntries(resolved, inside),
+    ...compareTypes(pair),
+    ...compareEnums(pair),
+    ...(pair.direction === "request" ? compareBounds(pair) : compareFormat(pair)),
+    ...compareRules(pair),
+    ...compareFields(pair),
+    ...compareBranches(pair),
+    ...compareEntries(pair),
   ];
 }
 
 function compareTypes({ before, after, direction, where }: SchemaPair): string[] {
-  const [wide, narrow] = direction === "accepted" ? [after, before] : [before, after];
+  const [wide, narrow] = direction === "request" ? [after, before] : [before, after];
   const wideTypes = typesOf(wide);
   if (wideTypes.length === 0) return [];
   const fits = (type: string) =>
@@ -69,28 +56,28 @@ function compareTypes({ before, after, direction, where }: SchemaPair): string[]
 function compareEnums({ before, after, direction, where }: SchemaPair): string[] {
   const [was, is] = [listOf(before.enum), listOf(after.enum)];
   if (is === undefined)
-    return direction === "given" && was !== undefined ? [`${where}: any value is possible now`] : [];
+    return direction === "response" && was !== undefined ? [`${where}: any value is possible now`] : [];
   if (was === undefined)
-    return direction === "accepted" ? [`${where}: only some values are accepted now`] : [];
-  const gone = was.filter((value) => !is.includes(value));
-  return gone.map((value) => `${where}: the value ${JSON.stringify(value)} is gone`);
+    return direction === "request" ? [`${where}: only some values are accepted now`] : [];
+  const removed = was.filter((value) => !is.includes(value));
+  return removed.map((value) => `${where}: the value ${JSON.stringify(value)} was removed`);
 }
 
 function compareBounds({ before, after, where }: SchemaPair): string[] {
   const breaks: string[] = [];
-  const tell = (keyword: string) =>
+  const report = (keyword: string) =>
     void breaks.push(`${where}: ${keyword} was ${show(before[keyword])}, now ${show(after[keyword])}`);
   for (const keyword of UPPER_BOUNDS) {
-    if (numberOf(after[keyword], Infinity) < numberOf(before[keyword], Infinity)) tell(keyword);
+    if (numberOf(after[keyword], Infinity) < numberOf(before[keyword], Infinity)) report(keyword);
   }
   for (const keyword of LOWER_BOUNDS) {
     const none = keyword.endsWith("inimum") ? -Infinity : 0;
-    if (numberOf(after[keyword], none) > numberOf(before[keyword], none)) tell(keyword);
+    if (numberOf(after[keyword], none) > numberOf(before[keyword], none)) report(keyword);
   }
   for (const keyword of RESTRICTIONS) {
-    if (after[keyword] !== undefined && show(after[keyword]) !== show(before[keyword])) tell(keyword);
+    if (after[keyword] !== undefined && show(after[keyword]) !== show(before[keyword])) report(keyword);
   }
-  if (show(before.default) !== show(after.default)) tell("default");
+  if (show(before.default) !== show(after.default)) report("default");
   return breaks;
 }
 
@@ -99,7 +86,7 @@ function compareFormat({ before, after, where }: SchemaPair): string[] {
   return [`${where}: format was ${show(before.format)}, now ${show(after.format)}`];
 }
 
-/** CEL rules of a custom resource: one that was not there may refuse what was accepted; a better message may not. */
+/** A new CEL rule of a custom resource may reject a value that was valid. */
 function compareRules({ before, after, where }: SchemaPair): string[] {
   const rulesOf = (schema: JsonSchema) =>
     objectsOf(schema["x-kubernetes-validations"]).map(({ rule }) => String(rule));
@@ -113,16 +100,16 @@ function compareRules({ before, after, where }: SchemaPair): string[] {
   return breaks;
 }
 
-function compareFields(pair: SchemaPair, seen: Set<string>): string[] {
+function compareFields(pair: SchemaPair): string[] {
   const { before, after, direction, where } = pair;
   const [was, is] = [objectOf(before.properties), objectOf(after.properties)];
   const breaks = Object.entries(was).flatMap(([name, schema]) => {
     const now = is[name];
-    if (now === undefined) return [`${where}.${name}: the field is gone`];
-    return compare({ ...pair, before: schema, after: now, where: `${where}.${name}` }, seen);
+    if (now === undefined) return [`${where}.${name}: the field was removed`];
+    return findSchemaBreaks({ ...pair, before: schema, after: now, where: `${where}.${name}` });
   });
   const [needed, neededNow] = [listOf(before.required) ?? [], listOf(after.required) ?? []];
-  if (direction === "accepted") {
+  if (direction === "request") {
     const more = neededNow.filter((name) => !needed.includes(name));
     return [...breaks, ...more.map((name) => `${where}.${String(name)}: the field is required now`)];
   }
@@ -130,47 +117,39 @@ function compareFields(pair: SchemaPair, seen: Set<string>): string[] {
   return [...breaks, ...fewer.map((name) => `${where}.${String(name)}: the field may be absent now`)];
 }
 
-/** Each alternative that there was must still be there; `allOf` is no choice, so one more is one more condition. */
-function compareBranches(pair: SchemaPair, seen: Set<string>): string[] {
+/** Every former alternative must remain; a new branch of `allOf` is a new condition. */
+function compareBranches(pair: SchemaPair): string[] {
   return BRANCHES.flatMap((keyword) => {
     const [was, is] = [objectsOf(pair.before[keyword]), objectsOf(pair.after[keyword])];
     const where = `${pair.where} (${keyword})`;
     if (was.length === 0 && is.length === 0) return [];
-    if (was.length === 0 && pair.direction === "given") return [];
+    if (was.length === 0 && pair.direction === "response") return [];
     if (keyword === "allOf" && is.length > was.length) return [`${where}: a new condition`];
     return was.flatMap((before, index) => {
-      const matches = is.some((after) => compare({ ...pair, before, after, where }, seen).length === 0);
-      return matches ? [] : [`${where}: alternative ${index + 1} is gone or narrower`];
+      const matches = is.some((after) => findSchemaBreaks({ ...pair, before, after, where }).length === 0);
+      return matches ? [] : [`${where}: alternative ${index + 1} was removed or narrowed`];
     });
   });
 }
 
-function compareEntries(pair: SchemaPair, seen: Set<string>): string[] {
+function compareEntries(pair: SchemaPair): string[] {
   const { before, after, direction, where } = pair;
   const breaks: string[] = [];
   if (
-    direction === "accepted" &&
+    direction === "request" &&
     after.additionalProperties === false &&
     before.additionalProperties !== false
   )
-    breaks.push(`${where}: unknown fields are refused now`);
+    breaks.push(`${where}: unknown fields are rejected now`);
   for (const [keyword, sign] of [
     ["items", "[]"],
     ["additionalProperties", ".*"],
   ] as const) {
     const [was, is] = [schemaOf(before[keyword]), schemaOf(after[keyword])];
     if (was !== undefined && is !== undefined)
-      breaks.push(...compare({ ...pair, before: was, after: is, where: `${where}${sign}` }, seen));
+      breaks.push(...findSchemaBreaks({ ...pair, before: was, after: is, where: `${where}${sign}` }));
   }
   return breaks;
-}
-
-function follow(schema: JsonSchema, resolve: SchemaPair["resolveBefore"]): JsonSchema {
-  return typeof schema.$ref === "string" && resolve !== undefined ? resolve(schema.$ref) : schema;
-}
-
-function refOf(schema: JsonSchema): string {
-  return typeof schema.$ref === "string" ? schema.$ref : "";
 }
 
 function typesOf(schema: JsonSchema): string[] {
