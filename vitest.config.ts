@@ -7,7 +7,7 @@ const onStack = {
   hookTimeout: 120_000,
 };
 
-const LAST = "e2e/seen/{answers,logs}.test.ts";
+const LAST = "e2e/seen/{responses,logs}.test.ts";
 
 export default defineConfig({
   test: {

@@ -9,7 +9,7 @@ import { median } from "./measure.ts";
 import { report } from "./report.ts";
 
 const run = promisify(execFile);
-const ROUNDS = 3;
+const RUNS = 3;
 const POLL_MS = 250;
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-create");
 
@@ -22,9 +22,9 @@ export async function benchCreate(): Promise<void> {
   try {
     const ours: number[] = [];
     const alone: number[] = [];
-    for (let round = 0; round < ROUNDS; round++) {
-      alone.push(await timeClusterApiAlone(stack.info, `alone-${round}`));
-      ours.push(await timeMarina(stack.info, `ours-${round}`));
+    for (let run = 0; run < RUNS; run++) {
+      alone.push(await timeClusterApiAlone(stack.info, `alone-${run}`));
+      ours.push(await timeMarina(stack.info, `ours-${run}`));
     }
     report("create", [
       { name: "Cluster API alone: 3 nodes until Available", value: median(alone), unit: "s" },

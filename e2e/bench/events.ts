@@ -166,7 +166,7 @@ async function measureStorm({ stack, writer, loaders, clusterIds }: Bench): Prom
     { name: "storm: events written before and during", value: total, unit: "" },
     { name: "storm: events lost", value: figures.missing, unit: "", limit: 0 },
     { name: "storm: events twice", value: figures.doubled, unit: "", limit: 0 },
-    { name: "storm: connections made again", value: figures.retried, unit: "" },
+    { name: "storm: connections retried", value: figures.retried, unit: "" },
     { name: "storm: streams refused or broken", value: figures.refused + figures.broken, unit: "", limit: 0 },
   ];
 }

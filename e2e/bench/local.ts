@@ -7,10 +7,10 @@ import { median } from "./measure.ts";
 import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-local");
-const ROUNDS = 3;
+const RUNS = 3;
 const AT_ONCE = 8;
 const FLEET = 20;
-const SETTLE_MS = 30_000;
+const CALM_MS = 30_000;
 const IDLE_SAMPLE_MS = 60_000;
 const TICKS_PER_SECOND = 100;
 const VERSION = "1.35.1";
@@ -43,10 +43,10 @@ export async function benchLocal(): Promise<void> {
 async function measureOne(alice: Tenant): Promise<Figure[]> {
   const creates: number[] = [];
   const deletes: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const made = await create(alice, `one-${round}`);
-    creates.push(made.seconds);
-    deletes.push(await remove(alice, made));
+  for (let run = 0; run < RUNS; run++) {
+    const created = await create(alice, `one-${run}`);
+    creates.push(created.seconds);
+    deletes.push(await remove(alice, created));
   }
   return [
     { name: "POST with 2 nodes until running (median of 3)", value: median(creates), unit: "s", limit: 15 },
@@ -58,16 +58,16 @@ async function measureFleet(alice: Tenant): Promise<Figure[]> {
   const startedAt = performance.now();
   const eight = await Promise.all(range(AT_ONCE).map((index) => create(alice, `eight-${index}`)));
   const eightSeconds = secondsSince(startedAt);
-  await sleep(SETTLE_MS);
+  await sleep(CALM_MS);
   const memoryOfEight = tenantMemoryMB();
   const cpu = await tenantCpuPercent();
   const moreAt = performance.now();
   const more = await Promise.all(range(FLEET - AT_ONCE).map((index) => create(alice, `more-${index}`)));
   const moreSeconds = secondsSince(moreAt);
-  await sleep(SETTLE_MS);
+  await sleep(CALM_MS);
   const memoryOfAll = tenantMemoryMB();
   const deletingAt = performance.now();
-  await Promise.all([...eight, ...more].map((made) => remove(alice, made)));
+  await Promise.all([...eight, ...more].map((created) => remove(alice, created)));
   return [
     { name: `${AT_ONCE} at once, 2 nodes each, until all run`, value: eightSeconds, unit: "s", limit: 60 },
     {

@@ -18,7 +18,7 @@ const PAUSE_MS = 20;
 const BLOCK = 200;
 const BLOCKS = 5;
 /** Time for the effects of a write, above all the projection. */
-const SETTLE_MS = 500;
+const CALM_MS = 500;
 const REST_MS = 5000;
 const BY = { fieldManager: MANAGER_APISERVER };
 const POOL_SPEC = { vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 0, maxNodes: 10, desiredNodes: 1 };
@@ -104,7 +104,7 @@ async function measureCpu({ readCpuSeconds }: PoolWriting, patch: Way, api: Way)
   const measure = async (what: () => Promise<void>) => {
     const [startedAt, before] = [performance.now(), readCpuSeconds()];
     await what();
-    await sleep(SETTLE_MS);
+    await sleep(CALM_MS);
     return { cpuMs: (readCpuSeconds() - before) * 1000, ms: performance.now() - startedAt };
   };
   const rest = await measure(() => sleep(REST_MS));
@@ -118,7 +118,7 @@ async function measureCpu({ readCpuSeconds }: PoolWriting, patch: Way, api: Way)
     return (block.cpuMs - (rest.cpuMs / rest.ms) * block.ms) / BLOCK;
   };
   const costs: Record<"patch" | "api", number[]> = { patch: [], api: [] };
-  for (let round = 0; round < BLOCKS; round++) {
+  for (let run = 0; run < BLOCKS; run++) {
     costs.patch.push(await costOf(patch));
     costs.api.push(await costOf(api));
   }

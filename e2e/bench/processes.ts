@@ -5,7 +5,7 @@ import { median } from "./measure.ts";
 import { report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench");
-const ROUNDS = 5;
+const RUNS = 5;
 
 /** Start of each of the two programs until it is ready, on an idle stack. */
 export async function benchProcesses(): Promise<void> {
@@ -14,7 +14,7 @@ export async function benchProcesses(): Promise<void> {
     const figures = [];
     for (const name of ["apiserver", "operator"]) {
       const seconds: number[] = [];
-      for (let round = 0; round < ROUNDS; round++) {
+      for (let run = 0; run < RUNS; run++) {
         await stack.part(name).stop();
         const startedAt = performance.now();
         await stack.part(name).start();

@@ -105,16 +105,16 @@ test("Postgres killed and restarted under load: no request hangs, no effect lack
   expect(stack.part("apiserver").pid).toBe(pid);
   const { names, unaudited } = await readOrganizations("Postgres");
   expect(unaudited).toEqual([]);
-  const made = load.attempts.filter(({ status }) => status === 201).map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(made));
-  expect(new Set(names).size, "nothing was made twice").toBe(names.length);
+  const created = load.attempts.filter(({ status }) => status === 201).map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(created));
+  expect(new Set(names).size, "nothing was created twice").toBe(names.length);
 
   // Whoever got 503 repeats with the same key, at the latest when the lease of the first attempt has ended: that makes
   // each of them once, whatever became of the first attempt.
   const refused = load.attempts.filter(({ status }) => status === 503).slice(0, 20);
   for (const { name } of refused) {
     await waitFor(
-      `${name} to be made by its repetition`,
+      `${name} to be created by its retry`,
       async () => {
         const again = await createOrganization(name);
         outcomes.add(`${again.status} ${again.code ?? ""}`.trim());

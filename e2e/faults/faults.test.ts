@@ -35,7 +35,7 @@ test("an API server killed between the custom resource and the response leaves o
   const key = { "idempotency-key": "one-cluster-please" };
   const namespace = clusters.split("/")[2];
   try {
-    // Writers of the projection wait behind this lock: the custom resources are made, the response is not.
+    // Writers of the projection wait behind this lock: the custom resources are created, the response is not sent.
     const lock = await database.reserve();
     await lock`BEGIN`;
     await lock`LOCK TABLE projected_clusters IN EXCLUSIVE MODE`;
@@ -78,7 +78,7 @@ test("without an operator, writes are accepted and stand until it is back", asyn
   await waitForRunning(path);
 });
 
-test("without the Kubernetes API, cluster writes response 503 with Retry-After, reads go on, nothing is half done", async () => {
+test("without the Kubernetes API, cluster writes return 503 with Retry-After, reads continue, no write is half done", async () => {
   const clusters = await createOrganization("Kubernetes API down");
   const { body: cluster } = await alice.request("POST", clusters, aCluster("readable"));
   await killPart("kube-apiserver");
@@ -109,7 +109,7 @@ test("without the Kubernetes API, cluster writes response 503 with Retry-After, 
   expect(list.items).toHaveLength(2);
 });
 
-test("without Postgres, requests response 503 and readiness fails; both recover by themselves", async () => {
+test("without Postgres, requests return 503 and readiness fails; both recover by themselves", async () => {
   const clusters = await createOrganization("Postgres down");
   await killPart("postgres");
   try {

@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 /** Tells, as the operator does, that something numbered happened to the cluster. */
-async function tell(run: string, number: number): Promise<void> {
+async function writeEvent(run: string, number: number): Promise<void> {
   const { name, namespace = "", uid } = cluster.metadata;
   await kube.create(
     eventKind,
@@ -75,11 +75,11 @@ async function tell(run: string, number: number): Promise<void> {
 }
 
 /** Tells one event after the other until `signal` aborts; returns how many. */
-function keepTelling(run: string, signal: AbortSignal): { count: () => number; done: Promise<void> } {
+function keepWriting(run: string, signal: AbortSignal): { count: () => number; done: Promise<void> } {
   let count = 0;
   const loop = async () => {
     while (!signal.aborted) {
-      await tell(run, count);
+      await writeEvent(run, count);
       count += 1;
       await sleep(50);
     }
@@ -114,14 +114,14 @@ test("the harvester's leader killed: another replica takes over, nothing is lost
   const feed = createTenant(second.url, stack.info.tokens.alice).follow(`${path}?last_event_id=0`);
   try {
     const stop = new AbortController();
-    const telling = keepTelling("leader", stop.signal);
+    const writer = keepWriting("leader", stop.signal);
     await waitFor("the leader to harvest", () => heardBy(feed, "leader").length > 10);
     await stack.part("apiserver").kill("SIGKILL");
-    const atDeath = telling.count();
+    const atDeath = writer.count();
     await waitFor("the other one to harvest", () => heardBy(feed, "leader").length > atDeath + 10);
     stop.abort();
-    await telling.done;
-    await expectAllOnce([feed], "leader", telling.count());
+    await writer.done;
+    await expectAllOnce([feed], "leader", writer.count());
   } finally {
     feed.close();
     await stack.part("apiserver").start();
@@ -129,24 +129,24 @@ test("the harvester's leader killed: another replica takes over, nothing is lost
   }
 });
 
-test("Postgres killed and restarted under 500 streams: each goes on, with every event once", async () => {
+test("Postgres killed and restarted under 500 streams: each continues, with every event once", async () => {
   const { pid } = stack.part("apiserver");
   const feeds = Array.from({ length: STREAMS }, () => alice.follow(`${path}?last_event_id=0`));
   try {
     await waitFor("all streams to be open", () => feeds.every(({ events }) => events.length > 0));
     const stop = new AbortController();
-    const telling = keepTelling("postgres", stop.signal);
+    const writer = keepWriting("postgres", stop.signal);
     await waitFor("events", () => feeds.every((feed) => heardBy(feed, "postgres").length > 5));
     const database = stack.part("postgres");
     await database.kill("SIGKILL");
-    const gone = telling.count();
-    await waitFor("events while Postgres is away", () => telling.count() > gone + 20);
+    const atKill = writer.count();
+    await waitFor("events while Postgres is down", () => writer.count() > atKill + 20);
     await database.start();
-    const back = telling.count();
-    await waitFor("events after it is back", () => telling.count() > back + 5);
+    const atRestart = writer.count();
+    await waitFor("events after its restart", () => writer.count() > atRestart + 5);
     stop.abort();
-    await telling.done;
-    await expectAllOnce(feeds, "postgres", telling.count());
+    await writer.done;
+    await expectAllOnce(feeds, "postgres", writer.count());
     expect(feeds.flatMap(({ events }) => events.filter(({ event }) => event === "gap"))).toEqual([]);
     expect(stack.part("apiserver").pid).toBe(pid);
   } finally {
@@ -158,7 +158,7 @@ test("the Kubernetes API away: open streams stay, new ones replay, and what happ
   const open = alice.follow(`${path}?last_event_id=0`);
   const opened: Feed[] = [open];
   try {
-    await tell("kubernetes", 0);
+    await writeEvent("kubernetes", 0);
     await waitFor("the first event", () => heardBy(open, "kubernetes").length === 1);
     await stack.part("kube-apiserver").kill("SIGKILL");
     const late = alice.follow(`${path}?last_event_id=0`);
@@ -166,8 +166,8 @@ test("the Kubernetes API away: open streams stay, new ones replay, and what happ
     await waitFor("the replay", () => heardBy(late, "kubernetes").length === 1);
     expect((await alice.request("GET", path, undefined, { accept: "application/json" })).status).toBe(200);
     await stack.part("kube-apiserver").start();
-    await waitFor("an event to be told", async () => {
-      await tell("kubernetes", 1);
+    await waitFor("an event to be delivered", async () => {
+      await writeEvent("kubernetes", 1);
       return true;
     });
     await expectAllOnce([open, late], "kubernetes", 2);

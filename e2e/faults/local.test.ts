@@ -47,7 +47,7 @@ function pidOf(program: string): number {
   return entry?.[1] ?? 0;
 }
 
-/** False for one that has ended and that nobody has asked for its exit code yet. */
+/** False for a zombie too. */
 const isAlive = (pid: number): boolean => readStartTime(pid) !== undefined;
 const serves = () => cluster.run(["get", "deployment", "web"]);
 const readStatus = async (): Promise<string> =>
@@ -86,7 +86,7 @@ async function scaleThereAndBack(): Promise<void> {
   await cluster.scale("web", 2);
 }
 
-test("tenants go on serving without the provider, and are adopted by the next one", async () => {
+test("tenants keep serving without the provider, and are adopted by the next one", async () => {
   const before = readTenantPids();
   await stack.part("local-provider").kill("SIGKILL");
   await serves();
@@ -228,7 +228,7 @@ test("a start after a killed supervisor ends what was left, and the clusters com
   expect(left.every(isAlive)).toBe(true);
 
   const second = await start(dir);
-  await waitFor("the old processes to be gone", () => !left.some(isAlive));
+  await waitFor("the old processes to end", () => !left.some(isAlive));
   await waitFor("the cluster to serve again", () => survivor.run(["get", "nodes"]));
   const pids = [
     ...Object.values(readTenantPids(dir)),

@@ -7,7 +7,7 @@ import type { StackInfo } from "../stack/stack-info.ts";
 /** An operator beside the stack's own, with other settings. */
 export interface OperatorProcess {
   readonly child: ChildProcess;
-  /** Signals it; resolves when it has ended, at once for a signal that does not end it. */
+  /** Signals it; resolves when it has ended, immediately for a signal that does not end it. */
   signal(signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): Promise<void>;
   /** Resolves with its code when it has ended; null after a signal. */
   ended(): Promise<number | null>;

@@ -105,8 +105,8 @@ interface Outcome extends Step {
   response: ApiResponse<unknown> | undefined;
 }
 
-/** One user of many: does this and that until it is told to end. */
-async function wander(outcomes: Outcome[], signal: AbortSignal): Promise<void> {
+/** One user: sends random requests until the signal aborts. */
+async function sendRandomRequests(outcomes: Outcome[], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const step = await chooseStep().catch(() => undefined);
     if (step === undefined) {
@@ -186,7 +186,7 @@ test("no random order of operations and faults leads a tenant where nothing can 
   console.log(`seed ${SEED}`);
   const stop = new AbortController();
   const outcomes: Outcome[] = [];
-  const users = Promise.all(Array.from({ length: 4 }, () => wander(outcomes, stop.signal)));
+  const users = Promise.all(Array.from({ length: 4 }, () => sendRandomRequests(outcomes, stop.signal)));
   const disturbing = disturb(stop.signal);
   await sleep(RUN_MS);
   stop.abort();
@@ -204,7 +204,7 @@ test("no random order of operations and faults leads a tenant where nothing can 
   console.log(`${outcomes.length} operations, ${done.length} changes, killed: ${killed.join(", ")}`);
   expect(done.length).toBeGreaterThan(20);
 
-  // Again by its key: what nobody knows the end of gets one.
+  // A request without a known outcome is retried by its key.
   await Promise.all(outcomes.map(repeat));
   // Forward: what is there can be changed, or is on its way out.
   for (const { id, status } of await listAll()) {
@@ -227,7 +227,7 @@ test("no random order of operations and faults leads a tenant where nothing can 
   // Out: all of it can be deleted, and nothing of it is left.
   for (const { id } of await listAll())
     await insist({ method: "DELETE", path: `${clusters}/${id}` }, [202, 404]);
-  await waitFor("all to be gone", async () => (await listAll()).length === 0, RECOVERS);
+  await waitFor("all to be deleted", async () => (await listAll()).length === 0, RECOVERS);
   const namespace = `org-${organization.split("/").at(-1)}`;
   await waitFor(
     "no object to be left",

@@ -5,7 +5,7 @@ import { kubectl, waitFor } from "../stack/testing.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 
 const AWAY_MS = 60_000;
-/** A sweep looks at what is older than a minute, four times a minute. */
+/** The sweeper handles what is older than a minute, four times a minute. */
 const SWEPT = { timeoutMs: 120_000, intervalMs: 1000 };
 let stack: Stack;
 let alice: Tenant;
@@ -38,9 +38,9 @@ const aPool = (name: string) => ({
 
 async function make(name: string): Promise<{ path: string; pool: string }> {
   const body = { name, k8s_version: "1.34", node_pools: [aPool("workers")] };
-  const made = await alice.request("POST", clusters, body);
-  if (made.status !== 202) throw new Error(JSON.stringify(made.body));
-  const path = `${clusters}/${made.body.id}`;
+  const created = await alice.request("POST", clusters, body);
+  if (created.status !== 202) throw new Error(JSON.stringify(created.body));
+  const path = `${clusters}/${created.body.id}`;
   const { body: pools } = await alice.request("GET", `${path}/nodepools`);
   return { path, pool: `${path}/nodepools/${pools.items[0].id}` };
 }
@@ -56,7 +56,7 @@ test("an API server killed between an object and its audit row loses no row: of 
   const deleted = await make("deleted");
   const database = postgres(stack.info.databaseUrl, { max: 1, onnotice: () => undefined });
   try {
-    // Whoever completes a request waits behind this lock: the objects are written, nothing of them is told.
+    // Completing a request waits for this lock: the objects are written, their audit rows are not.
     const lock = await database.reserve();
     await lock`BEGIN`;
     await lock`LOCK TABLE audit_log IN EXCLUSIVE MODE`;
@@ -90,14 +90,14 @@ test("an API server killed between an object and its audit row loses no row: of 
   expect(await countAudit("node_pool.update", changed.pool)).toBe(1);
 });
 
-test("with the Kubernetes API away for a minute, writes are 503 and change nothing, reads and the feed go on, and all catches up", async () => {
+test("with the Kubernetes API down for a minute, writes return 503 and change nothing, reads and the feed continue, and everything catches up", async () => {
   const { path, pool } = await make("readable");
   await waitFor("it to run", async () => (await alice.request("GET", path)).body.status === "running");
   const feed = alice.follow(`${path}/system-events`);
   await stack.part("kube-apiserver").kill("SIGKILL");
   const wrong: string[] = [];
   const until = Date.now() + AWAY_MS;
-  let round = 0;
+  let attempt = 0;
   while (Date.now() < until) {
     for (const read of [path, pool, `${path}/nodepools`, `${path}/network`, clusters, "/plans"]) {
       const { status } = await alice.request("GET", read);
@@ -112,7 +112,7 @@ test("with the Kubernetes API away for a minute, writes are 503 and change nothi
       ["GET", `${path}/kubeconfig`, undefined],
       ["DELETE", path, undefined],
     ] as const;
-    const [method, at, body] = writes[round++ % writes.length] ?? writes[0];
+    const [method, at, body] = writes[attempt++ % writes.length] ?? writes[0];
     const { status, headers } = await alice.request(method, at, body);
     if (status !== 503 || Number(headers.get("retry-after")) <= 0) wrong.push(`${method} ${at}: ${status}`);
   }

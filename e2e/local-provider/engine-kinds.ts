@@ -33,7 +33,7 @@ export const tenantNodeKind = defineKind<TenantNode>({
   namespaced: false,
 });
 
-/** Name of the Cluster or Machine that Cluster API has made the owner; undefined while it has not. */
+/** Name of the Cluster or Machine that Cluster API has set as the owner; undefined while it has not. */
 export function findOwnerName(metadata: ObjectMeta, kind: "Cluster" | "Machine"): string | undefined {
   const isOwner = (owner: { apiVersion: string; kind: string }): boolean =>
     owner.kind === kind && owner.apiVersion.startsWith(`${CLUSTER_API.group}/`);

@@ -102,7 +102,7 @@ function waitForSignal(): Promise<void> {
 
 /**
  * A Cluster API provider for development and tests, whose clusters are local processes. Argument: the configuration
- * file. SIGTERM stops the processes of all tenants too; after a kill they go on, and the next start adopts them.
+ * file. SIGTERM stops the processes of all tenants too; after a kill they keep running, and the next start adopts them.
  */
 async function main(): Promise<void> {
   const stopped = waitForSignal();

@@ -22,7 +22,7 @@ describe("certificates of a tenant cluster", () => {
     expect(parsed.checkHost("localhost")).toBe("localhost");
   });
 
-  test("a certificate of another authority is told apart", async () => {
+  test("a certificate of another authority is detected", async () => {
     const [one, other] = await Promise.all([createAuthority("same"), createAuthority("same")]);
     const { certificate } = await issueCertificate(other, { commonName: "admin" });
     expect(isSignedBy(certificate, one.certificate)).toBe(false);

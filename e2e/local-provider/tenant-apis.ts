@@ -29,7 +29,7 @@ const PROBE_TIMEOUT_MS = 2000;
 
 /** `onChange`: the readiness of a tenant has changed. */
 export function createTenantApis(runDir: string, onChange: (tenant: Tenant) => void): TenantApis {
-  const transports = new Map<string, { made: string; transport: Transport }>();
+  const transports = new Map<string, { openedWith: string; transport: Transport }>();
   const readyAt = new Map<string, number>();
   const readyNow = new Map<string, boolean>();
 
@@ -43,9 +43,9 @@ export function createTenantApis(runDir: string, onChange: (tenant: Tenant) => v
   function open(tenant: Tenant, port: number): Transport {
     const files = filesOf(runDir, tenant);
     const cert = readFileSync(files.path("provider.crt"), "utf8");
-    const made = `${port} ${cert}`;
+    const openedWith = `${port} ${cert}`;
     const known = transports.get(idOf(tenant));
-    if (known?.made === made) return known.transport;
+    if (known?.openedWith === openedWith) return known.transport;
     void known?.transport.close();
     const key = readFileSync(files.path("provider.key"), "utf8");
     const ca = readFileSync(files.path("ca.crt"), "utf8");
@@ -54,7 +54,7 @@ export function createTenantApis(runDir: string, onChange: (tenant: Tenant) => v
       userAgent: "marina-local-provider",
       timeoutMs: 5000,
     });
-    transports.set(idOf(tenant), { made, transport });
+    transports.set(idOf(tenant), { openedWith, transport });
     return transport;
   }
 

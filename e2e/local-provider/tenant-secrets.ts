@@ -113,9 +113,9 @@ export async function makeMissingKeys(
   owner: KubeObject,
   tenant: Tenant,
 ): Promise<Secret[]> {
-  const made: Secret[] = [];
+  const created: Secret[] = [];
   const add = (purpose: Purpose, pair: KeyPair): void => {
-    made.push(toSecret(owner, tenant, purpose, { "tls.crt": pair.certificate, "tls.key": pair.key }));
+    created.push(toSecret(owner, tenant, purpose, { "tls.crt": pair.certificate, "tls.key": pair.key }));
   };
   if (secrets.ca === undefined) add("ca", await createAuthority("kubernetes"));
   if (secrets.proxy === undefined) add("proxy", await createAuthority("front-proxy"));
@@ -123,7 +123,7 @@ export async function makeMissingKeys(
     const { publicKey, key } = await createSigningKeys();
     add("sa", { certificate: publicKey, key });
   }
-  return made;
+  return created;
 }
 
 /** The kubeconfig that Cluster API uses for the tenant, with a new certificate. To be applied. */

@@ -46,7 +46,7 @@ async function chooseClass(kube: KubeApi, kubeconfig: string): Promise<ExistingC
   const [first] = items;
   if (first === undefined) {
     throw new StartError(
-      "The cluster of KUBECONFIG has no ClusterClass: apply one, clusters are made from it.",
+      "The cluster of KUBECONFIG has no ClusterClass: apply one, clusters are created from it.",
     );
   }
   const wanted = process.env.MARINA_CLUSTER_CLASS;

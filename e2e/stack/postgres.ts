@@ -120,7 +120,7 @@ async function initialiseData({ home, programs, account }: Place, password: stri
       ...account,
     });
   } catch (error) {
-    throw new StartError(`The database could not be made: ${messageOf(error)}`);
+    throw new StartError(`The database could not be created: ${messageOf(error)}`);
   } finally {
     rmSync(passwordFile, { force: true });
   }

@@ -31,7 +31,7 @@ test("a released lock can be taken", () => {
 test.each([
   ["by a process that has ended", JSON.stringify({ pid: 2 ** 22 + 1, startTime: "x" })],
   ["by a pid that now is another process", JSON.stringify({ pid: process.pid, startTime: "before" })],
-  ["by nobody: its text was cut short", '{"pid":'],
+  ["by no one: the file is truncated", '{"pid":'],
 ])("a lock held %s is taken over", (_what, text) => {
   writeFileSync(file, text);
   expect(takeLock(file, {})).toBeUndefined();

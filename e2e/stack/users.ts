@@ -39,7 +39,7 @@ export const USERS: Record<UserName, User> = {
   },
 };
 
-/** Whether a word names one of the users. */
-export function isUserName(word: string | undefined): word is UserName {
-  return USER_NAMES.some((name) => name === word);
+/** Whether the text is the name of a user. */
+export function isUserName(text: string | undefined): text is UserName {
+  return USER_NAMES.some((name) => name === text);
 }

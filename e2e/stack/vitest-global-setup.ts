@@ -39,7 +39,7 @@ function openStack(): Promise<Running> {
     dir: TEST_DIR,
     engine: DEFAULT_ENGINE,
     fresh: true,
-    // Integration tests of the API make their clusters with this plan, so that no machine is made for them.
+    // Integration tests of the API create their clusters with this plan, so that no machine is created for them.
     withoutPlans: ["scale"],
     onCrash: "report",
     progress: createProgress(process.stderr),

@@ -67,7 +67,7 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
   await expectStory("workers", ["Terminating"], poolFrom);
 });
 
-/** The words of kstatus for the states from one on, without repetitions; each must be what the object says itself. */
+/** The kstatus results of the states, without repetitions; each must agree with the conditions of the object. */
 async function expectStory(name: string, story: KStatus[], from = 0): Promise<void> {
   await waitFor("the history to be up to date", async () => {
     const { client, namespace } = engineer;
@@ -75,15 +75,15 @@ async function expectStory(name: string, story: KStatus[], from = 0): Promise<vo
     const now = (await client.get(kind, namespace, name))?.metadata.resourceVersion;
     return now === undefined || now === engineer.history.of(name).at(-1)?.metadata.resourceVersion;
   });
-  const words: KStatus[] = [];
+  const results: KStatus[] = [];
   for (const state of engineer.history.of(name).slice(from)) {
-    const word = await kstatus.compute(state);
-    expect(word, `${JSON.stringify(state.status)} of generation ${state.metadata.generation}`).toBe(
+    const result = await kstatus.compute(state);
+    expect(result, `${JSON.stringify(state.status)} of generation ${state.metadata.generation}`).toBe(
       judge(state),
     );
-    if (words.at(-1) !== word) words.push(word);
+    if (results.at(-1) !== result) results.push(result);
   }
-  expect(words).toEqual(story);
+  expect(results).toEqual(story);
 }
 
 /** The rule: what goes away terminates, what only people can help has failed, what moves or waits is in progress. */
@@ -99,8 +99,8 @@ function judge(object: Cluster | NodePool): KStatus {
 async function waitForNodes(nodes: number): Promise<void> {
   await waitFor(`${nodes} nodes`, async () => {
     const pool = await engineer.getPool("workers");
-    const settled = pool.status?.observedGeneration === pool.metadata.generation;
-    return settled && pool.status?.readyNodes === nodes && pool.status.phase === "Ready";
+    const converged = pool.status?.observedGeneration === pool.metadata.generation;
+    return converged && pool.status?.readyNodes === nodes && pool.status.phase === "Ready";
   });
   await waitForRest();
 }

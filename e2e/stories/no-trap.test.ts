@@ -20,9 +20,9 @@ const POOL = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nod
 
 async function make(name: string, change: object = {}): Promise<string> {
   const body = { name, k8s_version: "1.34", node_pools: [POOL], ...change };
-  const made = await alice.request("POST", clusters, body);
-  if (made.status !== 202) throw new Error(JSON.stringify(made.body));
-  return `${clusters}/${made.body.id}`;
+  const created = await alice.request("POST", clusters, body);
+  if (created.status !== 202) throw new Error(JSON.stringify(created.body));
+  return `${clusters}/${created.body.id}`;
 }
 
 const untilStatus = (path: string, status: string) =>

@@ -52,14 +52,14 @@ describe.concurrent("the pools of a running cluster", () => {
     expect((await engineer.getPool("marked")).status?.machines).toMatchObject([{ uid: before?.uid }]);
   });
 
-  test("a sick node is replaced and told once; scaling and rollouts are not", {
+  test("a failed node is replaced and recorded once; scaling and rollouts are not recorded", {
     timeout: 240_000,
   }, async () => {
     const before = await engineer.getPool("sick");
     const [victim, other] = before.status?.machines ?? [];
     await inTenant("busy", async (kubeconfig) => {
       const node = victim?.node ?? "";
-      // Else kwok, which plays its kubelet, says at once that it is ready.
+      // Otherwise kwok, which simulates its kubelet, reports ready again immediately.
       await kubectl(["annotate", "node", node, "kwok.x-k8s.io/node-"], { kubeconfig });
       const conditions = [{ type: "Ready", status: "False", reason: "Dead", message: "" }];
       const patch = JSON.stringify({ status: { conditions } });
@@ -97,7 +97,7 @@ describe.concurrent("the pools of a running cluster", () => {
     const node = before.status?.machines?.[0]?.node;
     const annotations = {
       [`replace.cloud.marina.dev/${node}`]: "request-1",
-      "replace.cloud.marina.dev/nobody": "2",
+      "replace.cloud.marina.dev/unknown": "2",
     };
     await engineer.patchPool("asked", { metadata: { annotations } });
     const after = await waitFor("the node to be replaced", async () => {
@@ -151,7 +151,7 @@ describe.concurrent("the pools of a running cluster", () => {
     });
     expect(await machinesOf()).toEqual(before);
 
-    // The autoscaler is played: it scales the MachineDeployment, and nobody writes that back.
+    // A simulated autoscaler scales the MachineDeployment, and nothing reverts that.
     await client.mergePatch(
       machineDeploymentKind,
       namespace,
@@ -179,7 +179,7 @@ describe.concurrent("the pools of a running cluster", () => {
   });
 });
 
-test("nothing that is settled is written again", async () => {
+test("nothing that has converged is written again", async () => {
   const { client, namespace } = engineer;
   await waitForCluster(engineer, "busy");
   const { status } = await engineer.getCluster("busy");
@@ -198,7 +198,7 @@ test("nothing that is settled is written again", async () => {
     await new Promise((resolve) => setTimeout(resolve, 2000));
     return JSON.stringify(await versions()) === JSON.stringify(now) ? now : undefined;
   });
-  // Every reconcile looks at all of it again after a change that is none.
+  // A change without effect triggers every reconcile again.
   await engineer.patchCluster("busy", { metadata: { annotations: { "example.com/touched": "yes" } } });
   await new Promise((resolve) => setTimeout(resolve, 2000));
   const after = await versions();
@@ -208,8 +208,8 @@ test("nothing that is settled is written again", async () => {
 async function waitForNodes(name: string, nodes: number): Promise<void> {
   await waitFor(`${nodes} nodes in ${name}`, async () => {
     const { status } = await engineer.getPool(name);
-    const settled = status?.nodes === nodes && status.readyNodes === nodes && status.phase === "Ready";
-    if (settled && status.machines?.length === nodes) return true;
+    const converged = status?.nodes === nodes && status.readyNodes === nodes && status.phase === "Ready";
+    if (converged && status.machines?.length === nodes) return true;
     throw new Error(`${status?.phase}: ${status?.readyNodes} of ${status?.nodes} nodes`);
   });
 }
@@ -222,7 +222,7 @@ async function expectAutoscaling(name: string, status: string, reason: string): 
   });
 }
 
-/** With the engine's own kubeconfig, as somebody who breaks a node would. */
+/** Sets a node to not ready, by Cluster API's kubeconfig. */
 async function inTenant<T>(cluster: string, use: (kubeconfig: string) => Promise<T>): Promise<T> {
   const secret = await engineer.client.get(secretKind, engineer.namespace, `${cluster}-kubeconfig`);
   const folder = await mkdtemp(join(tmpdir(), "marina-tenant-"));

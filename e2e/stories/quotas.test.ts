@@ -31,12 +31,12 @@ describe.concurrent("effects and quotas", () => {
     timeout: 300_000,
   }, async () => {
     const path = `/organizations/${await openOrganization("Dry runs")}/clusters`;
-    const { body: made } = await alice.request("POST", path, {
-      name: "rehearsed",
+    const { body: created } = await alice.request("POST", path, {
+      name: "dry run",
       k8s_version: "1.34.2",
       node_pools: [{ name: "workers", ...POOL }],
     });
-    const cluster = `${path}/${made.id}`;
+    const cluster = `${path}/${created.id}`;
     await waitForRunning(cluster, 1);
     const pools = await alice.request("GET", `${cluster}/nodepools`);
     const pool = `${cluster}/nodepools/${pools.body.items[0].id}`;
@@ -57,9 +57,9 @@ describe.concurrent("effects and quotas", () => {
       });
       const kept = after.filter((node) => before.includes(node)).length;
       const { nodes_replaced: replaced, nodes_added: added, nodes_removed: removed } = dry.body.effects;
-      expect({ gone: before.length - kept, made: after.length - kept }).toEqual({
+      expect({ removed: before.length - kept, created: after.length - kept }).toEqual({
         gone: replaced + removed,
-        made: replaced + added,
+        created: replaced + added,
       });
       return dry.body.effects;
     };

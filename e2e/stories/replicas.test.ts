@@ -32,18 +32,18 @@ test("every replica immediately reads a write that any of them has confirmed", a
   for (let round = 0; round < 5; round++) {
     const [writer, reader] = round % 2 === 0 ? [one, other] : [other, one];
     const name = `round ${round}`;
-    const made = await writer.request("POST", clusters, {
+    const created = await writer.request("POST", clusters, {
       name,
       k8s_version: "1.34",
       plan: "scale",
       node_pools: [pool],
     });
-    expect(made.status).toBe(202);
-    const path = `${clusters}/${made.body.id}`;
+    expect(created.status).toBe(202);
+    const path = `${clusters}/${created.body.id}`;
     const read = (at: string) => reader.request("GET", at);
-    expect(settingsOf((await read(path)).body)).toEqual(settingsOf(made.body));
+    expect(settingsOf((await read(path)).body)).toEqual(settingsOf(created.body));
     const found = await read(`${clusters}?name=${encodeURIComponent(name)}`);
-    expect(idsOf(found.body.items)).toEqual([made.body.id]);
+    expect(idsOf(found.body.items)).toEqual([created.body.id]);
 
     const more = await writer.request("POST", `${path}/nodepools`, { ...pool, name: "b" });
     const poolPath = `${path}/nodepools/${more.body.id}`;

@@ -39,18 +39,18 @@ async function openOrganization(): Promise<Engineer> {
 }
 
 /** Cause, object and next step: in the message, in a condition, and in a Warning Event. */
-async function expectTold(
+async function expectReported(
   engineer: Engineer,
   object: Cluster | NodePool,
   type: "Ready" | "Stalled" | "Reconciling",
-  words: RegExp,
+  pattern: RegExp,
 ): Promise<void> {
-  expect(object.status?.message).toMatch(words);
-  expect(conditionOf(object, type)?.message).toMatch(words);
+  expect(object.status?.message).toMatch(pattern);
+  expect(conditionOf(object, type)?.message).toMatch(pattern);
   const notes = await waitFor("the Event", async () => {
     const events = await engineer.listEvents(object.metadata.name);
     const found = events.filter(
-      ({ note, type: severity }) => severity === "Warning" && words.test(note ?? ""),
+      ({ note, type: severity }) => severity === "Warning" && pattern.test(note ?? ""),
     );
     return found.length > 0 ? found : undefined;
   });
@@ -87,7 +87,7 @@ describe.concurrent("what is stuck says so", () => {
     });
     expect(refused.status).toMatchObject({ phase: "Failed" });
     expect(conditionOf(refused, "Stalled")?.reason).toBe("QuotaExceeded");
-    await expectTold(engineer, refused, "Stalled", /exceeded quota: none.*ask the platform's operator/);
+    await expectReported(engineer, refused, "Stalled", /exceeded quota: none.*ask the platform's operator/);
     await engineer.client.delete(
       defineKind<KubeObject>({
         group: "",
@@ -124,7 +124,7 @@ describe.concurrent("what is stuck says so", () => {
     );
     const metadata = { annotations: { "cluster.x-k8s.io/paused": "" } };
     await client.mergePatch(infrastructureMachineKind, namespace, machine.metadata.name, { metadata }, TEST);
-    const words = new RegExp(
+    const pattern = new RegExp(
       `Machine ${namespace}/${machine.metadata.name} has not joined: .+ask the platform's operator`,
     );
     const stuck = await waitFor(
@@ -135,7 +135,7 @@ describe.concurrent("what is stuck says so", () => {
       },
       TOLD,
     );
-    await expectTold(engineer, stuck, "Reconciling", words);
+    await expectReported(engineer, stuck, "Reconciling", pattern);
     const cluster = await engineer.getCluster("waiting");
     expect(statusOf(cluster, "Ready")).toBe("True");
     expect(cluster.status?.phase).toBe("Scaling");
@@ -168,7 +168,7 @@ describe.concurrent("what is stuck says so", () => {
       },
       TOLD,
     );
-    await expectTold(
+    await expectReported(
       engineer,
       degraded,
       "Ready",
@@ -196,7 +196,7 @@ describe.concurrent("what is stuck says so", () => {
       TOLD,
     );
     expect(held.status?.phase).toBe("Deleting");
-    await expectTold(
+    await expectReported(
       engineer,
       held,
       "Reconciling",

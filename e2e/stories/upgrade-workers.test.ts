@@ -29,8 +29,8 @@ async function makeRunning(name: string): Promise<string> {
     k8s_version: "1.34",
     node_pools: ["good", "bad"].map((one) => ({ ...pool, name: one })),
   };
-  const made = await alice.request("POST", clusters, body);
-  const path = `${clusters}/${made.body.id}`;
+  const created = await alice.request("POST", clusters, body);
+  const path = `${clusters}/${created.body.id}`;
   await waitFor("it to run", async () => {
     const { body: now } = await alice.request("GET", path);
     return now.status === "running" && now.current_version === "1.34.2";
@@ -41,7 +41,7 @@ async function makeRunning(name: string): Promise<string> {
 test("an upgrade reports the pool that cannot be upgraded now, and continues without it (section 4.21)", {
   timeout: 300_000,
 }, async () => {
-  const path = await makeRunning("held back");
+  const path = await makeRunning("blocked pool");
   const { body: pools } = await alice.request("GET", `${path}/nodepools`);
   const bad = pools.items.find(({ name }: { name: string }) => name === "bad");
   const [object] = await engineer.client.listAll(nodePoolKind, {

@@ -19,7 +19,7 @@ type BodyOf<R> = R extends { content: infer C }
     : C[keyof C]
   : undefined;
 
-/** Every response that the document declares of an operation; `status` tells them apart. */
+/** Every response that the document declares of an operation; `status` discriminates them. */
 export type AnswerOf<I extends OperationId> = {
   [S in keyof Responses<I> & number]: ApiResponse<BodyOf<Responses<I>[S]>, S>;
 }[keyof Responses<I> & number];

@@ -183,7 +183,7 @@ async function load(
     stdio: ["ignore", "pipe", "inherit"],
   });
   const objects = await putLines(`http://127.0.0.1:${place.ports.etcd}`, child.stdout);
-  if ((await exitCodeOf(child)) !== 0) throw new Error("the fleet could not be made");
+  if ((await exitCodeOf(child)) !== 0) throw new Error("the fleet could not be created");
   return objects;
 }
 

@@ -17,14 +17,14 @@ const parts: Record<string, (size?: number) => Promise<void>> = {
 };
 
 /** The operator's benchmarks: the named parts, or all of them. A number after a name is the size of its fleet. */
-export async function benchOperator(words: readonly string[] = []): Promise<void> {
+export async function benchOperator(args: readonly string[] = []): Promise<void> {
   mkdirSync(BENCH_DIR, { recursive: true });
-  const names = words.filter((word) => Number.isNaN(Number(word)));
+  const names = args.filter((arg) => Number.isNaN(Number(arg)));
   for (const name of names.length === 0 ? Object.keys(parts) : names) {
     const run = parts[name];
     if (run === undefined)
       throw new Error(`the operator has no benchmark "${name}"; there are: ${Object.keys(parts).join(", ")}`);
-    const size = words[words.indexOf(name) + 1];
+    const size = args[args.indexOf(name) + 1];
     await run(size === undefined || Number.isNaN(Number(size)) ? undefined : Number(size));
   }
 }

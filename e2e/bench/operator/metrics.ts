@@ -64,6 +64,6 @@ export async function waitForResync(
   { from, objects, timeoutMs }: { from: number; objects: number; timeoutMs: number },
 ): Promise<void> {
   const done = async () => (await countReconciles(metricsUrl, controller)) - from >= objects;
-  await until(`a round of ${controller}`, done, { timeoutMs, everyMs: 1000 });
+  await until(`a resync of ${controller}`, done, { timeoutMs, everyMs: 1000 });
   await sleep(LOOK_MS);
 }

@@ -35,7 +35,7 @@ const engineClusterKind = defineKind<EngineCluster>({
   namespaced: true,
 });
 
-interface Round {
+interface Run {
   seconds: number;
   /** CPU seconds of each program of the stack. */
   cpu: ReadonlyMap<string, number>;
@@ -56,17 +56,17 @@ export async function benchOverhead(clusters = CLUSTERS): Promise<void> {
   const transport = createTransport({ connection, qps: 1000, burst: 1000 });
   const client = createClient(transport);
   try {
-    const rounds: Record<(typeof TURNS)[number], Round[]> = { alone: [], ours: [] };
+    const runs: Record<(typeof TURNS)[number], Run[]> = { alone: [], ours: [] };
     for (const turn of TURNS) {
       await removeAll(client);
-      rounds[turn].push(await (turn === "alone" ? runAlone : runOurs)(stack, client, clusters));
+      runs[turn].push(await (turn === "alone" ? runAlone : runOurs)(stack, client, clusters));
     }
-    const { alone, ours } = rounds;
-    const seconds = (of: Round[]) => median(of.map((one) => one.seconds));
-    const cpu = (of: Round[]) => median(of.map(sumCpu));
+    const { alone, ours } = runs;
+    const seconds = (of: Run[]) => median(of.map((one) => one.seconds));
+    const cpu = (of: Run[]) => median(of.map(sumCpu));
     const share = median(ours.map((one) => ((one.cpu.get("operator") ?? 0) / sumCpu(one)) * 100));
     for (const name of ours[0]?.cpu.keys() ?? []) {
-      const of = (list: Round[]) => list.map((one) => one.cpu.get(name)?.toFixed(1)).join(", ");
+      const of = (list: Run[]) => list.map((one) => one.cpu.get(name)?.toFixed(1)).join(", ");
       console.log(`  processor of ${name}: alone ${of(alone)} s, with Marina ${of(ours)} s`);
     }
     report("operator overhead", [
@@ -87,12 +87,12 @@ export async function benchOverhead(clusters = CLUSTERS): Promise<void> {
   }
 }
 
-async function runAlone(stack: Stack, client: KubeClient, clusters: number): Promise<Round> {
+async function runAlone(stack: Stack, client: KubeClient, clusters: number): Promise<Run> {
   await stack.part("operator").kill("SIGTERM");
   return run(stack, client, (namespace, name) => createAlone(client, namespace, name), clusters);
 }
 
-async function runOurs(stack: Stack, client: KubeClient, clusters: number): Promise<Round> {
+async function runOurs(stack: Stack, client: KubeClient, clusters: number): Promise<Run> {
   if (stack.part("operator").pid === 0) await stack.part("operator").start();
   return run(stack, client, (namespace, name) => createOurs(client, namespace, name), clusters);
 }
@@ -102,7 +102,7 @@ async function run(
   client: KubeClient,
   create: (namespace: string, name: string) => Promise<void>,
   clusters: number,
-): Promise<Round> {
+): Promise<Run> {
   const organization = randomUUID();
   const namespace = `org-${organization}`;
   const labels = { [LABEL_ORG_ID]: organization };
@@ -141,7 +141,7 @@ async function removeAll(client: KubeClient): Promise<void> {
   await deleteAll(client, engineClusterKind);
   const isGone = async () =>
     (await client.listAll(clusterKind)).length + (await client.listAll(engineClusterKind)).length === 0;
-  await until("all clusters to be gone", isGone, WAIT);
+  await until("all clusters to be deleted", isGone, WAIT);
 }
 
 async function deleteAll<T extends KubeObject>(client: KubeClient, kind: Kind<T>): Promise<void> {
@@ -166,6 +166,6 @@ async function createAlone(client: KubeClient, namespace: string, name: string):
   await client.create(engineClusterKind, { metadata: { name, namespace }, spec: { topology } }, BY);
 }
 
-function sumCpu({ cpu }: Round): number {
+function sumCpu({ cpu }: Run): number {
   return [...cpu.values()].reduce((sum, seconds) => sum + seconds, 0);
 }

@@ -19,8 +19,8 @@ const REASONS: readonly [request: RegExp, reason: string][] = [
     "the CA, whose key is kept nowhere: to sign, also for our own hour in the tenant's API, and to compare",
   ],
   [/^patch secrets$/, "the admin kubeconfig is issued, or noted to be of its CA still"],
-  [/^get events\./, "an Event that was told before, to count it up"],
-  [/^(create|patch) events$/, "a transition, or an Event of the engine, told on the Marina Cluster"],
+  [/^get events\./, "an existing Event, to increase its count"],
+  [/^(create|patch) events$/, "a transition, or an Event of Cluster API, recorded on the Marina Cluster"],
 ];
 
 /** The reason for a request such as "patch clusters.cloud.marina.dev/status"; undefined = unexplained. */

@@ -18,9 +18,9 @@ export async function benchReconcile(): Promise<void> {
   });
   const { cluster, clusterWithCaches, pool, poolWithCaches } = JSON.parse(stdout);
   report("operator reconcile", [
-    { name: "settled cluster of two pools: the decision", value: cluster, unit: "ms", limit: 0.3 },
+    { name: "converged cluster of two pools: the decision", value: cluster, unit: "ms", limit: 0.3 },
     { name: "the same with its reading from the caches", value: clusterWithCaches, unit: "ms" },
-    { name: "settled pool: the decision", value: pool, unit: "ms", limit: 0.3 },
+    { name: "converged pool: the decision", value: pool, unit: "ms", limit: 0.3 },
     { name: "the same with its reading from the caches", value: poolWithCaches, unit: "ms" },
   ]);
 }

@@ -96,7 +96,7 @@ async function makeTemplate(client: KubeClient): Promise<{ shared: KubeObject[];
     const { status } = (await client.get(clusterKind, namespace, name)) ?? {};
     return status?.phase === "Ready" && status.nodes?.ready === 2;
   });
-  const cluster = await settle(client, namespace);
+  const cluster = await waitUntilConverged(client, namespace);
   const locks = await client.listAll(configMapKind, {
     namespace: PLATFORM_NAMESPACE,
     labelSelector: "cloud.marina.dev/lock",
@@ -108,7 +108,7 @@ async function makeTemplate(client: KubeClient): Promise<{ shared: KubeObject[];
   return { shared: [...classes, catalogue], cluster: [owner, ...locks, ...cluster] };
 }
 
-async function settle(client: KubeClient, namespace: string): Promise<KubeObject[]> {
+async function waitUntilConverged(client: KubeClient, namespace: string): Promise<KubeObject[]> {
   for (let last = ""; ; ) {
     const kinds = await Promise.all(OF_A_CLUSTER.map((kind) => listObjects(client, kind, namespace)));
     const objects = kinds.flat();

@@ -5,7 +5,7 @@ import { LABEL_CLUSTER_NAME, type LocalBootstrap, localBootstrapKind } from "../
 
 export interface ObservedBootstrap {
   object: LocalBootstrap;
-  /** The Machine that Cluster API made its owner. */
+  /** The Machine that Cluster API set as its owner. */
   ownerName: string | undefined;
   now: Date;
 }

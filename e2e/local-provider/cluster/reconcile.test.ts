@@ -63,8 +63,8 @@ test.each([
     spec: { authorizedCIDRs: ["192.0.2.0/24"] },
     rules: { trusted, allowed: ["192.0.2.0/24"] },
   },
-  { name: "an empty list: nobody else", spec: { authorizedCIDRs: [] }, rules: { trusted, allowed: [] } },
-  { name: "private: nobody else", spec: { publicEndpoint: false }, rules: { trusted, allowed: [] } },
+  { name: "an empty list: no one else", spec: { authorizedCIDRs: [] }, rules: { trusted, allowed: [] } },
+  { name: "private: no one else", spec: { publicEndpoint: false }, rules: { trusted, allowed: [] } },
   {
     name: "private, whatever is listed",
     spec: { publicEndpoint: false, authorizedCIDRs: ["0.0.0.0/0"] },

@@ -16,7 +16,7 @@ import { type LocalCluster, localClusterKind } from "../kinds.ts";
 
 export interface ObservedCluster {
   object: LocalCluster;
-  /** The Cluster that Cluster API made its owner. */
+  /** The Cluster that Cluster API set as its owner. */
   ownerName: string | undefined;
   /** A free port, picked while none is chosen. */
   freePort: number | undefined;

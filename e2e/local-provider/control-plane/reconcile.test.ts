@@ -117,7 +117,7 @@ describe("one step at a time, from nothing to a cluster that runs", () => {
       reason: "Starting",
     },
     {
-      name: "not a third at once",
+      name: "not a third at the same time",
       changes: { programs: {}, mayStart: false },
       effects: [],
       reason: "WaitingForTurn",

@@ -13,7 +13,7 @@ export type ApiserverBinary =
 
 export interface ObservedControlPlane {
   object: LocalControlPlane;
-  /** The Cluster that Cluster API made its owner. */
+  /** The Cluster that Cluster API set as its owner. */
   ownerName: string | undefined;
   /** Whether the LocalCluster has its address. */
   hasEndpoint: boolean;

@@ -79,7 +79,7 @@ test("a change of the rules holds for the next connection without closing the po
   expect(await ask(spec.port, "127.0.0.2")).toBe("pong ping");
 });
 
-test("a held connection waits, and goes on where it was once the target is ready", async () => {
+test("a held connection waits, and continues once the target is ready", async () => {
   const spec = await specOf();
   await fronts.put("one", { ...spec, held: true });
   const response = ask(spec.port, "127.0.0.2");

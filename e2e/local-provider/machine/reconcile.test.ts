@@ -55,7 +55,7 @@ test("a Node that a killed provider registered is not registered again", () => {
   expect(plan.apply).toHaveLength(1);
 });
 
-test("with its name said it is provisioned, and a Node that somebody deleted stays deleted", () => {
+test("with its provider ID it is provisioned, and a deleted Node is not recreated", () => {
   const object = { ...OBJECT, spec: { ...OBJECT.spec, providerID: "local://org/node-1" } };
   const { effects, plan } = reconcileMachine(observe({ object }));
   expect(effects).toEqual([]);

@@ -5,7 +5,7 @@ import { type LocalMachine, localMachineKind } from "../kinds.ts";
 
 export interface ObservedMachine {
   object: LocalMachine;
-  /** The Machine that Cluster API made its owner. */
+  /** The Machine that Cluster API set as its owner. */
   machine: EngineMachine | undefined;
   /** Whether the tenant's API responds and has a Node of this name; read while the machine has no provider ID. */
   node: { reachable: boolean; registered: boolean };

@@ -49,7 +49,12 @@ test("a node that becomes not ready is replaced once, and its pods move", async 
   const sick = before[0] ?? "";
   // Without its annotation kwok stops simulating this kubelet; a silent kubelet would be Unknown.
   await cluster.run(["annotate", "node", sick, "kwok.x-k8s.io/node-"]);
-  const condition = { type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "played sick" };
+  const condition = {
+    type: "Ready",
+    status: "Unknown",
+    reason: "NodeStatusUnknown",
+    message: "simulated failure",
+  };
   const patch = JSON.stringify({ status: { conditions: [condition] } });
   await cluster.run(["patch", "node", sick, "--subresource=status", "--type=strategic", "-p", patch]);
   await waitFor(
