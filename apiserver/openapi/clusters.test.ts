@@ -3,7 +3,7 @@ import { z } from "zod";
 import { renderOpenApi } from "./generate.ts";
 
 // The tables of the specification for clusters, node pools and network policies, row by row, against the document that
-// clients are generated from; that requests and answers keep to the document is tested elsewhere.
+// clients are generated from; other tests check that requests and responses conform to it.
 const schemaSchema = z.looseObject({
   required: z.array(z.string()).default([]),
   properties: z.record(z.string(), z.looseObject({})),
@@ -24,11 +24,11 @@ const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 
 function operationOf(method: string, path: string) {
   const operation = document.paths[`${CLUSTER}${path}`]?.[method];
-  if (operation === undefined) throw new Error(`there is no ${method} ${path}`);
+  if (operation === undefined) throw new Error(`no ${method} ${path}`);
   return operation;
 }
 
-/** The facets of a property that the specification speaks of. */
+/** The facets of a property that the specification states. */
 function facetsOf(name: string, field: string): Record<string, unknown> {
   const property = schemaOf(name).properties[field] ?? {};
   const names = ["type", "minimum", "maximum", "enum", "format"];
@@ -165,7 +165,7 @@ describe("the bodies", () => {
   });
 });
 
-describe("the operations answer as the specification says", () => {
+describe("the operations return what the specification says", () => {
   test.each<[section: string, method: string, path: string, statuses: string[], mediaType: string]>([
     ["4.5", "put", "/nodepools/{poolID}", ["200", "401", "404", "422"], "application/json"],
     ["4.6", "put", "", ["200", "401", "404", "409", "422"], "application/json"],
@@ -182,7 +182,7 @@ describe("the operations answer as the specification says", () => {
     expect(Object.keys(responses[success]?.content ?? {})).toContain(mediaType);
   });
 
-  test("the list of node pools takes cursor and limit, and answers items and next_cursor (sections 2.0 and 4.14)", () => {
+  test("the list of node pools takes cursor and limit, and returns items and next_cursor (sections 2.0 and 4.14)", () => {
     const query = operationOf("get", "/nodepools").parameters.filter((one) => one.in === "query");
     expect(query.map(({ name }) => name).sort()).toEqual(["cursor", "limit"]);
     expect([...schemaOf("NodePoolPage").required].sort()).toEqual(["items", "next_cursor"]);

@@ -24,9 +24,9 @@ const OPTIONS = {
   shard: { type: "string", default: "1/1" },
   /** A pattern of operation ids. */
   include: { type: "string", default: "" },
-  /** The stack.json of a stack that runs, in place of one of its own. */
+  /** The stack.json of a running stack; without it, one is started. */
   stack: { type: "string" },
-  /** Where to write the counts of passed and failed operations, in the words of Vitest's JSON. */
+  /** Where to write the counts of passed and failed operations, as Vitest's JSON names them. */
   result: { type: "string" },
 } as const;
 
@@ -51,7 +51,7 @@ async function main(): Promise<number> {
     }
     const info: StackInfo = stack?.info ?? JSON.parse(readFileSync(values.stack ?? "", "utf8"));
     const seeds = await seedTenant(info);
-    // Clusters that are only accepted cost nothing; hundreds that really come up would be a load test.
+    // Without the operator, clusters are only accepted; provisioning hundreds of them would be a load test.
     await stack?.part("operator").kill("SIGTERM");
     const configFile = join(DIR, "schemathesis.toml");
     writeFileSync(configFile, renderConfig(seeds, info.tokens.staff));
@@ -90,7 +90,7 @@ function selectOperations({ shard, include }: { shard: string; include: string }
   return ids.toSorted().filter((_, position) => position % count === index - 1);
 }
 
-/** What Schemathesis found, by operation; a run that broke off has failed. */
+/** Passed and failed operations of a report; an incomplete run has failed. */
 function countOperations(report: string) {
   const { complete, operations, failures, errors }: Report = JSON.parse(readFileSync(report, "utf8"));
   const failed = new Set(failures.flatMap((failure) => failure.operations)).size + errors.length;
@@ -109,7 +109,7 @@ interface Report {
   errors: unknown[];
 }
 
-/** Schemathesis in a virtual environment of its own, made at the first use. Returns the path of its command. */
+/** Schemathesis in a virtual environment of its own, created at the first use. Returns the path of its command. */
 async function ensureSchemathesis(): Promise<string> {
   const home = join(cacheRoot(), `schemathesis-${VERSION}`);
   const complete = join(home, "complete");

@@ -1806,7 +1806,7 @@ export interface components {
          * @example {
          *       "error": {
          *         "code": "not_found",
-         *         "message": "What the path names does not exist, or not for the caller.",
+         *         "message": "The record does not exist, or the caller cannot see it.",
          *         "request_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11"
          *       }
          *     }
@@ -1819,9 +1819,9 @@ export interface components {
                  * @enum {string}
                  */
                 code: "bad_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "already_exists" | "cluster_not_ready" | "cluster_not_running" | "operation_in_progress" | "last_owner" | "organization_not_empty" | "quota_below_usage" | "managed_elsewhere" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "quota_exceeded" | "idempotency_key_reused" | "rate_limited" | "internal" | "dependency_unavailable" | "attachments_unavailable" | "event_harvester_disabled";
-                /** @description A sentence for people; it may change. */
+                /** @description A sentence for people; not stable. */
                 message: string;
-                /** @description Every fault of the request, at most 100. */
+                /** @description Every error of the request, at most 100. */
                 details?: {
                     /**
                      * @description Path of the field.
@@ -1829,14 +1829,14 @@ export interface components {
                      */
                     field: string;
                     /**
-                     * @description Why it is refused.
+                     * @description The reason.
                      * @enum {string}
                      */
                     code: "required" | "invalid_type" | "out_of_range" | "too_long" | "too_short" | "too_many" | "invalid_format" | "invalid_enum" | "immutable" | "unknown_field" | "duplicate" | "not_found" | "invalid_cidr" | "private_address" | "embedded_credentials" | "not_https" | "unknown_event" | "not_incremental" | "not_ascending" | "min_gt_desired" | "desired_gt_max" | "min_gt_max" | "below_one_node";
-                    /** @description The same in words, to follow the name of the field. */
+                    /** @description A sentence that continues the name of the field. */
                     message: string;
                 }[];
-                /** @description The id of this request, as in X-Request-Id; name it when asking for help. */
+                /** @description The id of this request, as in X-Request-Id; quote it to support. */
                 request_id: string;
             };
         };
@@ -4005,7 +4005,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4015,7 +4015,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4046,7 +4046,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4056,7 +4056,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4066,7 +4066,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4098,7 +4098,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4108,7 +4108,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4146,7 +4146,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4158,7 +4158,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4169,7 +4169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4182,7 +4182,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4194,7 +4194,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4213,7 +4213,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4240,7 +4240,7 @@ export interface operations {
                     "application/json": components["schemas"]["Organization"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4252,7 +4252,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4276,11 +4276,11 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `already_exists`: The name is taken.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -4319,7 +4319,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `validation_failed`: Fields of the body are refused; `details` names each.
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
              *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
              */
@@ -4334,7 +4334,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4347,7 +4347,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4359,7 +4359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4378,7 +4378,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version at hand. */
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -4412,7 +4412,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4424,7 +4424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4447,7 +4447,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4459,7 +4459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4472,7 +4472,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4484,7 +4484,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4503,7 +4503,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -4531,7 +4531,7 @@ export interface operations {
                     "application/json": components["schemas"]["Organization"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4543,7 +4543,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4566,7 +4566,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4579,7 +4579,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `already_exists`: The name is taken.
              */
@@ -4595,7 +4595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4632,7 +4632,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `validation_failed`: Fields of the body are refused; `details` names each. */
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4644,7 +4644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4657,7 +4657,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4669,7 +4669,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4688,7 +4688,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -4709,7 +4709,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4721,7 +4721,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4744,7 +4744,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4757,7 +4757,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `organization_not_empty`: The organization still has clusters.
              */
@@ -4773,7 +4773,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4786,7 +4786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4799,7 +4799,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4811,7 +4811,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4854,7 +4854,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4866,7 +4866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4889,7 +4889,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4902,7 +4902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4914,7 +4914,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4953,7 +4953,7 @@ export interface operations {
                     "application/json": components["schemas"]["Organization"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4965,7 +4965,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4988,7 +4988,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5000,7 +5000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5013,7 +5013,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5025,7 +5025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5061,7 +5061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5073,7 +5073,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5084,7 +5084,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5097,7 +5097,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5109,7 +5109,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5153,7 +5153,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemberPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5165,7 +5165,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5188,7 +5188,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5200,7 +5200,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5213,7 +5213,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5225,7 +5225,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5244,7 +5244,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5274,7 +5274,7 @@ export interface operations {
                     "application/json": components["schemas"]["Member"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5286,7 +5286,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5309,7 +5309,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5322,11 +5322,11 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `already_exists`: The name is taken.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -5365,7 +5365,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `validation_failed`: Fields of the body are refused; `details` names each.
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
              *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
              */
@@ -5380,7 +5380,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5393,7 +5393,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5405,7 +5405,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5424,7 +5424,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version at hand. */
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5460,7 +5460,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5472,7 +5472,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5495,7 +5495,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5507,7 +5507,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5520,7 +5520,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5532,7 +5532,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5551,7 +5551,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -5581,7 +5581,7 @@ export interface operations {
                     "application/json": components["schemas"]["Member"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5593,7 +5593,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5616,7 +5616,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5629,7 +5629,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `last_owner`: An organization keeps at least one owner.
              */
@@ -5645,7 +5645,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5682,7 +5682,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `validation_failed`: Fields of the body are refused; `details` names each. */
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5694,7 +5694,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5707,7 +5707,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5719,7 +5719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5738,7 +5738,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -5761,7 +5761,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5773,7 +5773,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5796,7 +5796,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5809,7 +5809,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `last_owner`: An organization keeps at least one owner.
              */
@@ -5825,7 +5825,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5838,7 +5838,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5851,7 +5851,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5863,7 +5863,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5882,7 +5882,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5909,7 +5909,7 @@ export interface operations {
                     "application/json": components["schemas"]["Member"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5921,7 +5921,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5944,7 +5944,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5957,9 +5957,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -5973,7 +5973,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5986,7 +5986,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5998,7 +5998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6042,7 +6042,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiTokenPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6054,7 +6054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6077,7 +6077,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6089,7 +6089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6102,7 +6102,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6114,7 +6114,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6133,7 +6133,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6163,7 +6163,7 @@ export interface operations {
                     "application/json": components["schemas"]["MintedApiToken"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6175,7 +6175,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6198,7 +6198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6211,9 +6211,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -6252,7 +6252,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `validation_failed`: Fields of the body are refused; `details` names each.
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
              *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
              */
@@ -6267,7 +6267,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6280,7 +6280,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6292,7 +6292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6311,7 +6311,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version at hand. */
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6347,7 +6347,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6359,7 +6359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6382,7 +6382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6394,7 +6394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6407,7 +6407,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6419,7 +6419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6438,7 +6438,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -6461,7 +6461,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6473,7 +6473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6496,7 +6496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6508,7 +6508,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6521,7 +6521,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6534,7 +6534,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6546,7 +6546,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6565,7 +6565,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6593,7 +6593,7 @@ export interface operations {
                     "application/json": components["schemas"]["MintedApiToken"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6605,7 +6605,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6628,7 +6628,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6641,9 +6641,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -6657,7 +6657,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6670,7 +6670,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6682,7 +6682,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6701,7 +6701,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version at hand. */
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -6735,7 +6735,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6747,7 +6747,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6770,7 +6770,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6782,7 +6782,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6795,7 +6795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6807,7 +6807,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6826,7 +6826,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -6854,7 +6854,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationQuotas"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6866,7 +6866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6889,7 +6889,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6901,7 +6901,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `conflict`: The record has changed at the same time, or its state does not allow this. */
+            /** @description `conflict`: The record was changed concurrently, or its state does not allow this. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6914,7 +6914,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6951,7 +6951,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `validation_failed`: Fields of the body are refused; `details` names each. */
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6963,7 +6963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6976,7 +6976,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6988,7 +6988,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7042,7 +7042,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7054,7 +7054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7077,7 +7077,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7089,7 +7089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7102,7 +7102,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7114,7 +7114,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7167,7 +7167,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7179,7 +7179,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7202,7 +7202,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7215,7 +7215,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7227,7 +7227,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7275,7 +7275,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClusterPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7287,7 +7287,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7310,7 +7310,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7322,7 +7322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7335,7 +7335,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7347,7 +7347,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7369,7 +7369,7 @@ export interface operations {
                 dry_run?: boolean;
             };
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7413,7 +7413,7 @@ export interface operations {
                     "application/json": components["schemas"]["Cluster"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7425,7 +7425,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7448,7 +7448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7461,11 +7461,11 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `already_exists`: The name is taken.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -7504,9 +7504,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `validation_failed`: Fields of the body are refused; `details` names each.
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
-             *     `quota_exceeded`: A quota of the organization is used up.
+             *     `quota_exceeded`: A quota of the organization would be exceeded.
              *
              *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
              */
@@ -7521,7 +7521,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7534,7 +7534,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7546,7 +7546,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7565,7 +7565,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version at hand. */
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -7601,7 +7601,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7613,7 +7613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7636,7 +7636,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7648,7 +7648,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7661,7 +7661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7673,7 +7673,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7695,7 +7695,7 @@ export interface operations {
                 dry_run?: boolean;
             };
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -7725,7 +7725,7 @@ export interface operations {
                     "application/json": components["schemas"]["UpdatedCluster"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7737,7 +7737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7760,7 +7760,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7773,13 +7773,13 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `already_exists`: The name is taken.
              *
-             *     `cluster_not_running`: The cluster is not running now.
+             *     `cluster_not_running`: The cluster is not running.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              *
              *     `managed_elsewhere`: The field belongs to another manager, such as a GitOps pipeline.
              */
@@ -7795,7 +7795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7832,7 +7832,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `validation_failed`: Fields of the body are refused; `details` names each. */
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7844,7 +7844,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7857,7 +7857,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7869,7 +7869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7927,7 +7927,7 @@ export interface operations {
                     "application/json": components["schemas"]["Cluster"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7939,7 +7939,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7962,7 +7962,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7974,7 +7974,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7987,7 +7987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7999,7 +7999,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8021,9 +8021,9 @@ export interface operations {
                 dry_run?: boolean;
             };
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -8069,7 +8069,7 @@ export interface operations {
                     "application/json": components["schemas"]["UpgradeAccepted"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8081,7 +8081,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8104,7 +8104,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8117,11 +8117,11 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `cluster_not_running`: The cluster is not running now.
+             *     `cluster_not_running`: The cluster is not running.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              *
              *     `managed_elsewhere`: The field belongs to another manager, such as a GitOps pipeline.
              */
@@ -8137,7 +8137,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8175,7 +8175,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `validation_failed`: Fields of the body are refused; `details` names each.
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
              *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
              */
@@ -8190,7 +8190,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8203,7 +8203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8215,7 +8215,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8257,7 +8257,7 @@ export interface operations {
                     "application/yaml": string;
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8269,7 +8269,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8292,7 +8292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8304,7 +8304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `cluster_not_ready`: The cluster has not been running yet. */
+            /** @description `cluster_not_ready`: The cluster has never been running. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8317,7 +8317,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8330,7 +8330,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8342,7 +8342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8361,7 +8361,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8398,7 +8398,7 @@ export interface operations {
                     "application/yaml": string;
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8410,7 +8410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8433,7 +8433,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8446,11 +8446,11 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `cluster_not_ready`: The cluster has not been running yet.
+             *     `cluster_not_ready`: The cluster has never been running.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -8489,7 +8489,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `validation_failed`: Fields of the body are refused; `details` names each.
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
              *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
              */
@@ -8504,7 +8504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8517,7 +8517,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8529,7 +8529,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8548,9 +8548,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -8579,7 +8579,7 @@ export interface operations {
                     "application/json": components["schemas"]["Cluster"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8591,7 +8591,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8614,7 +8614,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8627,9 +8627,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              *
              *     `managed_elsewhere`: The field belongs to another manager, such as a GitOps pipeline.
              */
@@ -8645,7 +8645,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8658,7 +8658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8671,7 +8671,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8683,7 +8683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8724,7 +8724,7 @@ export interface operations {
                     "application/json": components["schemas"]["KubernetesVersionPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8736,7 +8736,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8747,7 +8747,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8760,7 +8760,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8772,7 +8772,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8813,7 +8813,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlanPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8825,7 +8825,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8836,7 +8836,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8849,7 +8849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8861,7 +8861,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8907,7 +8907,7 @@ export interface operations {
                     "application/json": components["schemas"]["KubernetesVersionPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8919,7 +8919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8942,7 +8942,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8954,7 +8954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8967,7 +8967,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8979,7 +8979,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9026,7 +9026,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClusterPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9038,7 +9038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9061,7 +9061,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9074,7 +9074,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9086,7 +9086,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9132,7 +9132,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClusterAccessPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9144,7 +9144,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9167,7 +9167,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9179,7 +9179,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9192,7 +9192,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9204,7 +9204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9247,7 +9247,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClusterAccess"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9259,7 +9259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9282,7 +9282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9294,7 +9294,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9307,7 +9307,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9319,7 +9319,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9360,7 +9360,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9372,7 +9372,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9395,7 +9395,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9407,7 +9407,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9420,7 +9420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9432,7 +9432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9451,7 +9451,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version at hand. */
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -9487,7 +9487,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9499,7 +9499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9522,7 +9522,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9534,7 +9534,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9547,7 +9547,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9559,7 +9559,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9578,7 +9578,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -9608,7 +9608,7 @@ export interface operations {
                     "application/json": components["schemas"]["NetworkPolicy"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9620,7 +9620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9643,7 +9643,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9656,7 +9656,7 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `managed_elsewhere`: The field belongs to another manager, such as a GitOps pipeline.
              */
@@ -9672,7 +9672,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9709,7 +9709,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `validation_failed`: Fields of the body are refused; `details` names each. */
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9721,7 +9721,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9734,7 +9734,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9746,7 +9746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9792,7 +9792,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodePoolPage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9804,7 +9804,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9827,7 +9827,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9839,7 +9839,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9852,7 +9852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9864,7 +9864,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9886,7 +9886,7 @@ export interface operations {
                 dry_run?: boolean;
             };
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -9932,7 +9932,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodePool"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9944,7 +9944,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9967,7 +9967,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9980,11 +9980,11 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `already_exists`: The name is taken.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -10023,9 +10023,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `validation_failed`: Fields of the body are refused; `details` names each.
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
-             *     `quota_exceeded`: A quota of the organization is used up.
+             *     `quota_exceeded`: A quota of the organization would be exceeded.
              *
              *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
              */
@@ -10040,7 +10040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10053,7 +10053,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10065,7 +10065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10084,7 +10084,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the version at hand. */
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -10122,7 +10122,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10134,7 +10134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10157,7 +10157,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10169,7 +10169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10182,7 +10182,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10194,7 +10194,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10216,7 +10216,7 @@ export interface operations {
                 dry_run?: boolean;
             };
             header?: {
-                /** @description The ETag of the version to change. */
+                /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
             };
             path: {
@@ -10248,7 +10248,7 @@ export interface operations {
                     "application/json": components["schemas"]["UpdatedNodePool"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10260,7 +10260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10283,7 +10283,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10296,11 +10296,11 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
              *     `already_exists`: The name is taken.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              *
              *     `managed_elsewhere`: The field belongs to another manager, such as a GitOps pipeline.
              */
@@ -10316,7 +10316,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `precondition_failed`: The record is no longer the version that If-Match names. */
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
             412: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10354,9 +10354,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `validation_failed`: Fields of the body are refused; `details` names each.
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
-             *     `quota_exceeded`: A quota of the organization is used up.
+             *     `quota_exceeded`: A quota of the organization would be exceeded.
              */
             422: {
                 headers: {
@@ -10369,7 +10369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10382,7 +10382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10394,7 +10394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10454,7 +10454,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodePool"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10466,7 +10466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10489,7 +10489,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10501,7 +10501,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10514,7 +10514,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10526,7 +10526,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10574,7 +10574,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodePage"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10586,7 +10586,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10609,7 +10609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10621,7 +10621,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10634,7 +10634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10646,7 +10646,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10665,7 +10665,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10697,7 +10697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Node"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10709,7 +10709,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10732,7 +10732,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10745,9 +10745,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -10761,7 +10761,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10774,7 +10774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10786,7 +10786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `dependency_unavailable`: A backend does not answer now; try again. */
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10881,7 +10881,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10893,7 +10893,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10916,7 +10916,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10928,7 +10928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10941,7 +10941,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10954,9 +10954,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `dependency_unavailable`: A backend does not answer now; try again.
+             * @description `dependency_unavailable`: A backend is not available; try again.
              *
-             *     `event_harvester_disabled`: The live feed is switched off.
+             *     `event_harvester_disabled`: The live feed is disabled.
              */
             503: {
                 headers: {
@@ -10976,7 +10976,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeat a request with the same key and it is carried out once. Kept for 24 h. */
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -11003,7 +11003,7 @@ export interface operations {
                     "application/json": components["schemas"]["StreamTicket"];
                 };
             };
-            /** @description `bad_request`: The path, the query or the JSON of the body cannot be read. */
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11015,7 +11015,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unauthorized`: The bearer token is missing or not valid. */
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11038,7 +11038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `not_found`: What the path names does not exist, or not for the caller. */
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11051,9 +11051,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `conflict`: The record has changed at the same time, or its state does not allow this.
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `operation_in_progress`: The first request with this Idempotency-Key is still under way.
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
                 headers: {
@@ -11067,7 +11067,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `rate_limited`: Too many requests; Retry-After says when to come again. */
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11080,7 +11080,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `internal`: A fault on the side of the service. */
+            /** @description `internal`: An internal error. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -11093,9 +11093,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `dependency_unavailable`: A backend does not answer now; try again.
+             * @description `dependency_unavailable`: A backend is not available; try again.
              *
-             *     `event_harvester_disabled`: The live feed is switched off.
+             *     `event_harvester_disabled`: The live feed is disabled.
              */
             503: {
                 headers: {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ensureGateTool } from "../gates/tools.ts";
-import { type Answer, DOCUMENT_FILE, type Document } from "./document.ts";
+import { DOCUMENT_FILE, type Document, type DocumentedResponse } from "./document.ts";
 
 /** The interface as clients have it: replaced only when a release is made. */
 const RELEASED_FILE = join(DOCUMENT_FILE, "..", "openapi.released.json");
@@ -41,7 +41,7 @@ function findRemovedErrorCodes(before: Document, after: Document): string[] {
   );
 }
 
-function codesOf({ content }: Answer): string[] {
+function codesOf({ content }: DocumentedResponse): string[] {
   return Object.keys(content?.["application/json"]?.examples ?? {});
 }
 

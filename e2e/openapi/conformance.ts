@@ -1,15 +1,15 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { rememberSecrets, rememberSeen } from "../seen/seen.ts";
-import { type Answer, document, type Place, places } from "./document.ts";
+import { type DocumentedResponse, document, type Place, places } from "./document.ts";
 
-interface SeenAnswer {
+interface ObservedResponse {
   method: string;
   /** With or without host and query. */
   url: string;
   status: number;
   headers: Headers;
-  /** Undefined where it is not read, as of a stream. */
+  /** Undefined for a stream, which is not read. */
   text: string | undefined;
 }
 
@@ -18,7 +18,7 @@ const ajv = createValidator();
 const validators = new Map<object, ValidateFunction>();
 const patterns = places.map((place) => ({ place, pattern: toPattern(place.path) }));
 
-/** `fetch`, and the answer is held to the document: see requireConformance. */
+/** `fetch` with a check of the response: see requireConformance. */
 export async function fetchConforming(url: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(url, init);
   await requireConformance(url, init, response);
@@ -26,10 +26,9 @@ export async function fetchConforming(url: string, init: RequestInit = {}): Prom
 }
 
 /**
- * Holds an answer to the document: the status is declared, so are the media type and the body with each of its fields,
- * and the headers are of the declared form. Rejects with an Error that names every fault. Answers of no operation
- * (405, unknown addresses) pass. Notes for the run of tests that this status of this operation was seen, and the
- * credentials that went either way.
+ * Checks a response against the OpenAPI document: status, media type, headers, and the body with each of its fields are
+ * declared. Rejects with an Error that lists every fault. Responses of no operation (405, unknown paths) pass. Records
+ * for the run of tests that this status of this operation occurred, and the credentials sent and received.
  */
 export async function requireConformance(
   url: string,
@@ -43,7 +42,7 @@ export async function requireConformance(
   check({ method, url, status, headers, text });
 }
 
-function check(seen: SeenAnswer): void {
+function check(seen: ObservedResponse): void {
   const { pathname } = new URL(seen.url, "http://marina");
   const place = patterns.find(
     ({ place: { method }, pattern }) => method === seen.method && pattern.test(pathname),
@@ -51,19 +50,19 @@ function check(seen: SeenAnswer): void {
   if (place === undefined) return;
   const faults = findFaults(place, seen);
   if (faults.length > 0) {
-    const what = `${seen.method} ${pathname} answered ${seen.status}, and not as ${place.operation.operationId} says`;
+    const what = `${seen.method} ${pathname} returned ${seen.status}, which does not conform to ${place.operation.operationId}`;
     throw new Error(`${what}:\n${faults.join("\n")}\n${seen.text?.slice(0, 2000) ?? ""}`);
   }
   rememberSeen("response", `${place.operation.operationId} ${seen.status}`);
 }
 
-function findFaults({ operation }: Place, { status, headers, text }: SeenAnswer): string[] {
-  const answer = operation.responses[status];
-  if (answer === undefined) return [`the status ${status} is not declared`];
-  return [...findHeaderFaults(answer, headers), ...findBodyFaults(answer, headers, text)];
+function findFaults({ operation }: Place, { status, headers, text }: ObservedResponse): string[] {
+  const declared = operation.responses[status];
+  if (declared === undefined) return [`the status ${status} is not declared`];
+  return [...findHeaderFaults(declared, headers), ...findBodyFaults(declared, headers, text)];
 }
 
-function findHeaderFaults({ headers: declared = {} }: Answer, headers: Headers): string[] {
+function findHeaderFaults({ headers: declared = {} }: DocumentedResponse, headers: Headers): string[] {
   return Object.entries(declared).flatMap(([name, { $ref }]) => {
     const text = headers.get(name);
     if (text === null) return name === "X-Request-Id" ? [`no header ${name}`] : [];
@@ -74,7 +73,11 @@ function findHeaderFaults({ headers: declared = {} }: Answer, headers: Headers):
   });
 }
 
-function findBodyFaults({ content }: Answer, headers: Headers, text: string | undefined): string[] {
+function findBodyFaults(
+  { content }: DocumentedResponse,
+  headers: Headers,
+  text: string | undefined,
+): string[] {
   const type = headers.get("content-type")?.split(";")[0];
   if (content === undefined) return text ? ["a body where none is declared"] : [];
   const schema = content[type ?? ""]?.schema;
@@ -96,7 +99,7 @@ function validate(schema: object, value: unknown, where: string): string[] {
 }
 
 function createValidator(): Ajv2020 {
-  // Not strict: the document's own words, such as `example`, are no keywords of JSON Schema.
+  // Not strict: OpenAPI has keywords that JSON Schema has not, such as `example`.
   const instance = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(instance);
   instance.addSchema({ $id: NAME, components: closed(document.components) });
@@ -108,7 +111,7 @@ function absolute(schema: object): object {
   return JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', `"$ref":"${NAME}#/`));
 }
 
-/** A client must bear a field that it does not know; this service must not send one that the document does not. */
+/** Clients must ignore unknown fields, but this service must not send any: objects are closed for the check. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== "object" || value === null) return value;

@@ -7,10 +7,10 @@ export const DOCUMENT_FILE = join(import.meta.dirname, "..", "..", "apiserver", 
 /** What this folder reads of the document; more is in it. */
 export interface Operation {
   operationId: string;
-  responses: Record<string, Answer>;
+  responses: Record<string, DocumentedResponse>;
 }
 
-export interface Answer {
+export interface DocumentedResponse {
   headers?: Record<string, { $ref: string }>;
   content?: Record<string, { schema: object; examples?: Record<string, unknown> }>;
 }

@@ -13,36 +13,36 @@ import {
 
 const EXAMPLE_REQUEST_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
-/** What each code means, in a sentence. */
+/** What each code means. */
 const MESSAGES: Readonly<Record<ErrorCode, string>> = {
-  bad_request: "The path, the query or the JSON of the body cannot be read.",
-  unauthorized: "The bearer token is missing or not valid.",
+  bad_request: "The path, the query or the JSON of the body is malformed.",
+  unauthorized: "The bearer token is missing or invalid.",
   forbidden: "The caller does not have the permission.",
-  not_found: "What the path names does not exist, or not for the caller.",
-  method_not_allowed: "This address does not answer this method.",
-  conflict: "The record has changed at the same time, or its state does not allow this.",
+  not_found: "The record does not exist, or the caller cannot see it.",
+  method_not_allowed: "This path does not support this method.",
+  conflict: "The record was changed concurrently, or its state does not allow this.",
   already_exists: "The name is taken.",
-  cluster_not_ready: "The cluster has not been running yet.",
-  cluster_not_running: "The cluster is not running now.",
-  operation_in_progress: "The first request with this Idempotency-Key is still under way.",
+  cluster_not_ready: "The cluster has never been running.",
+  cluster_not_running: "The cluster is not running.",
+  operation_in_progress: "The first request with this Idempotency-Key is still in progress.",
   last_owner: "An organization keeps at least one owner.",
   organization_not_empty: "The organization still has clusters.",
-  quota_below_usage: "The new quota is below what is stored already.",
+  quota_below_usage: "The new quota is below the current usage.",
   managed_elsewhere: "The field belongs to another manager, such as a GitOps pipeline.",
-  precondition_failed: "The record is no longer the version that If-Match names.",
+  precondition_failed: "The record does not have the version in If-Match.",
   payload_too_large: "The body is larger than accepted.",
   unsupported_media_type: "The body must be sent as application/json.",
-  validation_failed: "Fields of the body are refused; `details` names each.",
-  quota_exceeded: "A quota of the organization is used up.",
+  validation_failed: "Fields of the body are invalid; `details` lists them.",
+  quota_exceeded: "A quota of the organization would be exceeded.",
   idempotency_key_reused: "This Idempotency-Key was used with another body.",
-  rate_limited: "Too many requests; Retry-After says when to come again.",
-  internal: "A fault on the side of the service.",
-  dependency_unavailable: "A backend does not answer now; try again.",
-  attachments_unavailable: "No store for attachments is configured.",
-  event_harvester_disabled: "The live feed is switched off.",
+  rate_limited: "Too many requests; retry after the time in Retry-After.",
+  internal: "An internal error.",
+  dependency_unavailable: "A backend is not available; try again.",
+  attachments_unavailable: "No attachment store is configured.",
+  event_harvester_disabled: "The live feed is disabled.",
 };
 
-/** Every answer that is not 2xx or 3xx has this body. */
+/** The body of every response that is not 2xx or 3xx. */
 export const errorSchema = z
   .object({
     error: z
@@ -53,7 +53,7 @@ export const errorSchema = z
         message: z
           .string()
           .max(MAX_MESSAGE_LENGTH)
-          .openapi({ description: "A sentence for people; it may change." }),
+          .openapi({ description: "A sentence for people; not stable." }),
         details: z
           .array(
             z
@@ -62,26 +62,26 @@ export const errorSchema = z
                   .string()
                   .max(MAX_FIELD_LENGTH)
                   .openapi({ description: "Path of the field.", example: "node_pools[0].vcpus" }),
-                code: z.enum(DETAIL_CODES).openapi({ description: "Why it is refused." }),
+                code: z.enum(DETAIL_CODES).openapi({ description: "The reason." }),
                 message: z
                   .string()
                   .max(MAX_MESSAGE_LENGTH)
-                  .openapi({ description: "The same in words, to follow the name of the field." }),
+                  .openapi({ description: "A sentence that continues the name of the field." }),
               })
-              .openapi({ description: "One fault." }),
+              .openapi({ description: "One error." }),
           )
           .max(MAX_DETAILS)
           .optional()
-          .openapi({ description: "Every fault of the request, at most 100." }),
+          .openapi({ description: "Every error of the request, at most 100." }),
         request_id: z.string().max(128).openapi({
-          description: "The id of this request, as in X-Request-Id; name it when asking for help.",
+          description: "The id of this request, as in X-Request-Id; quote it to support.",
         }),
       })
       .openapi({ description: "What went wrong." }),
   })
   .openapi("Error", { example: exampleOf("not_found") });
 
-/** Headers and examples that many answers share, as components of the document. */
+/** Registers headers and examples that responses share as components. */
 export function registerParts(registry: OpenAPIHono["openAPIRegistry"]): void {
   const used = ERROR_CODES.filter((code) =>
     JSON.stringify(registry.definitions).includes(`/examples/${code}"`),
@@ -94,12 +94,12 @@ export function registerParts(registry: OpenAPIHono["openAPIRegistry"]): void {
   }
 }
 
-/** Headers by reference, in the form that an answer of the document has. */
+/** Headers by reference, as a response of the document has them. */
 export function headerRefs(names: readonly ResponseHeader[]): Record<string, { $ref: string }> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** One answer per status that the codes have, with one named example per code. */
+/** One response per status of the codes, with one named example per code. */
 export function describeErrors(codes: readonly ErrorCode[], access: Access) {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of ERROR_CODES) {
@@ -128,7 +128,7 @@ export function describeErrors(codes: readonly ErrorCode[], access: Access) {
   );
 }
 
-/** The headers of every answer. Whoever did not present a valid credential has no quota to be told of. */
+/** The headers of every response. Without a valid credential there is no rate limit to report. */
 export function commonHeaders(access: Access): ResponseHeader[] {
   return access === "anyone" ? ["X-Request-Id"] : ["X-Request-Id", "RateLimit", "RateLimit-Policy"];
 }

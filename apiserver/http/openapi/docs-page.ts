@@ -93,8 +93,8 @@ ${permissions.length === 0 ? "" : html`<p>Permission: <code>${permissions.join("
 ${renderParameters(operation)}
 ${operation.requestBody === undefined ? "" : html`<p>Body: ${renderContent(operation.requestBody.content)}</p>`}
 <table>${Object.entries(operation.responses).map(
-    ([status, answer]) =>
-      html`<tr><th>${status}</th><td>${renderText(answer.description)}</td><td>${renderContent(answer.content)}</td></tr>`,
+    ([status, response]) =>
+      html`<tr><th>${status}</th><td>${renderText(response.description)}</td><td>${renderContent(response.content)}</td></tr>`,
   )}</table></details>`;
 }
 

@@ -11,7 +11,7 @@ const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 type Registry = OpenAPIHono["openAPIRegistry"];
 type Responses = RouteConfig["responses"];
 
-/** Adds an operation to the document, with every status that it can answer. */
+/** Adds an operation to the document, with every status that it can return. */
 export function documentOperation(registry: Registry, operation: Operation): void {
   for (const { stream } of Object.values(operation.responses)) {
     for (const [name, schema] of Object.entries(stream?.schemas ?? {})) registry.register(name, schema);
@@ -28,11 +28,11 @@ export function documentOperation(registry: Registry, operation: Operation): voi
       ...(operation.acceptsTicket === true ? [{ ticket: [] }] : []),
     ],
     request: describeRequest(operation),
-    responses: { ...describeAnswers(operation), ...describeErrors(errorsOf(operation), operation.access) },
+    responses: { ...describeResponses(operation), ...describeErrors(errorsOf(operation), operation.access) },
   });
 }
 
-/** Any one of these opens the door: a person with one of the permissions, or a token with one of the scopes. */
+/** Any one of these is enough: a user with one of the permissions, or a token with one of the scopes. */
 function describeSecurity(access: Access): NonNullable<RouteConfig["security"]> {
   if (access === "anyone") return [];
   if (access === "signed-in") return [{ bearer: [] }, { apiToken: [] }];
@@ -86,24 +86,24 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
       .max(255)
       .optional()
       .openapi({
-        description: "Repeat a request with the same key and it is carried out once. Kept for 24 h.",
+        description: "Requests with the same key are carried out once. Kept for 24 h.",
       });
   }
   const codes = operation.errors ?? [];
   if (codes.includes("precondition_failed")) {
     shape["If-Match"] = conditionSchema.optional().openapi({
-      description: "The ETag of the version to change.",
+      description: "The ETag of the version to change; 412 if the record has another one.",
     });
   }
   if (304 in operation.responses) {
     shape["If-None-Match"] = conditionSchema.optional().openapi({
-      description: "The ETag of the version at hand.",
+      description: "The ETag of a version that the client has; 304 if the record has not changed.",
     });
   }
   return Object.keys(shape).length === 0 ? undefined : { headers: z.object(shape) };
 }
 
-/** The codes of an operation: those that follow from its form, and its own. */
+/** The error codes of an operation: its own, and those that follow from its method, path, body and access. */
 function errorsOf(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ["bad_request", "internal", ...(operation.errors ?? [])];
   if (operation.access === "anyone") return codes;
@@ -120,25 +120,27 @@ function errorsOf(operation: Operation): ErrorCode[] {
   return codes;
 }
 
-function describeAnswers(operation: Operation): Responses {
+function describeResponses(operation: Operation): Responses {
   return Object.fromEntries(
-    Object.entries(operation.responses).map(([status, answer]) => [
+    Object.entries(operation.responses).map(([status, response]) => [
       status,
-      describeResponse(operation, answer),
+      describeResponse(operation, response),
     ]),
   );
 }
 
-function describeResponse({ access, method }: Operation, answer: ResponseSpec): Responses[string] {
-  const headers = [...commonHeaders(access), ...(answer.headers ?? [])];
+function describeResponse({ access, method }: Operation, response: ResponseSpec): Responses[string] {
+  const headers = [...commonHeaders(access), ...(response.headers ?? [])];
   if (method === "post") headers.push("Idempotency-Replayed");
   const content = {
-    ...describeBody(answer),
-    ...(answer.stream === undefined ? {} : { [answer.stream.mediaType]: describeStream(answer.stream) }),
-    ...(answer.text === undefined ? {} : { [answer.text.mediaType]: describeText(answer.text) }),
+    ...describeBody(response),
+    ...(response.stream === undefined
+      ? {}
+      : { [response.stream.mediaType]: describeStream(response.stream) }),
+    ...(response.text === undefined ? {} : { [response.text.mediaType]: describeText(response.text) }),
   };
   return {
-    description: answer.description,
+    description: response.description,
     headers: headerRefs(headers),
     ...(Object.keys(content).length === 0 ? {} : { content }),
   };

@@ -6,21 +6,24 @@ import { documentOperation } from "./document-operation.ts";
 
 const LICENSE = { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" };
 
-/** `x-internal` says to gateways whether the public may reach it. */
+/** Gateways read from `x-internal` whether the server is public. */
 const PUBLIC_SERVER = { url: "/", "x-internal": false };
 
-/** What the groups of operations are about; every tag of an operation stands here. */
+/** The groups of operations: every tag that an operation has. */
 const TAGS = [
   { name: "API tokens", description: "Credentials for programs, bound to one organization." },
   { name: "Audit", description: "Who did what, when and from where." },
-  { name: "Catalogues", description: "What a create and an upgrade of a cluster choose from." },
+  { name: "Catalogues", description: "The Kubernetes versions and plans that a cluster can have." },
   { name: "Clusters", description: "Managed Kubernetes clusters." },
-  { name: "Members", description: "Who may do what in an organization, and who one is." },
-  { name: "Network policies", description: "Who may reach the public endpoint of a cluster, and how often." },
+  { name: "Members", description: "The members of an organization with their roles, and the caller." },
+  {
+    name: "Network policies",
+    description: "Which addresses may connect to the public endpoint of a cluster, and how often.",
+  },
   { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
-  { name: "Organizations", description: "Tenants: all else belongs to one." },
+  { name: "Organizations", description: "Tenants: every other record belongs to one." },
   { name: "Platform administration", description: "All organizations, for the platform's staff." },
-  { name: "Service", description: "Health and figures of the service itself." },
+  { name: "Service", description: "Health and metrics of the service itself." },
   { name: "System events", description: "What happens to a cluster, live and as history." },
 ];
 
@@ -28,9 +31,9 @@ export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
 const DESCRIPTION = `Organizations, clusters and node pools as a service.
 
-Every answer that is not a success has the body of the schema \`Error\`; its codes are a closed list, one code has one
-status. Clients must ignore fields and enum values that they do not know. Lists are ordered by id; \`next_cursor\` of one
-page is the \`cursor\` of the next. Send \`Idempotency-Key\` with a POST to be free to repeat it.`;
+Every error response has a body of the schema \`Error\`; its codes are a closed list, and each code has one status.
+Clients must ignore unknown fields and enum values. Lists are ordered by id; \`next_cursor\` of one page is the \`cursor\`
+of the next. A POST with an \`Idempotency-Key\` can be repeated safely.`;
 
 /** The OpenAPI 3.1 document of these operations. */
 export function buildDocument(operations: readonly Operation[]): OpenApiDocument {
@@ -41,20 +44,20 @@ export function buildDocument(operations: readonly Operation[]): OpenApiDocument
     scheme: "bearer",
     bearerFormat: "JWT",
     description:
-      "An access token of a configured issuer, verified as RFC8725 advises: algorithm, issuer, audience and type. The names beside it are the permissions that open the door.",
+      "An access token of a configured issuer, verified as RFC8725 advises: algorithm, issuer, audience and type. The names beside it are the permissions of which one is required.",
   });
   app.openAPIRegistry.registerComponent("securitySchemes", "apiToken", {
     type: "http",
     scheme: "bearer",
     bearerFormat: "mar_",
     description:
-      "An API token of the organization. The names beside it are scopes; the token's role and its creator's role bound them.",
+      "An API token of the organization. The names beside it are the scopes of which one is required; the token's role and its creator's role limit them.",
   });
   app.openAPIRegistry.registerComponent("securitySchemes", "ticket", {
     type: "apiKey",
     in: "query",
     name: "ticket",
-    description: "A one-use ticket, made by the operation that says so, for clients that can send no header.",
+    description: "A single-use ticket for clients that cannot send headers; see createStreamTicket.",
   });
   registerParts(app.openAPIRegistry);
   const document = app.getOpenAPI31Document(
@@ -76,7 +79,7 @@ export function buildDocument(operations: readonly Operation[]): OpenApiDocument
   return document;
 }
 
-/** A page is shown with the example of its items. */
+/** The example of a page is made from the example of its items. */
 function addPageExamples(document: OpenApiDocument): void {
   const schemas = document.components?.schemas ?? {};
   for (const [name, schema] of Object.entries(schemas)) {
@@ -90,12 +93,12 @@ function addPageExamples(document: OpenApiDocument): void {
 }
 
 const INT32_MAX = 2_147_483_647;
-/** The most characters of what has a format. */
+/** The maximum length of each format. */
 const FORMAT_LENGTHS: Readonly<Record<string, number>> = { uuid: 36, "date-time": MAX_TIME_LENGTH };
-/** Text of any form: bodies and addresses that hold U+0000 are refused, and Postgres stores none. */
+/** Any text: bodies and addresses with U+0000 are refused, since Postgres cannot store it. */
 const ANY_TEXT = "^[^\\x00]*$";
 
-/** Says for gateways and generators what follows from each schema anyway: the width of numbers, the bounds of text. */
+/** Adds for gateways and generators what follows from each schema: the width of integers, the bounds of text. */
 function completeSchemas(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   const schema = value as Record<string, unknown>;
