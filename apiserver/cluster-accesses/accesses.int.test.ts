@@ -50,7 +50,7 @@ afterAll(async () => {
   issuer.close();
 });
 
-/** As the operator's report would: the projection sees the cluster ready. Nothing runs, so nobody ever signs for it. */
+/** Projects the cluster as ready, as the operator would report it. No operator runs, so nothing is ever signed. */
 async function makeReady(clusterId: string): Promise<ProjectedCluster> {
   const { db, kube } = api.deps;
   const found = await findCluster(db, orgId, clusterId);
@@ -75,7 +75,7 @@ async function makeReady(clusterId: string): Promise<ProjectedCluster> {
   return ready;
 }
 
-/** An access as REST leaves it, of somebody; nothing signs it. Returns its id. */
+/** Creates an access of a person as REST does, without a certificate. Returns its id. */
 async function makeAccess(person: Person, labels: Record<string, string> = {}): Promise<string> {
   const id = createId();
   await api.deps.kube.create(
@@ -127,12 +127,12 @@ const asOwner = (method: string, place: string, body?: object) =>
 const memberPath = ({ memberId }: { memberId: string }) =>
   `/api/v1/organizations/${orgId}/members/${memberId}`;
 
-describe("the accesses of somebody", () => {
+describe("the accesses of a person", () => {
   test("end with the membership", async () => {
     const [member, other] = [await addMember(), await addMember()];
-    const [gone, kept] = [await makeAccess(member), await makeAccess(other)];
+    const [revoked, kept] = [await makeAccess(member), await makeAccess(other)];
     expect((await asOwner("DELETE", memberPath(member))).status).toBe(204);
-    expect([await holds(gone), await holds(kept)]).toEqual([false, true]);
+    expect([await holds(revoked), await holds(kept)]).toEqual([false, true]);
   });
 
   test("end when the member leaves", async () => {
@@ -151,7 +151,7 @@ describe("the accesses of somebody", () => {
     expect(await holds(id)).toBe(false);
   });
 
-  test("that an API token asked for end with the token", async () => {
+  test("that an API token requested end with the token", async () => {
     const member = await addMember();
     const token = await mintFor(api.deps, member, orgId, { role: "member", scopes: ["clusters:access"] });
     const its = await makeAccess(member, { [LABEL_API_TOKEN_ID]: token.id });
@@ -177,9 +177,9 @@ describe("the accesses of somebody", () => {
     expect(left).toEqual([false, false, true, false]);
   });
 
-  test("that the platform's staff made by hand are nobody's to sweep away", async () => {
-    const stranger = await issuer.createPerson();
-    const id = await makeAccess(stranger, { [LABEL_USER_ID]: "by-hand" });
+  test("that the platform's staff created by kubectl are not swept", async () => {
+    const outsider = await issuer.createPerson();
+    const id = await makeAccess(outsider, { [LABEL_USER_ID]: "by-hand" });
     await sweep();
     expect(await holds(id)).toBe(true);
     const { body } = await asOwner("GET", `${path}/accesses/${id}`);
@@ -206,10 +206,10 @@ describe("revoking an access", () => {
 });
 
 describe("issuing a kubeconfig", () => {
-  test("that nobody signs in time is 503 with Retry-After, and leaves no access and no audit row", async () => {
-    const answer = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
-    expect([answer.status, answer.body.error.code]).toEqual([503, "dependency_unavailable"]);
-    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+  test("that is not signed in time is 503 with Retry-After, and leaves no access and no audit row", async () => {
+    const response = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
+    expect([response.status, response.body.error.code]).toEqual([503, "dependency_unavailable"]);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
     const left = await api.deps.kube.listAll(clusterAccessKind, {
       namespace: cluster.namespace,
       labelSelector: `${LABEL_USER_ID}=${owner.userId}`,
@@ -235,8 +235,8 @@ describe("issuing a kubeconfig", () => {
       expiresAtMs: 0,
     };
     const origin = { principal, requestId: "request-1", sourceAddress: undefined };
-    const wish = { id: createId(), ttlSeconds: 600, mayHold: async () => true };
-    await expect(issueKubeconfig(unreachable, origin, cluster, wish)).rejects.toMatchObject({
+    const request = { id: createId(), ttlSeconds: 600, mayHold: async () => true };
+    await expect(issueKubeconfig(unreachable, origin, cluster, request)).rejects.toMatchObject({
       code: "dependency_unavailable",
     });
     await transport.close();
@@ -248,9 +248,9 @@ describe("issuing a kubeconfig", () => {
     ["for a part of a second", 600.5, "ttl_seconds/invalid_type"],
     ["for no time at all", undefined, "ttl_seconds/required"],
   ])("%s is 422", async (_case, ttlSeconds, fault) => {
-    const answer = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.message.startsWith(fault)).toBe(true);
+    const response = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: ttlSeconds });
+    expect(response.status).toBe(422);
+    expect(response.body.error.message.startsWith(fault)).toBe(true);
   });
 
   test("is not for viewers", async () => {

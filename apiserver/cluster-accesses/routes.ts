@@ -175,7 +175,7 @@ async function discardAttempt(deps: Deps, cluster: ProjectedCluster, id: string)
     await deps.kube.delete(clusterAccessKind, cluster.namespace, metadata.name, { uid: metadata.uid });
 }
 
-/** JSON is the default; the file has to be asked for and no JSON beside it. */
+/** JSON is the default: only a request that accepts YAML and not JSON gets the file. */
 function wantsFile(accept = ""): boolean {
   return accept.includes("application/yaml") && !accept.includes("application/json");
 }

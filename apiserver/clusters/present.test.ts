@@ -54,7 +54,7 @@ describe("the cluster record (section 2.6)", () => {
     });
   });
 
-  test("of one that nobody has looked at: it was observed at generation 0", () => {
+  test("of one that the operator has not observed: observed_generation is 0", () => {
     const unobserved = project({ status: { observedGeneration: -1 } });
     expect(presentCluster(unobserved, CATALOGUE)).toEqual(presentCluster(project(), CATALOGUE));
   });
@@ -119,7 +119,7 @@ describe("the cluster record (section 2.6)", () => {
     ["without its prefix", "v1.34.2", undefined, "1.34.2"],
     ["what MAJOR.MINOR was resolved to", "1.34", "v1.34.2", "1.34.2"],
     ["MAJOR.MINOR until it is resolved", "v1.34", undefined, "1.34"],
-  ])("shows as the wanted version %s", (_, version, targetVersion, shown) => {
+  ])("shows as the desired version %s", (_, version, targetVersion, shown) => {
     const status = targetVersion === undefined ? {} : { targetVersion };
     const cluster = project({ spec: { ...CLUSTER.spec, version }, status });
     expect(presentCluster(cluster, CATALOGUE).k8s_version).toBe(shown);

@@ -38,14 +38,14 @@ function listObjects() {
 }
 
 describe("creating a cluster (section 2.6)", () => {
-  test("answers 202 with the whole record, and every read knows it at once", async () => {
-    const answer = await create({
+  test("responds with 202 and the whole record, and every read knows it at once", async () => {
+    const response = await create({
       name: "Prod Eü",
       authorized_cidrs: ["203.0.113.0/24"],
       node_pools: [POOL],
     });
-    expect(answer.status).toBe(202);
-    expect(answer.body).toMatchObject({
+    expect(response.status).toBe(202);
+    expect(response.body).toMatchObject({
       org_id: orgId,
       name: "Prod Eü",
       status: "provisioning",
@@ -54,21 +54,24 @@ describe("creating a cluster (section 2.6)", () => {
       public_endpoint: true,
       generation: 1,
     });
-    const path = `${clusters}/${answer.body.id}`;
-    expect(answer.headers.get("location")).toBe(path);
-    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    const path = `${clusters}/${response.body.id}`;
+    expect(response.headers.get("location")).toBe(path);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
     const read = await api.request("GET", path);
-    expect(read.body).toEqual(answer.body);
-    expect(read.headers.get("etag")).toBe(answer.headers.get("etag"));
+    expect(read.body).toEqual(response.body);
+    expect(read.headers.get("etag")).toBe(response.headers.get("etag"));
     const again = await api.request("GET", path, {
       headers: { "if-none-match": read.headers.get("etag") ?? "" },
     });
     expect(again.status).toBe(304);
     const list = await api.request("GET", `${clusters}?name=prod%20E%C3%BC`);
-    expect(list.body).toEqual({ items: [answer.body], next_cursor: null });
+    expect(list.body).toEqual({ items: [response.body], next_cursor: null });
     expect((await api.request("GET", `${clusters}?status=running`)).body.items).toEqual([]);
     const network = await api.request("GET", `${path}/network`);
-    expect(network.body).toMatchObject({ cluster_id: answer.body.id, authorized_cidrs: ["203.0.113.0/24"] });
+    expect(network.body).toMatchObject({
+      cluster_id: response.body.id,
+      authorized_cidrs: ["203.0.113.0/24"],
+    });
   });
 
   test("writes one Cluster and its pools, with their ids", async () => {
@@ -89,12 +92,12 @@ describe("creating a cluster (section 2.6)", () => {
   test("under one Idempotency-Key makes one cluster, however often it is asked at once", async () => {
     const body = aBody({ name: "Once" });
     const headers = { "idempotency-key": createId() };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, () => api.request("POST", clusters, { body, headers })),
     );
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 409]));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202, 409]));
     const replay = await api.request("POST", clusters, { body, headers });
-    const made = answers.find(({ status }) => status === 202);
+    const made = responses.find(({ status }) => status === 202);
     expect(replay.body).toEqual(made?.body);
     const objects = (await listObjects()).filter(({ spec }) => spec.displayName === "Once");
     expect(objects).toHaveLength(1);
@@ -108,9 +111,9 @@ describe("creating a cluster (section 2.6)", () => {
   test("with a name that is taken, letter case aside, is 409 and makes nothing", async () => {
     await create({ name: "Taken" });
     const before = (await listObjects()).length;
-    const answer = await create({ name: "tAKEN" });
-    expect(answer.status).toBe(409);
-    expect(answer.body.error).toMatchObject({
+    const response = await create({ name: "tAKEN" });
+    expect(response.status).toBe(409);
+    expect(response.body.error).toMatchObject({
       code: "already_exists",
       details: [{ field: "name", code: "duplicate" }],
     });
@@ -133,19 +136,19 @@ describe("creating a cluster (section 2.6)", () => {
       "node_pools[0].desired_nodes/desired_gt_max",
     ],
   ])("with %s is 422 and names the field", async (_, change, fault) => {
-    const answer = await create(change);
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.code).toBe("validation_failed");
-    expect(answer.body.error.message.startsWith(fault)).toBe(true);
+    const response = await create(change);
+    expect(response.status).toBe(422);
+    expect(response.body.error.code).toBe("validation_failed");
+    expect(response.body.error.message.startsWith(fault)).toBe(true);
   });
 
   test("needs the permission of every part of the body", async () => {
     await api.addMember(orgId, "bob", "viewer");
-    const answer = await api.request("POST", clusters, { as: "bob", body: aBody() });
-    expect(answer.status).toBe(403);
+    const response = await api.request("POST", clusters, { as: "bob", body: aBody() });
+    expect(response.status).toBe(403);
   });
 
-  test("is nothing for strangers", async () => {
+  test("is 404 for users of other organizations", async () => {
     expect((await api.request("GET", clusters, { as: "staff" })).status).toBe(404);
     const other = await api.createOrganization();
     const { body } = await create();
@@ -157,9 +160,9 @@ describe("updating a cluster (section 4.6)", () => {
   test("renames it, and frees the old name", async () => {
     const { body } = await create({ name: "Old name" });
     const path = `${clusters}/${body.id}`;
-    const answer = await api.request("PUT", path, { body: { name: "New name" } });
-    expect(answer.status).toBe(200);
-    expect(answer.body.name).toBe("New name");
+    const response = await api.request("PUT", path, { body: { name: "New name" } });
+    expect(response.status).toBe(200);
+    expect(response.body.name).toBe("New name");
     expect((await api.request("GET", path)).body.name).toBe("New name");
     expect((await create({ name: "new NAME" })).body.error.code).toBe("already_exists");
     expect((await create({ name: "old name" })).status).toBe(202);
@@ -169,9 +172,9 @@ describe("updating a cluster (section 4.6)", () => {
     const { body } = await create();
     const path = `${clusters}/${body.id}`;
     const { body: record } = await api.request("GET", path);
-    const answer = await api.request("PUT", path, { body: record });
-    expect(answer.status).toBe(200);
-    expect(answer.body.generation).toBe(record.generation);
+    const response = await api.request("PUT", path, { body: record });
+    expect(response.status).toBe(200);
+    expect(response.body.generation).toBe(record.generation);
   });
 
   test.each<[string, Record<string, unknown>, number, string]>([
@@ -186,19 +189,19 @@ describe("updating a cluster (section 4.6)", () => {
     ],
   ])("with %s is refused", async (_, change, status, message) => {
     const { body } = await create();
-    const answer = await api.request("PUT", `${clusters}/${body.id}`, { body: change });
-    expect(answer.status).toBe(status);
-    expect(answer.body.error.message.startsWith(message)).toBe(true);
+    const response = await api.request("PUT", `${clusters}/${body.id}`, { body: change });
+    expect(response.status).toBe(status);
+    expect(response.body.error.message.startsWith(message)).toBe(true);
   });
 });
 
 describe("deleting a cluster", () => {
-  test("answers 202 with status deleting, again when repeated, until it is gone", async () => {
+  test("responds with 202 and status deleting, again when repeated, until it is gone", async () => {
     const { body } = await create();
     const path = `${clusters}/${body.id}`;
-    const answer = await api.request("DELETE", path);
-    expect(answer.status).toBe(202);
-    expect(answer.body).toMatchObject({ id: body.id, status: "deleting" });
+    const response = await api.request("DELETE", path);
+    expect(response.status).toBe(202);
+    expect(response.body).toMatchObject({ id: body.id, status: "deleting" });
     const next = await api.request("DELETE", path);
     expect([202, 404]).toContain(next.status);
     const rows = await api.deps.db
@@ -210,7 +213,7 @@ describe("deleting a cluster", () => {
 });
 
 describe("the kubeconfig (section 4.17)", () => {
-  test("is 409 until the cluster has been running once, then the operator's, as a file that nobody caches", async () => {
+  test("is 409 until the cluster has been running once, then the operator's, as a file that is not cached", async () => {
     const { body } = await create({ name: "Zürich 日本" });
     const path = `${clusters}/${body.id}/kubeconfig`;
     const early = await api.request("GET", path);
@@ -226,12 +229,12 @@ describe("the kubeconfig (section 4.17)", () => {
       },
       { fieldManager: "test" },
     );
-    const answer = await api.request("GET", path);
-    expect(answer.status).toBe(200);
-    expect(answer.body).toBe("apiVersion: v1\n");
-    expect(answer.headers.get("content-type")).toBe("application/yaml");
-    expect(answer.headers.get("cache-control")).toBe("no-store");
-    expect(answer.headers.get("content-disposition")).toBe(
+    const response = await api.request("GET", path);
+    expect(response.status).toBe(200);
+    expect(response.body).toBe("apiVersion: v1\n");
+    expect(response.headers.get("content-type")).toBe("application/yaml");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("content-disposition")).toBe(
       "attachment; filename=\"Z?rich ??-kubeconfig.yaml\"; filename*=UTF-8''Z%C3%BCrich%20%E6%97%A5%E6%9C%AC-kubeconfig.yaml",
     );
     const rows = await api.deps.db
@@ -271,7 +274,7 @@ test("a list is paged by id, and stays whole when clusters come and go (section 
     expect([query, (await api.request("GET", `${path}?${query}`)).status]).toEqual([query, 400]);
 });
 
-test("nothing that was asked for is left pending", async () => {
+test("no intent is left pending", async () => {
   const rows = await api.deps.db
     .select({ n: sql`count(*)` })
     .from(clusterIntents)

@@ -122,7 +122,7 @@ describe("a process killed between the object and its audit row", () => {
     expect(await pending()).toEqual([]);
   });
 
-  test("loses none when the next change comes before the sweep: that one tells of both, in their order", async () => {
+  test("loses none when the next change comes before the sweep: it records both, in their order", async () => {
     const { pool } = await make();
     await expect(updateNodePool(dying, originOf("killed-2"), pool, change(2))).rejects.toThrow("killed");
     await updateNodePool(api.deps, originOf("next"), pool, change(3));

@@ -16,8 +16,8 @@ export interface DeleteRequest<P, E> extends WriteRequest {
 }
 
 /**
- * Requests the deletion of a custom resource; it is served with status deleting until its finalizers are removed. One that is being
- * deleted already is returned as it is. Throws 404 when it is gone, and what `writeObject` throws.
+ * Requests the deletion of a custom resource; it is served with status deleting until its finalizers are removed. An
+ * object that is being deleted already is returned as it is. Throws 404, and what `writeObject` throws.
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,

@@ -17,7 +17,7 @@ test.each<[string, ManagedFieldsEntry[] | undefined, string, string | undefined]
   ["a map with one applied key is owned", [entry({})], "nodeLabels", "argocd"],
   ["a field inside a map is owned by itself", [entry({})], "network.cidrs", "argocd"],
   ["and not by its neighbour", [entry({})], "network.limit", undefined],
-  ["a field that nobody applies is free", [entry({})], "maxNodes", undefined],
+  ["a field without an Apply entry has no owner", [entry({})], "maxNodes", undefined],
   ["an Update owns nothing", [entry({ operation: "Update" })], "desiredNodes", undefined],
   ["our own Apply is no obstacle", [entry({ manager: "self" })], "desiredNodes", undefined],
   ["a subresource is another matter", [entry({ subresource: "status" })], "desiredNodes", undefined],

@@ -13,7 +13,7 @@ import type { WriteIntent } from "./table.ts";
 
 export type WriteDeps = Pick<Deps, "db" | "kube" | "now">;
 
-/** What a slice says of any write. */
+/** The part of a request that every write has. */
 export interface WriteRequest {
   /** Of the audit row: `<resource>.<verb>`. */
   action: string;
@@ -21,10 +21,10 @@ export interface WriteRequest {
   dryRun?: boolean;
 }
 
-/** What a slice decides on one write, from the object as it is. */
+/** What a slice decides, from the object as it is. */
 export interface WritePlan<E> extends Pick<AuditEntry, "before" | "after"> {
   claims?: readonly Claim[];
-  /** What else the write does; asked for by a dry run alone. Throws what `claims` would. */
+  /** What else the write does; called by a dry run only. Throws what `claims` would. */
   effects?: (db: Queryable) => Promise<E>;
 }
 
@@ -41,8 +41,8 @@ interface Write<T, E> extends WriteRequest, WritePlan<E> {
 /**
  * Writes one custom resource. Intent and claims are committed first, then the object is written, then audit row and
  * projection are committed together; what a crash leaves between them is completed by the sweep. A write that certainly
- * had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for what the Kubernetes API
- * refuses, what the claims throw, and the KubeError of a write that is not confirmed.
+ * had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for what the
+ * Kubernetes API refuses, what the claims throw, and the KubeError of a write that is not confirmed.
  */
 export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -105,7 +105,7 @@ async function tryWrite<T extends KubeObject, P extends ObjectRef, E>(
   }
 }
 
-/** The result of a request that asks for what is there already. */
+/** The result of a request that changes nothing. */
 export async function keepObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   resource: Resource<T, P>,

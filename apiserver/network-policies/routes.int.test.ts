@@ -24,10 +24,10 @@ let count = 0;
 async function create(change: Record<string, unknown> = {}) {
   count += 1;
   const body = { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale", ...change };
-  const answer = await api.request("POST", clusters, { body });
-  const path = `${clusters}/${answer.body.id}/network`;
+  const response = await api.request("POST", clusters, { body });
+  const path = `${clusters}/${response.body.id}/network`;
   return {
-    id: answer.body.id as string,
+    id: response.body.id as string,
     path,
     put: (body: unknown, headers = {}) => api.request("PUT", path, { body, headers }),
   };
@@ -59,11 +59,11 @@ describe("setting the network policy (section 4.7)", () => {
   test("stores exactly what was sent, and every read knows it at once", async () => {
     const { id, path, put } = await create();
     const sent = { authorized_cidrs: ["2001:DB8::/32", "203.0.113.0/24"], api_server_rate_limit: LIMIT };
-    const answer = await put(sent);
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({ cluster_id: id, ...sent, updated_at: expect.any(String) });
+    const response = await put(sent);
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({ cluster_id: id, ...sent, updated_at: expect.any(String) });
     const read = await api.request("GET", path);
-    expect(read.body).toEqual(answer.body);
+    expect(read.body).toEqual(response.body);
     const live = await readObject(id);
     expect(live.spec.network).toEqual({
       authorizedCIDRs: sent.authorized_cidrs,
@@ -81,8 +81,8 @@ describe("setting the network policy (section 4.7)", () => {
   test("replaces outright: a rate limit that is not sent is removed, an empty list opens to all", async () => {
     const { id, path, put } = await create({ authorized_cidrs: ["203.0.113.0/24"] });
     await put({ authorized_cidrs: ["203.0.113.0/24"], api_server_rate_limit: LIMIT });
-    const answer = await put({ authorized_cidrs: [] });
-    expect(answer.body).toEqual({ cluster_id: id, authorized_cidrs: [], updated_at: expect.any(String) });
+    const response = await put({ authorized_cidrs: [] });
+    expect(response.body).toEqual({ cluster_id: id, authorized_cidrs: [], updated_at: expect.any(String) });
     expect((await readObject(id)).spec.network).toEqual({ authorizedCIDRs: [] });
     const { body: record } = await api.request("GET", path);
     const again = await put(record);
@@ -139,10 +139,10 @@ describe("setting the network policy (section 4.7)", () => {
     ],
   ])("with %s is 422 and changes nothing", async (_, body, fault, named) => {
     const { id, put } = await create({ authorized_cidrs: ["198.51.100.0/24"] });
-    const answer = await put(body);
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.message.startsWith(fault)).toBe(true);
-    expect(answer.body.error.message).toContain(named);
+    const response = await put(body);
+    expect(response.status).toBe(422);
+    expect(response.body.error.message.startsWith(fault)).toBe(true);
+    expect(response.body.error.message).toContain(named);
     expect((await readObject(id)).metadata.generation).toBe(1);
   });
 

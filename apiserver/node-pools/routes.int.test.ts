@@ -37,8 +37,8 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 beforeEach(async () => {
-  const answer = await api.request("POST", pools, { body: { ...POOL, name: createId() } });
-  poolId = answer.body.id;
+  const response = await api.request("POST", pools, { body: { ...POOL, name: createId() } });
+  poolId = response.body.id;
   path = `${pools}/${poolId}`;
 });
 
@@ -51,15 +51,15 @@ async function readObject() {
 }
 
 describe("creating a node pool (section 2.5)", () => {
-  test("answers 202 with the whole record; omitted settings stay absent", async () => {
-    const answer = await api.request("POST", pools, { body: { ...POOL, name: "other" } });
-    expect(answer.status).toBe(202);
-    expect(answer.headers.get("location")).toBe(`${pools}/${answer.body.id}`);
-    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect(answer.body).toMatchObject({ ...POOL, name: "other", min_nodes: 2, status: "provisioning" });
-    expect(answer.body).not.toHaveProperty("drain_timeout_seconds");
-    const read = await api.request("GET", `${pools}/${answer.body.id}`);
-    expect(read.body).toEqual(answer.body);
+  test("responds with 202 and the whole record; omitted settings stay absent", async () => {
+    const response = await api.request("POST", pools, { body: { ...POOL, name: "other" } });
+    expect(response.status).toBe(202);
+    expect(response.headers.get("location")).toBe(`${pools}/${response.body.id}`);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(response.body).toMatchObject({ ...POOL, name: "other", min_nodes: 2, status: "provisioning" });
+    expect(response.body).not.toHaveProperty("drain_timeout_seconds");
+    const read = await api.request("GET", `${pools}/${response.body.id}`);
+    expect(read.body).toEqual(response.body);
   });
 
   test("under one Idempotency-Key makes one pool", async () => {
@@ -72,15 +72,15 @@ describe("creating a node pool (section 2.5)", () => {
 
   test("with a name that is taken is 409", async () => {
     await api.request("POST", pools, { body: { ...POOL, name: "taken" } });
-    const answer = await api.request("POST", pools, { body: { ...POOL, name: "TAKEN" } });
-    expect(answer.body.error.code).toBe("already_exists");
+    const response = await api.request("POST", pools, { body: { ...POOL, name: "TAKEN" } });
+    expect(response.body.error.code).toBe("already_exists");
   });
 
   test("with a name that is taken is 409 for more at once than there are connections to Postgres", async () => {
     const ask = () => api.request("POST", pools, { body: { ...POOL, name: "crowded" } });
     expect((await ask()).status).toBe(202);
-    const answers = await Promise.all(Array.from({ length: 25 }, ask));
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 409));
+    const responses = await Promise.all(Array.from({ length: 25 }, ask));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 409));
   });
 
   test("in a cluster that does not exist is 404, before the body is looked at", async () => {
@@ -110,11 +110,11 @@ test("listing node pools (section 4.14) goes page by page, in the order of creat
 
 describe("updating a node pool (section 4.5)", () => {
   test("changes what was sent, and nothing else; every read knows it at once", async () => {
-    const answer = await api.request("PUT", path, {
+    const response = await api.request("PUT", path, {
       body: { desired_nodes: 3, node_labels: { team: "blue" } },
     });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({
       desired_nodes: 3,
       node_labels: { team: "blue" },
       max_nodes: 5,
@@ -136,8 +136,8 @@ describe("updating a node pool (section 4.5)", () => {
   test("with what GET returned changes nothing and writes nothing", async () => {
     const before = await readObject();
     const { body } = await api.request("GET", path);
-    const answer = await api.request("PUT", path, { body });
-    expect(answer.status).toBe(200);
+    const response = await api.request("PUT", path, { body });
+    expect(response.status).toBe(200);
     expect((await readObject()).metadata.generation).toBe(before.metadata.generation);
     const rows = await api.deps.db
       .select()
@@ -156,9 +156,9 @@ describe("updating a node pool (section 4.5)", () => {
     ["an unknown field", { size: 1 }, "size/unknown_field"],
     ["a wrong type", { vcpus: "2" }, "vcpus/invalid_type"],
   ])("with %s is 422 and names the field", async (_, body, fault) => {
-    const answer = await api.request("PUT", path, { body });
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.message.startsWith(fault)).toBe(true);
+    const response = await api.request("PUT", path, { body });
+    expect(response.status).toBe(422);
+    expect(response.body.error.message.startsWith(fault)).toBe(true);
   });
 
   test.each<[string, { rawBody: string; headers?: Record<string, string> }, number]>([
@@ -169,7 +169,7 @@ describe("updating a node pool (section 4.5)", () => {
     expect((await api.request("PUT", path, request)).status).toBe(status);
   });
 
-  test("under If-Match is refused once somebody else changed a setting, and only then", async () => {
+  test("under If-Match is refused once another request changed a setting, and only then", async () => {
     const { headers } = await api.request("GET", path);
     const match = { "if-match": headers.get("etag") ?? "" };
     expect((await api.request("PUT", path, { body: { max_nodes: 6 }, headers: match })).status).toBe(200);
@@ -181,12 +181,12 @@ describe("updating a node pool (section 4.5)", () => {
 
   test("by many at once loses no change", async () => {
     const labels = { team: "blue" };
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       api.request("PUT", path, { body: { max_nodes: 9 } }),
       api.request("PUT", path, { body: { disk_gb: 40 } }),
       api.request("PUT", path, { body: { node_labels: labels } }),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect((await api.request("GET", path)).body).toMatchObject({
       max_nodes: 9,
       disk_gb: 40,
@@ -199,9 +199,9 @@ describe("updating a node pool (section 4.5)", () => {
     const edit = { spec: { desiredNodes: 4 } };
     await api.deps.kube.mergePatch(nodePoolKind, namespace, name, edit, { fieldManager: "kubectl-edit" });
     expect((await api.request("PUT", path, { body: { max_nodes: 3 } })).status).toBe(422);
-    const answer = await api.request("PUT", path, { body: { max_nodes: 4 } });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({ desired_nodes: 4, max_nodes: 4 });
+    const response = await api.request("PUT", path, { body: { max_nodes: 4 } });
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({ desired_nodes: 4, max_nodes: 4 });
   });
 
   test("back to what was before a change by kubectl is a change", async () => {
@@ -220,14 +220,14 @@ describe("updating a node pool (section 4.5)", () => {
       { metadata: { name, namespace: namespace ?? "" }, spec: { desiredNodes: spec.desiredNodes } },
       { fieldManager: "argocd", force: true },
     );
-    const answer = await api.request("PUT", path, { body: { desired_nodes: 3 } });
-    expect(answer.status).toBe(409);
-    expect(answer.body.error.code).toBe("managed_elsewhere");
-    expect(answer.body.error.message).toContain("argocd");
+    const response = await api.request("PUT", path, { body: { desired_nodes: 3 } });
+    expect(response.status).toBe(409);
+    expect(response.body.error.code).toBe("managed_elsewhere");
+    expect(response.body.error.message).toContain("argocd");
     expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(200);
   });
 
-  test("of a pool that is deleted between the read and the write has been overtaken, and is 404 then", async () => {
+  test("of a pool that is deleted between the read and the write is repeated, and is 404 then", async () => {
     const live = await readObject();
     await api.deps.kube.delete(nodePoolKind, live.metadata.namespace, live.metadata.name);
     const change = { spec: { maxNodes: 6 }, requestId: createId() };
@@ -244,10 +244,10 @@ describe("updating a node pool (section 4.5)", () => {
   });
 });
 
-test("deleting a node pool answers 202 with status deleting; then it is gone", async () => {
-  const answer = await api.request("DELETE", path);
-  expect(answer.status).toBe(202);
-  expect(answer.body).toMatchObject({ id: poolId, status: "deleting" });
+test("deleting a node pool responds with 202 with status deleting; then it is gone", async () => {
+  const response = await api.request("DELETE", path);
+  expect(response.status).toBe(202);
+  expect(response.body).toMatchObject({ id: poolId, status: "deleting" });
   await expect
     .poll(async () => (await api.request("DELETE", path)).status, { timeout: 20_000, interval: 250 })
     .toBe(404);

@@ -107,7 +107,7 @@ export const createNodePoolBody = z
     example: { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 3 },
   });
 
-/** A change of a pool: what is omitted stays. What GET returns may be sent back as it is. */
+/** a change of a pool: omitted fields keep their values. What GET returns may be sent back as it is. */
 export const updateNodePoolBody = z
   .strictObject({
     ...z.object({ name: poolName, ...size, ...nodeCounts }).partial().shape,

@@ -370,7 +370,10 @@ const refusals: [string, Refusal][] = [
     "a missing pool",
     { method: "DELETE", path: () => `${cluster}/nodepools/${createId()}`, code: "not_found" },
   ],
-  ["a stranger", { method: "DELETE", path: () => cluster, request: { as: "bob" }, code: "not_found" }],
+  [
+    "a user of another organization",
+    { method: "DELETE", path: () => cluster, request: { as: "bob" }, code: "not_found" },
+  ],
 ];
 
 describe("a dry run refuses", () => {

@@ -45,10 +45,10 @@ function aBody(change: Record<string, unknown> = {}) {
 }
 
 async function createCluster(change: Record<string, unknown> = {}) {
-  const answer = await api.request("POST", clusters, { body: aBody(change) });
-  expect(answer.status).toBe(202);
-  const pools = `${clusters}/${answer.body.id}/nodepools`;
-  return { id: answer.body.id as string, pools };
+  const response = await api.request("POST", clusters, { body: aBody(change) });
+  expect(response.status).toBe(202);
+  const pools = `${clusters}/${response.body.id}/nodepools`;
+  return { id: response.body.id as string, pools };
 }
 
 function setQuotas(limits: Record<string, number | null>) {
@@ -67,12 +67,12 @@ const times = <T>(number: number, make: (index: number) => T) =>
   Array.from({ length: number }, (_, i) => make(i));
 
 describe("a quota", () => {
-  test("that is reached refuses the next object, and the error names quota, limit, use and wish", async () => {
+  test("that is reached refuses the next object, and the error names quota, limit, use and growth", async () => {
     await setQuotas({ clusters: 1 });
     await createCluster();
-    const answer = await api.request("POST", clusters, { body: aBody() });
-    expect(answer.status).toBe(422);
-    expect(answer.body.error).toMatchObject({
+    const response = await api.request("POST", clusters, { body: aBody() });
+    expect(response.status).toBe(422);
+    expect(response.body.error).toMatchObject({
       code: "quota_exceeded",
       message: expect.stringContaining("clusters: 1 allowed, 1 in use, 1 more requested"),
       details: [{ field: "clusters", code: "out_of_range" }],
@@ -145,8 +145,8 @@ describe("a quota", () => {
 describe("at the same time", () => {
   test("20 creates of clusters never exceed the quota", async () => {
     await setQuotas({ clusters: 7 });
-    const answers = await Promise.all(times(20, () => api.request("POST", clusters, { body: aBody() })));
-    expect(codesOf(answers)).toEqual([...times(7, () => "202"), ...times(13, () => "quota_exceeded")]);
+    const responses = await Promise.all(times(20, () => api.request("POST", clusters, { body: aBody() })));
+    expect(codesOf(responses)).toEqual([...times(7, () => "202"), ...times(13, () => "quota_exceeded")]);
     expect((await readUsed()).clusters).toBe(7);
   });
 
@@ -154,12 +154,12 @@ describe("at the same time", () => {
     const { pools } = await createCluster({ node_pools: times(20, (i) => ({ ...POOL, name: `p${i}` })) });
     const { body } = await api.request("GET", pools);
     await setQuotas({ nodes: 29 });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       body.items.map((pool: { id: string }) =>
         api.request("PUT", `${pools}/${pool.id}`, { body: { desired_nodes: 3, min_nodes: 1 } }),
       ),
     );
-    expect(codesOf(answers)).toEqual([...times(4, () => "200"), ...times(16, () => "quota_exceeded")]);
+    expect(codesOf(responses)).toEqual([...times(4, () => "200"), ...times(16, () => "quota_exceeded")]);
     expect((await readUsed()).nodes).toBe(28);
   });
 });
@@ -179,14 +179,14 @@ describe("a reservation", () => {
     expect((await readUsed()).nodes).toBe(2);
   });
 
-  test("ends when the Kubernetes API is certainly not reached, and stays when nobody knows", async () => {
+  test("ends when the write was certainly not applied, and stays when its outcome is unknown", async () => {
     const { pools } = await createCluster();
     const { kube } = api.deps;
     const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 500 });
     api.deps.kube = createClient(transport);
     expect((await api.request("POST", pools, { body: POOL })).status).toBe(503);
     expect(await reserved()).toEqual([]);
-    api.deps.kube = { ...kube, create: () => Promise.reject(new Error("the answer was lost")) };
+    api.deps.kube = { ...kube, create: () => Promise.reject(new Error("the response was lost")) };
     expect((await api.request("POST", pools, { body: POOL })).status).toBe(500);
     api.deps.kube = kube;
     await transport.close();
@@ -238,7 +238,7 @@ describe("the quotas of an organization", () => {
     ]);
   });
 
-  test("stand on the Namespace for the operator: at once, and again after somebody took them away", async () => {
+  test("are written to the Namespace for the operator: at once, and again after they were removed", async () => {
     const read = async () => {
       const namespace = await api.deps.kube.get(namespaceKind, undefined, `org-${orgId}`);
       return parseLimits(namespace?.metadata.annotations?.[ANNOTATION_QUOTAS]);

@@ -48,16 +48,16 @@ async function auditOf(path: string, action: string) {
 describe("fifty PUTs of one pool at once", () => {
   const times = Array.from({ length: 50 }, (_, index) => index + 2);
 
-  test("without If-Match: whoever got 200 was carried out, nobody waits for ever, the rest are told to come again", async () => {
+  test("without If-Match: every 200 was applied, no request waits for ever, the rest get 409 with Retry-After", async () => {
     const path = await makePool("fifty without");
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       times.map((nodes) => api.request("PUT", path, { body: { desired_nodes: nodes } })),
     );
-    const counts = count(answers);
+    const counts = count(responses);
     expect(Object.keys(counts).every((status) => ["200", "409"].includes(status))).toBe(true);
-    const done = answers.filter(({ status }) => status === 200);
+    const done = responses.filter(({ status }) => status === 200);
     expect(done.length).toBeGreaterThanOrEqual(5);
-    const refused = answers.filter(({ status }) => status === 409);
+    const refused = responses.filter(({ status }) => status === 409);
     expect(refused.filter(({ headers }) => !(Number(headers.get("retry-after")) > 0))).toEqual([]);
     const { body: now } = await api.request("GET", path);
     expect(done.map(({ body }) => body.desired_nodes)).toContain(now.desired_nodes);
@@ -73,16 +73,16 @@ describe("fifty PUTs of one pool at once", () => {
     const path = await makePool("fifty with");
     const { headers } = await api.request("GET", path);
     const tag = headers.get("etag") ?? "";
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       times.map((nodes) =>
         api.request("PUT", path, { body: { desired_nodes: nodes }, headers: { "if-match": tag } }),
       ),
     );
-    expect(count(answers)).toEqual({ 200: 1, 412: 49 });
+    expect(count(responses)).toEqual({ 200: 1, 412: 49 });
     expect(await auditOf(path, "node_pool.update")).toHaveLength(1);
   });
 
-  test("that wait and repeat as they are told all get through", async () => {
+  test("that repeat after Retry-After all succeed", async () => {
     const path = await makePool("patient");
     await Promise.all(
       Array.from({ length: 12 }, async (_, index) => {
@@ -103,11 +103,11 @@ describe("twenty creates under one Idempotency-Key", () => {
   const repeat = async (path: string, body: object) => {
     const headers = { "idempotency-key": createId() };
     const ask = () => api.request("POST", path, { body, headers });
-    const answers = await Promise.all(Array.from({ length: 20 }, ask));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 409]));
+    const responses = await Promise.all(Array.from({ length: 20 }, ask));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202, 409]));
     const replay = await ask();
     expect(replay.status).toBe(202);
-    for (const { status, body: made } of answers) if (status === 202) expect(made).toEqual(replay.body);
+    for (const { status, body: made } of responses) if (status === 202) expect(made).toEqual(replay.body);
     return replay.body;
   };
 
@@ -138,12 +138,12 @@ test("ten pools are created, changed and deleted at once in a cluster that is no
   const names = Array.from({ length: 10 }, (_, index) => `pool ${index}`);
   const made = await Promise.all(names.map((name) => api.request("POST", path, { body: { ...POOL, name } })));
   expect(count(made)).toEqual({ 202: 10 });
-  const at = (answer: TestAnswer) => `${path}/${answer.body.id}`;
+  const at = (response: TestAnswer) => `${path}/${response.body.id}`;
   const changed = await Promise.all(
-    made.map((answer) => api.request("PUT", at(answer), { body: { min_nodes: 0, desired_nodes: 0 } })),
+    made.map((response) => api.request("PUT", at(response), { body: { min_nodes: 0, desired_nodes: 0 } })),
   );
   expect(changed.map(({ status, body }) => [status, body.desired_nodes])).toEqual(names.map(() => [200, 0]));
-  expect(count(await Promise.all(made.map((answer) => api.request("DELETE", at(answer)))))).toEqual({
+  expect(count(await Promise.all(made.map((response) => api.request("DELETE", at(response)))))).toEqual({
     202: 10,
   });
 });

@@ -156,7 +156,7 @@ describe("a create that was killed before its Cluster was written", () => {
     expect(await listOwn(request)).toEqual({ clusters: 1, pools: 1 });
   });
 
-  test("is told to come again while a pool of the first attempt is being removed, and is then made whole", async () => {
+  test("gets Retry-After while a pool of the first attempt is being deleted, and then completes", async () => {
     const request = aRequest("Killed and removed");
     await crash(request, 61, (deps) => writePools(deps, request));
     const { kube } = api.deps;
@@ -180,7 +180,7 @@ describe("a create that was killed before its Cluster was written", () => {
     expect(await listOwn(request)).toEqual({ clusters: 1, pools: 1 });
   });
 
-  test("without an Idempotency-Key waits for nobody: its pools are removed and its name is free after two minutes", async () => {
+  test("without an Idempotency-Key is undone after two minutes: its pools are deleted and its name is free", async () => {
     const request = aRequest("Killed without a key");
     await crash(request, 119, (deps) => writePools(deps, request));
     await sweep();
@@ -207,7 +207,7 @@ describe("a create that was killed before its Cluster was written", () => {
 });
 
 describe("a create that is repeated in the very moment in which it is given up", () => {
-  /** Sweeps with a Kubernetes API that answers the first look at a pool only once `open` was called. */
+  /** Sweeps with a Kubernetes API that responds to the first read of a pool once `open` was called. */
   function sweepSlowly() {
     const asked = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
@@ -228,7 +228,7 @@ describe("a create that is repeated in the very moment in which it is given up",
     return { asked: asked.promise, open: gate.resolve, swept };
   }
 
-  /** As a client does that is told to come again. */
+  /** As a client does that repeats after Retry-After. */
   function startRepetition(request: NewCluster) {
     let isMade = false;
     const made = waitFor("the repetition to make it", () => create(api.deps, request, { resumed: true }));
@@ -236,7 +236,7 @@ describe("a create that is repeated in the very moment in which it is given up",
     return { made, isMade: () => isMade };
   }
 
-  async function isSomebodyWaiting(): Promise<boolean> {
+  async function isRequestWaiting(): Promise<boolean> {
     const [row] = await api.deps.sql`select count(*)::int as waiting from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`;
     return row?.waiting > 0;
@@ -248,7 +248,7 @@ describe("a create that is repeated in the very moment in which it is given up",
     const sweeping = sweepSlowly();
     await sweeping.asked;
     const repetition = startRepetition(request);
-    await waitFor("the repetition to have come", async () => repetition.isMade() || isSomebodyWaiting());
+    await waitFor("the repeated request to arrive", async () => repetition.isMade() || isRequestWaiting());
     sweeping.open();
     await sweeping.swept;
     await repetition.made;

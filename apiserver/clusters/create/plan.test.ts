@@ -55,10 +55,10 @@ describe("the planned objects", () => {
     authorized_cidrs: ["203.0.113.0/24"],
     node_pools: [POOL],
   });
-  const wish = planCreate(body, CATALOGUE, IDENTITY);
+  const request = planCreate(body, CATALOGUE, IDENTITY);
 
   test("hold the resolved version, the tenant's settings, and the identity that was fixed", () => {
-    expect(toClusterObject(wish)).toEqual({
+    expect(toClusterObject(request)).toEqual({
       apiVersion: "cloud.marina.dev/v1",
       kind: "Cluster",
       metadata: {
@@ -79,9 +79,9 @@ describe("the planned objects", () => {
   });
 
   test("give a pool its bounds from desired_nodes, and nothing that has a platform default", () => {
-    const [pool] = wish.nodePools;
+    const [pool] = request.nodePools;
     if (pool === undefined) throw new Error("no pool");
-    const object = toNodePoolObject(wish, pool);
+    const object = toNodePoolObject(request, pool);
     expect(object.metadata.labels).toEqual({
       "cloud.marina.dev/id": "pool-id",
       "cloud.marina.dev/org-id": "org-id",
@@ -100,8 +100,8 @@ describe("the planned objects", () => {
   });
 
   test("are what the custom resources accept", () => {
-    expect(clusterSpecSchema.safeParse(wish.spec).success).toBe(true);
-    for (const pool of wish.nodePools) expect(nodePoolSpecSchema.safeParse(pool.spec).success).toBe(true);
+    expect(clusterSpecSchema.safeParse(request.spec).success).toBe(true);
+    for (const pool of request.nodePools) expect(nodePoolSpecSchema.safeParse(pool.spec).success).toBe(true);
   });
 });
 

@@ -79,9 +79,9 @@ describe("an upgrade goes one step from the running version (section 4.21)", () 
   ])("%s", (_, target, expected) => {
     const plan = planUpgrade(running, [aPool("a", { version: "1.34.2" })], target, CATALOGUE);
     if (plan.outcome === "not_running") throw new Error("it runs");
-    const told =
+    const details =
       plan.outcome === "patch" ? plan.patch : plan.details.map(({ field, code }) => `${field}/${code}`)[0];
-    expect(told).toEqual(expected);
+    expect(details).toEqual(expected);
   });
 
   test.each<Cluster["status"]>([
@@ -101,7 +101,7 @@ describe("an upgrade goes one step from the running version (section 4.21)", () 
     expect(planUpgrade(running, pools, "1.34.2", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
   });
 
-  test("a step that is wanted already writes nothing", () => {
+  test("a step to the desired version writes nothing", () => {
     const waiting = aCluster("v1.35", { phase: "Ready", version: "1.34.2", targetVersion: "1.35.1" });
     expect(planUpgrade(waiting, [], "1.35", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
   });
@@ -113,7 +113,7 @@ describe("the counters of an upgrade", () => {
     expect(countWorkers([aPool("a"), aPool("b")])).toEqual({ workers_total: 2, workers_patched: 2 });
   });
 
-  test("tell of pools that cannot take the version now, and why", () => {
+  test("name the pools that are blocked, and why", () => {
     const deleting = aPool("old", {}, { deletionTimestamp: "2026-11-21T09:00:00Z" });
     expect(countWorkers([aPool("a"), aPool("big", stalled("No machine is that big.")), deleting])).toEqual({
       workers_total: 3,

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 test.each(["/api/v1/kubernetes-versions", "/api/v1/plans"])(
-  "%s is one page, whatever page is asked for; what no list takes is refused here too (section 2.0)",
+  "%s is one page, whatever page is requested; unknown parameters are refused (section 2.0)",
   async (path) => {
     const whole = await api.request("GET", path);
     expect(whole.body.items.length).toBeGreaterThan(1);

@@ -80,13 +80,13 @@ describe("the nodes of a pool", () => {
 
 describe("replacing a node", () => {
   test("asks the operator by an annotation, once, and says so in the record", async () => {
-    const answer = await waitFor("the request to be taken", async () => {
+    const response = await waitFor("the request to be taken", async () => {
       await reportMachines();
       const taken = await api.request("POST", `${nodes}/node-1/replace`);
       return taken.status === 202 ? taken : undefined;
     });
-    expect(answer.headers.get("location")).toBe(nodes);
-    expect(answer.body).toMatchObject({ node_pool_id: poolId, name: "node-1", replacing: true });
+    expect(response.headers.get("location")).toBe(nodes);
+    expect(response.body).toMatchObject({ node_pool_id: poolId, name: "node-1", replacing: true });
     const rows = await api.deps.db
       .select()
       .from(auditLog)

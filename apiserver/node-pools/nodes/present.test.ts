@@ -85,7 +85,7 @@ test("a node is replacing from the request on, and while its replacement is unde
   expect(presentNode(other, MACHINE).replacing).toBe(false);
 });
 
-test("a page is in the order of uid, one more than asked for, after the cursor", () => {
+test("a page is in the order of uid, after the cursor, and has one more than the limit", () => {
   const pool = aPool({ machines: UIDS.toReversed().map((uid) => ({ ...MACHINE, uid })) });
   const idsOf = (cursor: string | undefined, limit: number) =>
     pageMachines(pool, { cursor, limit }).map(({ id }) => id);
