@@ -29,6 +29,6 @@ describe("a StorageInventory with", () => {
 
 test("the StorageInventory of an organization is called shared-storage", async () => {
   expect(await tryCreate(api, storageInventoryDefinition, {}, "other")).toContain(
-    "metadata.name: Invalid value: must be shared-storage; an organization has one",
+    "metadata.name: Invalid value: must be shared-storage; there is one per organization",
   );
 });
