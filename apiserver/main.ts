@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConfigError } from "../shared/config.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
 import { createTransport } from "../shared/kube/transport.ts";
-import { createLogger, type Logger } from "../shared/log.ts";
+import { createLogger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
-import { releaseStartMemory } from "../shared/start-memory.ts";
+import { reportFatalError, stopOnSignals, untilAborted } from "../shared/process.ts";
 import { createApiTokenVerifier } from "./api-tokens/index.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
@@ -63,7 +62,6 @@ async function run(config: Config): Promise<void> {
   const keysLoaded = authenticator.loadKeys(stopping);
   const { isAlive } = watchEventLoop();
   const app = createApp(deps, { authenticator, readiness, isAlive });
-  releaseStartMemory();
   const server = await listen(app.fetch, {
     address: config.listenAddress,
     port: config.port,
@@ -81,33 +79,10 @@ async function run(config: Config): Promise<void> {
   log.info("stopped");
 }
 
-/** Aborts at the first signal; a second one ends the process at once. */
-function stopOnSignals(log: Logger): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ["SIGTERM", "SIGINT"] as const) {
-    process.on(name, () => {
-      if (controller.signal.aborted) process.exit(1);
-      log.info({ signal: name }, "draining");
-      controller.abort();
-    });
-  }
-  return controller.signal;
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
-
 try {
   await run(readConfig());
   // Seen: sockets that postgres.js opened while Postgres restarted outlive end() and would hold a drained process.
   process.exit();
 } catch (error) {
-  const text =
-    error instanceof ConfigError ? error.message : String(error instanceof Error ? error.stack : error);
-  process.stderr.write(`${text}\n`);
-  process.exitCode = 1;
+  reportFatalError(error);
 }

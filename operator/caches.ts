@@ -1,4 +1,4 @@
-import type { Seeable } from "../shared/controller/expectations.ts";
+import type { WatchedCache } from "../shared/controller/expectations.ts";
 import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import {
@@ -7,6 +7,7 @@ import {
   VERSION_CATALOGUE_KEY,
 } from "../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
+import { indexByOrganization } from "../shared/crd/organization.ts";
 import type { QuotaAmounts } from "../shared/crd/quota.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import {
@@ -38,8 +39,9 @@ import {
 import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
 import { type VersionCatalogue, versionCatalogueSchema } from "../shared/kubernetes-version.ts";
 import type { Logger } from "../shared/log.ts";
-import { LABEL_CREDENTIAL } from "./access/admin-kubeconfig.ts";
-import { trimAuthority, trimCredential } from "./access/trim.ts";
+import { LABEL_CREDENTIAL } from "./admin-kubeconfig/kubeconfig.ts";
+import { trimCredential } from "./admin-kubeconfig/trim.ts";
+import { indexByName } from "./duplicate-name.ts";
 import {
   type ClusterClass,
   clusterClassKind,
@@ -54,13 +56,14 @@ import {
   machineDeploymentKind,
   machineKind,
 } from "./engine/kinds.ts";
+import { trimCaSecret } from "./engine/secrets.ts";
 import { trimEngineCluster, trimMachine, trimMachineDeployment } from "./engine/trim.ts";
 import { trimEvent } from "./events/trim.ts";
-import { indexById, indexByOrganization } from "./identity.ts";
+import { indexById } from "./identity.ts";
 import {
+  INDEX_BLOCKED,
   INDEX_CLUSTER,
   INDEX_CLUSTER_AND_POOL,
-  INDEX_HELD_BACK,
   INDEX_ID,
   INDEX_INFRASTRUCTURE,
   INDEX_LOCK_OWNER,
@@ -68,9 +71,8 @@ import {
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
-import { indexByName } from "./namesake.ts";
-import { createQuotaLedger } from "./quota/ledger.ts";
-import { indexHeldBack } from "./quota/observe.ts";
+import { indexBlocked } from "./quota/observe.ts";
+import { createQuotaUsage } from "./quota/usage.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
 
 interface Cached {
@@ -82,13 +84,13 @@ interface Cached {
   machineDeployments: MachineDeployment;
   machines: Machine;
   clusterClasses: ClusterClass;
-  /** The Secrets of the CAs of the tenant clusters, their metadata alone. */
-  authorities: KubeObject;
-  /** The admin kubeconfigs that we issued; of their content the CA's certificate alone. */
+  /** The Secrets of the tenant clusters' CAs: their metadata only. */
+  caSecrets: KubeObject;
+  /** The admin kubeconfigs that we issued: of their content the CA's certificate only. */
   credentials: Secret;
   roles: Role;
   roleBindings: RoleBinding;
-  /** The autoscalers of clusters: what carries our label of a cluster. */
+  /** The autoscalers of clusters: objects with our cluster label. */
   serviceAccounts: ServiceAccount;
   deployments: Deployment;
   catalogues: ConfigMap;
@@ -98,21 +100,21 @@ interface Cached {
 
 /** What the operator reads instead of the API server. */
 export type Caches = Stores & {
-  /** The versions on offer; the last valid ones while the ConfigMap is broken. */
+  /** The versions on offer; the last valid ones while the ConfigMap is invalid. */
   readCatalogue(): VersionCatalogue;
-  /** What all of a namespace would count against the quotas if everything in it were given. */
-  countMost(namespace: string): QuotaAmounts;
+  /** What everything in a namespace would use of the quotas if every request were granted. */
+  maximumUsage(namespace: string): QuotaAmounts;
 };
 
 type Listener<T> = (change: Change<T>) => void;
 
 export interface CacheSet {
   caches: Caches;
-  /** Calls the listener on every change of this cache; before `start`. It may do no more than add keys. */
+  /** Calls the listener on every change of this cache; to be called before `start`. It may only add keys. */
   listen<Name extends keyof Cached>(name: Name, listener: Listener<Cached[Name]>): void;
   start(signal: AbortSignal): void;
-  /** The cache in which a write of this kind will show; undefined = there is none. */
-  cacheOfWrites(kind: Kind<unknown>): Seeable | undefined;
+  /** The cache that will show a write of this kind; undefined = there is none. */
+  cacheOfWrites(kind: Kind<unknown>): WatchedCache | undefined;
   /** Resolves once every cache holds its first list. */
   synced: Promise<unknown>;
   healthy(): boolean;
@@ -125,7 +127,7 @@ export interface CacheOptions {
   metrics: ReflectorMetrics;
 }
 
-/** Makes every cache of the operator. Nothing is read before `start`. */
+/** Creates every cache of the operator. Nothing is read before `start`. */
 export function createCaches(options: CacheOptions): CacheSet {
   const { client, log, metrics } = options;
   const reflectors: Reflector[] = [];
@@ -150,15 +152,15 @@ export function createCaches(options: CacheOptions): CacheSet {
   const listen: CacheSet["listen"] = (name, listener) => {
     listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
   };
-  const ledger = createQuotaLedger(stores);
-  listen("clusters", ({ object }) => ledger.update(objectKey(object)));
-  listen("engineClusters", ({ object }) => ledger.update(objectKey(object)));
-  listen("nodePools", ({ object }) => ledger.update(indexByCluster(object)[0] ?? ""));
+  const usage = createQuotaUsage(stores);
+  listen("clusters", ({ object }) => usage.update(objectKey(object)));
+  listen("engineClusters", ({ object }) => usage.update(objectKey(object)));
+  listen("nodePools", ({ object }) => usage.update(indexByCluster(object)[0] ?? ""));
   return {
     caches: {
       ...stores,
       readCatalogue: createCatalogueReader(stores.catalogues, log),
-      countMost: (namespace) => ledger.countMost(namespace),
+      maximumUsage: (namespace) => usage.maximumUsage(namespace),
     },
     cacheOfWrites: (kind) => written.get(kind),
     listen,
@@ -186,15 +188,15 @@ type Declare = <T extends KubeObject>(
   scope?: Scope<T>,
 ) => Store<T>;
 
-/** The table of contents: what is kept, how it is found, and what of it. */
+/** What is cached, by which indexes, and which part of it. */
 function declareStores(declare: Declare, platformNamespace: string): Stores {
   const ours = { labelSelector: LABEL_CLUSTER_ID };
   const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
   const byMachine = { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure };
   const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
-  const byRules = { [INDEX_HELD_BACK]: indexHeldBack, [INDEX_NAME]: indexByName };
+  const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
-  const authorities = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimAuthority };
+  const caSecrets = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimCaSecret };
   const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
   const catalogue = {
     namespace: platformNamespace,
@@ -216,7 +218,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     }),
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
-    authorities: declare("authorities", metadataOnly(secretKind), {}, authorities),
+    caSecrets: declare("caSecrets", metadataOnly(secretKind), {}, caSecrets),
     credentials: declare("credentials", secretKind, {}, credentials),
     roles: declare("roles", roleKind, {}, ours),
     roleBindings: declare("roleBindings", roleBindingKind, {}, ours),
@@ -228,9 +230,9 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   };
 }
 
-/** Where a write will show. Of ConfigMaps the operator writes only locks, of Secrets only credentials. */
-function listWritten(stores: Stores): Map<Kind<unknown>, Seeable> {
-  return new Map<Kind<unknown>, Seeable>([
+/** The caches that show writes. Of ConfigMaps the operator writes only locks, of Secrets only credentials. */
+function listWritten(stores: Stores): Map<Kind<unknown>, WatchedCache> {
+  return new Map<Kind<unknown>, WatchedCache>([
     [clusterKind, stores.clusters],
     [nodePoolKind, stores.nodePools],
     [clusterAccessKind, stores.accesses],
@@ -275,7 +277,7 @@ function createCatalogueReader(store: Store<ConfigMap>, log: Logger): () => Vers
     try {
       catalogue = versionCatalogueSchema.parse(JSON.parse(configMap.data?.[VERSION_CATALOGUE_KEY] ?? "[]"));
     } catch (error) {
-      log.error({ err: error }, "the version catalogue is not valid; the last valid one stays in force");
+      log.error({ err: error }, "the version catalogue is invalid, the last valid one is used");
     }
     return catalogue;
   };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseEnvironment } from "../shared/config.ts";
-import type { AutoscalerSettings } from "./autoscaler/run.ts";
+import type { AutoscalerSettings } from "./autoscaler/observe.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
@@ -50,7 +50,7 @@ export interface Config {
   apiserverServiceAccount: string;
   settings: ClusterSettings & AutoscalerSettings & PoolSettings;
   workersPerKind: number;
-  /** Every object is looked at again this often, give or take a tenth. */
+  /** Every object is reconciled again this often, give or take a tenth. */
   resyncSeconds: number;
   logLevel: string;
 }

@@ -8,24 +8,25 @@ import type { Recorder } from "../shared/controller/recorder.ts";
 import { createStatusThrottle } from "../shared/controller/status-throttle.ts";
 import { FINALIZER, MANAGER_OPERATOR, MANAGER_OPERATOR_STATUS } from "../shared/crd/names.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
-import type { Kind } from "../shared/kube/kind.ts";
 import type { Logger } from "../shared/log.ts";
-import { runGrant } from "./access/grant.ts";
-import { runAccess } from "./access/run.ts";
-import { createTenantAccess } from "./access/tenant.ts";
-import { watchAccess, watchGrants } from "./access/watch.ts";
+import { runAdminKubeconfig } from "./admin-kubeconfig/run.ts";
+import { watchAdminKubeconfigs } from "./admin-kubeconfig/watch.ts";
 import { runAutoscaler } from "./autoscaler/run.ts";
 import { watchAutoscalers } from "./autoscaler/watch.ts";
 import type { CacheSet } from "./caches.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
 import { runCluster } from "./cluster/run.ts";
 import { watchClusters } from "./cluster/watch.ts";
+import { runAccess } from "./cluster-access/run.ts";
+import { watchAccesses } from "./cluster-access/watch.ts";
 import type { Config } from "./config.ts";
 import { runEvent } from "./events/run.ts";
 import { watchEvents } from "./events/watch.ts";
 import { runPool } from "./node-pool/run.ts";
 import { watchNodePools } from "./node-pool/watch.ts";
-import { sweepLock } from "./subnets/sweep.ts";
+import type { RunContext } from "./run-context.ts";
+import { runLock } from "./subnets/run.ts";
+import { createTenantAccess } from "./tenant/tenant.ts";
 
 export interface ControllersDeps {
   config: Config;
@@ -39,103 +40,109 @@ export interface ControllersDeps {
 }
 
 export interface Controllers {
-  /** Once all caches are synced. */
+  /** To be called once all caches are synced. */
   start(): void;
-  /** Ends the runs under way; false when the deadline came first. */
+  /** Waits for the runs in progress; false when the deadline came first. */
   drain(deadlineMs: number): Promise<boolean>;
   healthy(): boolean;
 }
 
-type OnWritten = (kind: Kind<unknown>, resourceVersion: string) => void;
-type Reconcile = (key: string, signal: AbortSignal, onWritten: OnWritten) => Promise<ReconcileResult>;
+type Run = (key: string, context: RunContext) => Promise<ReconcileResult>;
 
-/** The table of contents: every controller, what it runs, and what wakes it. */
+/** All controllers: what each of them runs, what it resyncs, and which changes wake it. */
 export function createControllers(deps: ControllersDeps): Controllers {
-  const { config, client, set, recorder, reportingController } = deps;
+  const { config, client, set, reportingController } = deps;
   const { caches } = set;
   const { settings } = config;
   const now = () => new Date();
-  const isLeader = () => deps.isLeader();
   const prober = createProber({
     probe: probeEndpoint,
     onChange: (key) => clusters.add(key),
     random: Math.random,
   });
-  const clusterDeps = { caches, settings, prober, pace: createStatusThrottle(), now };
-  const poolDeps = { caches, settings, pace: createStatusThrottle(), now, seen: new Set<string>() };
-  const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
-  const tenants = createTenantAccess({ client, caches, now, isLeader });
-  const accessDeps = {
+  const tenants = createTenantAccess({ client, now, isLeader: () => deps.isLeader() });
+  const clusterDeps = { caches, settings, prober, throttle: createStatusThrottle(), now };
+  const poolDeps = { caches, settings, throttle: createStatusThrottle(), now, observed: new Set<string>() };
+  const adminKubeconfigDeps = {
     client,
     caches,
-    apiserver,
+    apiserver: { namespace: settings.platformNamespace, name: config.apiserverServiceAccount },
     tenants,
     now,
     random: Math.random,
-    seen: new Set<string>(),
+    checked: new Set<string>(),
   };
-  const plan = (signal: AbortSignal, onWritten: OnWritten) => makePlanContext(deps, signal, onWritten);
 
-  const clusters: Controller = makeController(
+  const clusters: Controller = createOne(
     deps,
     "cluster",
-    (key, signal, onWritten) => runCluster(clusterDeps, key, plan(signal, onWritten)),
+    (key, context) => runCluster(clusterDeps, key, context),
     () => caches.clusters.keys(),
   );
-  const nodePools = makeController(
+  const nodePools = createOne(
     deps,
     "node-pool",
-    (key, signal, onWritten) => runPool(poolDeps, key, plan(signal, onWritten)),
+    (key, context) => runPool(poolDeps, key, context),
     () => caches.nodePools.keys(),
   );
-  // No resync: it looks into each tenant's API at its own pace.
-  const access = makeController(deps, "access", (key, signal, onWritten) =>
-    runAccess({ ...accessDeps, onWritten }, key, signal),
+  // No resync: it checks each tenant's API at its own interval.
+  const adminKubeconfigs = createOne(deps, "admin-kubeconfig", (key, context) =>
+    runAdminKubeconfig(adminKubeconfigDeps, key, context),
   );
-  const grants = makeController(
+  const accesses = createOne(
     deps,
     "cluster-access",
-    (key, signal, onWritten) => runGrant({ client, caches, tenants, now }, key, plan(signal, onWritten)),
+    (key, context) => runAccess({ client, caches, tenants, now }, key, context),
     () => caches.accesses.keys(),
   );
-  const autoscalers = makeController(
+  const autoscalers = createOne(
     deps,
     "autoscaler",
-    (key, signal, onWritten) => runAutoscaler({ client, caches, settings, onWritten }, key, signal),
+    (key, context) => runAutoscaler({ caches, settings }, key, context),
     () => caches.clusters.keys(),
   );
-  const events = makeController(deps, "event", (key) =>
-    runEvent({ caches, recorder, reportingController }, key),
+  const events = createOne(deps, "event", (key, context) =>
+    runEvent({ caches, reportingController }, key, context),
   );
-  const subnets = makeController(
+  const subnets = createOne(
     deps,
     "subnet",
-    (key, signal) => sweepLock({ client, caches, now }, key, signal),
+    (key, context) => runLock({ caches, now }, key, context),
     () => caches.subnetLocks.keys(),
   );
 
   watchClusters(set, clusters);
   watchNodePools(set, nodePools);
-  watchAccess(set, access);
-  watchGrants(set, grants);
+  watchAdminKubeconfigs(set, adminKubeconfigs);
+  watchAccesses(set, accesses);
   watchAutoscalers(set, autoscalers);
   watchEvents(set, events);
-  return bundle([clusters, nodePools, access, grants, autoscalers, events, subnets], () => prober.stop());
+  const all = [clusters, nodePools, adminKubeconfigs, accesses, autoscalers, events, subnets];
+  return bundle(all, () => prober.stop());
 }
 
-/** After a write the key rests until the cache shows it; what is not cached need not be waited for. */
-function makeController(
+/** After a write the key rests until the cache shows it; writes of kinds that are not cached are not waited for. */
+function createOne(
   deps: ControllersDeps,
   name: string,
-  reconcile: Reconcile,
+  run: Run,
   resyncKeys?: () => Iterable<string>,
 ): Controller {
+  const { client, recorder } = deps;
   const controller: Controller = createController({
     name,
     reconcile: (key, signal) =>
-      reconcile(key, signal, (kind, resourceVersion) => {
-        const cache = deps.set.cacheOfWrites(kind);
-        if (cache !== undefined) controller.expect(key, cache, resourceVersion);
+      run(key, {
+        client,
+        recorder,
+        finalizer: FINALIZER,
+        fieldManager: MANAGER_OPERATOR,
+        statusFieldManager: MANAGER_OPERATOR_STATUS,
+        onWritten(kind, resourceVersion) {
+          const cache = deps.set.cacheOfWrites(kind);
+          if (cache !== undefined) controller.expect(key, cache, resourceVersion);
+        },
+        signal,
       }),
     resyncKeys,
     resyncEveryMs: deps.config.resyncSeconds * 1000,
@@ -145,18 +152,6 @@ function makeController(
     metrics: deps.metrics,
   });
   return controller;
-}
-
-function makePlanContext({ client, recorder }: ControllersDeps, signal: AbortSignal, onWritten: OnWritten) {
-  return {
-    client,
-    recorder,
-    finalizer: FINALIZER,
-    fieldManager: MANAGER_OPERATOR,
-    statusFieldManager: MANAGER_OPERATOR_STATUS,
-    onWritten,
-    signal,
-  };
 }
 
 function bundle(all: Controller[], stopProbing: () => void): Controllers {

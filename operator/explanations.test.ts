@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS, MAX_STATUS_MESSAGE_LENGTH } from "../shared/crd/conditions.ts";
 import { createStore } from "../shared/kube/store.ts";
+import { findDuplicateName, indexByName } from "./duplicate-name.ts";
 import { INDEX_NAME } from "./indexes.ts";
-import { findNamesake, indexByName } from "./namesake.ts";
 import { aPool, type PoolFixture, UPGRADING } from "./node-pool/testing.ts";
 import { aCluster, type ClusterFixture, makeCondition, makePool } from "./testing.ts";
 
@@ -16,14 +16,14 @@ const busy = (fixture: ClusterFixture, change: object) =>
       engine: it.engine && { ...it.engine, ...change },
     })),
   });
-const refused = (kind: "refused" | "unavailable", message: string) => ({ applyFailure: { kind, message } });
-const silent = { probe: { ok: false, message: "ECONNREFUSED" } };
-const unwell = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
+const failed = (kind: "rejected" | "unavailable", message: string) => ({ applyFailure: { kind, message } });
+const unreachable = { probe: { ok: false, message: "ECONNREFUSED" } };
+const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
 
-/** Every reason for which a cluster waits or has failed, and how it comes to it. */
+/** Every reason for which a cluster waits or has failed, and a cluster with it. */
 const clusters: [string, ClusterFixture][] = [
   ["Provisioning", ready().asking({ network: { authorizedCIDRs: ["203.0.113.0/24"] } })],
-  ["Scaling", busy(ready(), { desired: 2, nodes: 1, readyNodes: 1 })],
+  ["Scaling", busy(ready(), { replicas: 2, nodes: 1, readyNodes: 1 })],
   ["Upgrading", ready().asking({ version: "1.35" })],
   ["RollingOut", busy(ready(), { rollingOut: true })],
   ["Deleting", ready().deleting()],
@@ -33,23 +33,26 @@ const clusters: [string, ClusterFixture][] = [
     "WaitingForNodes",
     busy(aCluster().withPools(makePool("web")).reconciled().engineDone(), { readyNodes: 0 }),
   ],
-  ["EnginePaused", ready().engineSaying([makeCondition("Paused", "True")])],
-  ["EngineUnavailable", aCluster().with(refused("unavailable", "connection refused"))],
-  ["ControlPlaneUnavailable", ready().engineSaying([unwell])],
-  ["EndpointUnreachable", ready().with(silent)],
-  ["DuplicateID", aCluster().with({ olderTwin: "other/demo" })],
+  ["Paused", ready().engineSaying([makeCondition("Paused", "True")])],
+  ["ClusterAPIUnavailable", aCluster().with(failed("unavailable", "connection refused"))],
+  ["ControlPlaneUnavailable", ready().engineSaying([etcdFailure])],
+  ["EndpointUnreachable", ready().with(unreachable)],
+  ["DuplicateID", aCluster().with({ olderDuplicate: "other/demo" })],
   ["DuplicateOrganization", aCluster().with({ organization: { kind: "duplicate", namespace: "old" } })],
   ["UnknownOrganization", aCluster().with({ organization: { kind: "unknown" } })],
   ["UnknownPlan", aCluster({ plan: "gold" })],
   ["UnknownVersion", aCluster({ version: "1.20" })],
   ["DowngradeRefused", ready().asking({ version: "1.33.6" })],
   ["UnsupportedByClass", aCluster().with({ classes: withoutVariables() }).asking({ publicEndpoint: false })],
-  ["RefusedByEngine", aCluster().with(refused("refused", "spec.topology: no"))],
+  ["RejectedByClusterAPI", aCluster().with(failed("rejected", "spec.topology: no"))],
   ["ClassNotFound", aCluster().with({ classes: new Map() })],
   ["NoFreeSubnet", aCluster().with({ settings: { ...aCluster().observed.settings, ...noSubnets() } })],
   ["NameTaken", taken()],
-  ["DuplicateName", aCluster().with({ heldBack: findNamesake(namesakes(), aCluster().observed.cluster) })],
-  ["QuotaExceeded", aCluster().with({ heldBack: overQuota })],
+  [
+    "DuplicateName",
+    aCluster().with({ blocker: findDuplicateName(duplicates(), aCluster().observed.cluster) }),
+  ],
+  ["QuotaExceeded", aCluster().with({ blocker: overQuota })],
 ];
 
 const pools: [string, PoolFixture][] = [
@@ -60,11 +63,11 @@ const pools: [string, PoolFixture][] = [
   ["WaitingForControlPlane", aPool()],
   ["WaitingForNodes", aPool().withEngine({ desired: 2, nodes: 2, ready: 1 })],
   ["UpgradeInProgress", aPool().withNodes(2).reconciled().withCluster(UPGRADING).asking({ desiredNodes: 4 })],
-  ["NodesUnhealthy", aPool().withNodes(2).reconciled().withSickNode().after(240)],
+  ["NodesUnhealthy", aPool().withNodes(2).reconciled().withUnhealthyNode().after(240)],
   ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
   ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],
-  ["DuplicateID", aPool().with({ olderTwin: "other/web" })],
-  ["QuotaExceeded", aPool().with({ heldBack: overQuota })],
+  ["DuplicateID", aPool().with({ olderDuplicate: "other/web" })],
+  ["QuotaExceeded", aPool().with({ blocker: overQuota })],
   [
     "LabelsNotPropagated",
     aPool({ nodeLabels: { tier: "web" } })
@@ -77,22 +80,24 @@ const kinds: [string, string, () => { message: string | undefined; reasons: stri
   ...clusters.map(([reason, fixture]): (typeof kinds)[number] => [
     "cluster",
     reason,
-    () => tell(fixture.reconciled().after(61).reconciled().observed.cluster.status),
+    () => summarize(fixture.reconciled().after(61).reconciled().observed.cluster.status),
   ]),
   ...pools.map(([reason, fixture]): (typeof kinds)[number] => [
     "node pool",
     reason,
-    () => tell(fixture.reconciled().after(61).reconciled().status()),
+    () => summarize(fixture.reconciled().after(61).reconciled().status()),
   ]),
 ];
 
-function tell(status: { message?: string | undefined; conditions?: { reason: string }[] | undefined } = {}) {
+function summarize(
+  status: { message?: string | undefined; conditions?: { reason: string }[] | undefined } = {},
+) {
   return { message: status.message, reasons: (status.conditions ?? []).map(({ reason }) => reason) };
 }
 
 /** What a person can do, or that there is nothing to do. */
 const NEXT_STEP =
-  /\b(ask|look at|set|create|delete|change|leave it out|replace|put|by itself|one after another|waits for|is going away|have the label|follow)\b/i;
+  /\b(ask|look at|set|create|delete|change|leave it out|replace|put|automatically|one after another|waits for|is being deleted|have the label|follow)\b/i;
 
 describe("whatever waits or has failed for a minute says why in a sentence, with the next step", () => {
   test.each(kinds)("a %s: %s", (_kind, reason, look) => {
@@ -101,15 +106,17 @@ describe("whatever waits or has failed for a minute says why in a sentence, with
     expect(message).toMatch(/^[A-Z0-9].*[.]$/s);
     expect(message).not.toMatch(/undefined|null|\[object|NaN/);
     expect(message?.length).toBeLessThanOrEqual(MAX_STATUS_MESSAGE_LENGTH);
-    expect(isIn("moving", reason) || NEXT_STEP.test(message ?? "")).toBe(true);
+    expect(isIn("progressing", reason) || NEXT_STEP.test(message ?? "")).toBe(true);
   });
 
   test("and there is no reason without such a sentence", () => {
-    const { moving, waiting, unwell: ill, stalled } = CONDITION_REASONS;
-    const told = new Set(kinds.map(([, reason]) => reason));
-    // An autoscaler that is being started holds nothing up.
-    const untold = [...moving, ...waiting, ...ill, ...stalled].filter((reason) => !told.has(reason));
-    expect(untold).toEqual(["WaitingForAutoscaler"]);
+    const { progressing, waiting, degraded, stalled } = CONDITION_REASONS;
+    const explained = new Set(kinds.map(([, reason]) => reason));
+    // An autoscaler that is starting blocks nothing.
+    const unexplained = [...progressing, ...waiting, ...degraded, ...stalled].filter(
+      (reason) => !explained.has(reason),
+    );
+    expect(unexplained).toEqual(["WaitingForAutoscaler"]);
     const known: readonly string[] = Object.values(CONDITION_REASONS).flat();
     expect(kinds.flatMap(([, , look]) => look().reasons).filter((reason) => !known.includes(reason))).toEqual(
       [],
@@ -128,7 +135,7 @@ function withoutVariables() {
 }
 
 /** An older cluster of the same name. */
-function namesakes() {
+function duplicates() {
   const { cluster } = aCluster({ displayName: "DEMO" }).observed;
   const older = { name: "older", uid: "uid-older", creationTimestamp: "2020-01-01T00:00:00Z" };
   const store = createStore<Cluster>({ [INDEX_NAME]: indexByName });

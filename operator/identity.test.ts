@@ -1,36 +1,10 @@
 import { expect, test } from "vitest";
-import type { Namespace } from "../shared/kube/core-kinds.ts";
 import { createStore } from "../shared/kube/store.ts";
-import { findOlderTwin, findOrganization, indexById, indexByOrganization } from "./identity.ts";
-import { INDEX_ID, INDEX_ORGANIZATION } from "./indexes.ts";
+import { findOlderDuplicate, indexById } from "./identity.ts";
+import { INDEX_ID } from "./indexes.ts";
 import { makePool } from "./testing.ts";
 
-const namespace = (name: string, org: string | undefined, created: string): Namespace => ({
-  apiVersion: "v1",
-  kind: "Namespace",
-  metadata: {
-    name,
-    uid: `uid-${name}`,
-    creationTimestamp: created,
-    ...(org !== undefined && { labels: { "cloud.marina.dev/org-id": org } }),
-  },
-});
-
-const namespaces = createStore<Namespace>({ [INDEX_ORGANIZATION]: indexByOrganization });
-namespaces.set(namespace("first", "1", "2026-01-01T00:00:00Z"));
-namespaces.set(namespace("second", "1", "2026-01-02T00:00:00Z"));
-namespaces.set(namespace("plain", undefined, "2026-01-01T00:00:00Z"));
-
-test.each([
-  { name: "first", organization: { kind: "known", id: "1" } },
-  { name: "second", organization: { kind: "duplicate", namespace: "first" } },
-  { name: "plain", organization: { kind: "unknown" } },
-  { name: "absent", organization: { kind: "unknown" } },
-])("the namespace $name belongs to $organization", ({ name, organization }) => {
-  expect(findOrganization(namespaces, name)).toEqual(organization);
-});
-
-test("of two objects with one id the younger has an older twin", () => {
+test("of two objects with one id the younger has an older duplicate", () => {
   const pools = createStore({ [INDEX_ID]: indexById });
   const [old, young] = [
     makePool("old", {}, { creationTimestamp: "2026-01-01T00:00:00Z" }),
@@ -38,6 +12,6 @@ test("of two objects with one id the younger has an older twin", () => {
   ];
   pools.set(old);
   pools.set(young);
-  expect(findOlderTwin(pools, old.metadata)).toBeUndefined();
-  expect(findOlderTwin(pools, young.metadata)).toBe(`${old.metadata.namespace}/old`);
+  expect(findOlderDuplicate(pools, old.metadata)).toBeUndefined();
+  expect(findOlderDuplicate(pools, young.metadata)).toBe(`${old.metadata.namespace}/old`);
 });

@@ -1,5 +1,6 @@
-/** The indexes of the caches. Objects by the organization of their label, and by their public id. */
-export const INDEX_ORGANIZATION = "organization";
+export { INDEX_ORGANIZATION } from "../shared/crd/organization.ts";
+
+/** Objects by their public id. */
 export const INDEX_ID = "id";
 export const INDEX_NAMESPACE = "namespace";
 /** Pools and accesses by "namespace/cluster". */
@@ -10,7 +11,7 @@ export const INDEX_CLUSTER_AND_POOL = "clusterAndPool";
 export const INDEX_INFRASTRUCTURE = "infrastructure";
 /** Subnet locks by the public id of their cluster. */
 export const INDEX_LOCK_OWNER = "lockOwner";
-/** Clusters by "namespace name", pools by "namespace/cluster name": the names that people gave. */
+/** Clusters by "namespace name", pools by "namespace/cluster name": the display names. */
 export const INDEX_NAME = "name";
-/** Clusters and pools that a rule over several objects holds back, by namespace. */
-export const INDEX_HELD_BACK = "heldBack";
+/** Clusters and pools that are blocked by a quota or a duplicate name, by namespace. */
+export const INDEX_BLOCKED = "blocked";

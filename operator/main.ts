@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { ConfigError } from "../shared/config.ts";
 import {
   createLeaderElection,
   type LeaderElection,
@@ -15,7 +14,7 @@ import { loadConnection } from "../shared/kube/connection.ts";
 import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
-import { limitGarbage, releaseStartMemory } from "../shared/start-memory.ts";
+import { reportFatalError, stopOnSignals, untilAborted } from "../shared/process.ts";
 import { createCaches } from "./caches.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
@@ -37,8 +36,6 @@ async function run(config: Config): Promise<void> {
   const { set, election, controllers, recorder } = operator;
   const caching = new AbortController();
   let synced = false;
-  limitGarbage();
-  releaseStartMemory();
   const server = await startHealthServer({
     address: config.listenAddress,
     port: config.metricsPort,
@@ -51,7 +48,6 @@ async function run(config: Config): Promise<void> {
   election.start();
   await Promise.race([set.synced, untilAborted(stopping)]);
   if (!stopping.aborted) {
-    releaseStartMemory();
     synced = true;
     controllers.start();
     log.info({ port: server.port, identity: operator.identity }, "ready");
@@ -139,28 +135,8 @@ function elect(parts: ElectionParts): LeaderElection {
   });
 }
 
-/** Aborts at the first signal; a second one ends the process at once. */
-function stopOnSignals(log: Logger): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ["SIGTERM", "SIGINT"] as const) {
-    process.on(name, () => {
-      if (controller.signal.aborted) process.exit(1);
-      log.info({ signal: name }, "draining");
-      controller.abort();
-    });
-  }
-  return controller.signal;
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-}
-
 try {
   await run(readConfig());
 } catch (error) {
-  const text = error instanceof ConfigError ? error.message : String((error as Error).stack);
-  process.stderr.write(`${text}\n`);
-  process.exitCode = 1;
+  reportFatalError(error);
 }

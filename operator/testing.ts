@@ -12,8 +12,8 @@ import {
   type EngineCluster,
   type EngineCondition,
   engineClusterKind,
-  INTAKE_FINALIZERS,
   type Machine,
+  REGISTRATION_FINALIZERS,
 } from "./engine/kinds.ts";
 import { type EnginePoolState, readMachine, readPool } from "./engine/pool-state.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
@@ -112,7 +112,12 @@ export function enginePoolWith(counts: {
   return readPool({
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "MachineDeployment",
-    metadata: { name: "demo-web-x", namespace: NAMESPACE, generation: 3, finalizers: INTAKE_FINALIZERS },
+    metadata: {
+      name: "demo-web-x",
+      namespace: NAMESPACE,
+      generation: 3,
+      finalizers: REGISTRATION_FINALIZERS,
+    },
     spec: { replicas: desired },
     status: {
       observedGeneration: 3,
@@ -154,8 +159,8 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
   const observed: ObservedCluster = {
     cluster,
     organization: { kind: "known", id: ORG },
-    olderTwin: undefined,
-    heldBack: undefined,
+    olderDuplicate: undefined,
+    blocker: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
     engine: undefined,
@@ -164,7 +169,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     locks: { own: undefined, taken: new Set() },
     probe: undefined,
     applyFailure: undefined,
-    upgradeRefusal: undefined,
+    upgradeRejection: undefined,
     settings,
   };
   return new ClusterFixture(observed, START);
@@ -195,9 +200,9 @@ export class ClusterFixture {
       pools: pools.map((pool) => ({
         pool,
         engine: undefined,
-        leaving: false,
-        olderTwin: undefined,
-        heldBack: false,
+        engineDeleting: false,
+        olderDuplicate: undefined,
+        blocked: false,
         machines: [],
       })),
     });
@@ -267,7 +272,7 @@ export class ClusterFixture {
       metadata: { ...object.metadata, generation: 2 },
       spec: { ...object.spec, controlPlaneEndpoint: { host: "api.demo.test", port: 6443 } },
     });
-    const settled = up.engineSaying(
+    const converged = up.engineSaying(
       [
         makeCondition("ControlPlaneInitialized", "True"),
         makeCondition("ControlPlaneAvailable", "True"),
@@ -278,14 +283,14 @@ export class ClusterFixture {
       ],
       { observedGeneration: 2, controlPlane: { versions: [{ version }] } },
     );
-    return settled.with({
+    return converged.with({
       probe: { ok: true, message: "" },
-      pools: settled.observed.pools.map(({ pool }) => ({
+      pools: converged.observed.pools.map(({ pool }) => ({
         pool,
         engine: enginePoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
-        leaving: false,
-        olderTwin: undefined,
-        heldBack: false,
+        engineDeleting: false,
+        olderDuplicate: undefined,
+        blocked: false,
         machines: [],
       })),
     });

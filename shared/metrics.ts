@@ -4,10 +4,18 @@ import type { RequestInfo } from "./kube/transport.ts";
 
 export { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** A registry with the default process metrics (CPU, memory, event loop delay). */
+/** Default gauges of prom-client whose names end in `_total`, which is for counters; the same figures exist by type. */
+const MISNAMED_GAUGES = [
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+];
+
+/** A registry with the process's own metrics (CPU, memory, event loop delay). */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED_GAUGES) registry.removeSingleMetric(name);
   return registry;
 }
 
@@ -25,26 +33,26 @@ export function createKubeMetrics(registry: Registry, prefix: string): KubeMetri
   const registers = [registry];
   const requests = new Counter({
     name: `${prefix}_kube_requests_total`,
-    help: "Requests to Kubernetes API servers, every attempt counted",
+    help: "Requests to Kubernetes API servers, including retries.",
     labelNames: ["method", "kind", "status"],
     registers,
   });
   const seconds = new Histogram({
     name: `${prefix}_kube_request_duration_seconds`,
-    help: "Time to the response headers of a Kubernetes API server",
+    help: "Time until a Kubernetes API server began its response.",
     labelNames: ["method", "kind"],
     buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 30],
     registers,
   });
   const restarts = new Counter({
     name: `${prefix}_watch_restarts_total`,
-    help: "Watches that failed and were restarted",
+    help: "Watches that failed and were restarted.",
     labelNames: ["kind", "reason"],
     registers,
   });
   const objects = new Gauge({
     name: `${prefix}_cache_objects`,
-    help: "Objects in a watch cache",
+    help: "Objects in a watch cache.",
     labelNames: ["kind"],
     registers,
   });

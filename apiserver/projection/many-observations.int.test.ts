@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { INDEX_ORGANIZATION, indexByOrganization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { objectKey } from "../../shared/kube/object.ts";
@@ -213,7 +214,7 @@ test("a list of whatever length is written in transactions of a hundred objects"
   const orgId = createId();
   const clusters = Array.from({ length: 250 }, (_, n) => aCluster(orgId, n));
   const namespaces = createStore<Namespace>({
-    org: ({ metadata }) => [metadata.labels?.[LABEL_ORG_ID] ?? ""],
+    [INDEX_ORGANIZATION]: indexByOrganization,
   });
   const caches = { namespaces, clusters: createStore<Cluster>(), nodePools: createStore<NodePool>() };
   namespaces.set({

@@ -1,25 +1,23 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { findOrganization } from "../../shared/crd/organization.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 
-/** What the projector holds of the Kubernetes API. `namespaces` is indexed by "org", the others by "namespace". */
+/** What the projector holds of the Kubernetes API. `namespaces` is indexed by INDEX_ORGANIZATION, the others by "namespace". */
 export interface Caches {
   namespaces: Store<Namespace>;
   clusters: Store<Cluster>;
   nodePools: Store<NodePool>;
 }
 
-/** The organization of a namespace: its label, unless an older Namespace has the same one. */
+/** The organization of a namespace; undefined when it has none, or an older Namespace has the same label. */
 export function findOrgId({ namespaces }: Pick<Caches, "namespaces">, namespace = ""): string | undefined {
-  const own = namespaces.get(namespace);
-  const orgId = own?.metadata.labels?.[LABEL_ORG_ID];
-  if (own === undefined || orgId === undefined) return undefined;
-  const isOldest = namespaces.byIndex("org", orgId).every((other) => other === own || isOlder(own, other));
-  return isOldest ? orgId : undefined;
+  const organization = findOrganization(namespaces, namespace);
+  return organization.kind === "known" ? organization.id : undefined;
 }
 
 /** A Cluster as it has to be projected; undefined while it has no id or no organization. */
@@ -36,9 +34,4 @@ export function projectNodePool(caches: Caches, pool: NodePool): ProjectedObject
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
   if (orgId === undefined || clusterId === undefined) return undefined;
   return toProjectedNodePool(pool, orgId, clusterId);
-}
-
-function isOlder(own: Namespace, other: Namespace): boolean {
-  const age = ({ metadata }: Namespace) => `${metadata.creationTimestamp ?? ""} ${metadata.name}`;
-  return age(own) < age(other);
 }

@@ -1,6 +1,7 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { INDEX_ORGANIZATION, indexByOrganization } from "../../shared/crd/organization.ts";
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { type Change, createReflector, type Reflector } from "../../shared/kube/reflector.ts";
@@ -43,7 +44,7 @@ export function startProjector(deps: Deps, signal: AbortSignal): Projector {
 
 async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Promise<void> {
   const caches: Caches = {
-    namespaces: createStore<Namespace>({ org: ({ metadata }) => [metadata.labels?.[LABEL_ORG_ID] ?? ""] }),
+    namespaces: createStore<Namespace>({ [INDEX_ORGANIZATION]: indexByOrganization }),
     clusters: createStore<Cluster>({ namespace: ({ metadata }) => [metadata.namespace ?? ""] }),
     nodePools: createStore<NodePool>({
       namespace: ({ metadata }) => [metadata.namespace ?? ""],

@@ -1,7 +1,7 @@
 import { findBrokenFloor } from "./floors.ts";
 import { type ImportEdge, isTestFile, packageOf } from "./imports.ts";
 
-const PURE_FILES = /^operator\/[^/]+\/(reconcile|children|status)\.ts$/;
+const PURE_FILES = /^operator\/[^/]+\/(reconcile|children|conditions|status|summary|events|mirror)\.ts$/;
 const IMPURE_MODULES =
   /^(shared\/kube\/(client|connection|reflector|store|transport)\.ts|shared\/controller\/(controller|lease|metrics|queue|recorder|server)\.ts|node:(?!assert$|util$))/;
 const OPERATOR_FORBIDDEN = /^(drizzle-orm|postgres|hono|@hono\/.*)$/;

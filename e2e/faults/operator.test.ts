@@ -157,17 +157,17 @@ test("without Cluster API's managers and the tenants' APIs, changes are accepted
   await withOperator(stack, { MARINA_DEGRADED_AFTER_SECONDS: "10" }, async () => {
     await stack.part("capi-in-memory").kill();
     await engineer.createCluster("stranded", {});
-    const degraded = await waitForMessage("existing", /does not answer|is not well/);
+    const degraded = await waitForMessage("existing", /does not respond|is unavailable/);
     expect(degraded.status?.phase).toBe("Degraded");
     await expectReported(
       "existing",
       degraded,
       "Ready",
-      /(does not answer|is not well): .+ask the platform's operator/,
+      /(does not respond|is unavailable): .+ask the platform's operator/,
     );
     const stranded = await waitForMessage(
       "stranded",
-      /control plane of stranded is being made: .*ask the platform/,
+      /control plane of stranded is being provisioned: .*ask the platform/,
     );
     await expectReported("stranded", stranded, "Reconciling", /failed calling webhook/);
     expect(statusOf(stranded, "Stalled")).toBe("False");
@@ -176,10 +176,10 @@ test("without Cluster API's managers and the tenants' APIs, changes are accepted
     await engineer.patchPool("workers", { spec: { desiredNodes: 3 } });
     const unavailable = await waitFor("Cluster API to be reported as unavailable", async () => {
       const cluster = await engineer.getCluster("existing");
-      return conditionOf(cluster, "Reconciling")?.reason === "EngineUnavailable" ? cluster : undefined;
+      return conditionOf(cluster, "Reconciling")?.reason === "ClusterAPIUnavailable" ? cluster : undefined;
     });
     expect(conditionOf(unavailable, "Reconciling")?.message).toMatch(
-      /does not answer and is asked again by itself/,
+      /does not respond and is retried automatically/,
     );
     await Promise.all(["capi-core", "capi-in-memory"].map((name) => stack.part(name).start()));
     const recovered = await waitForNodes("existing", 3);
@@ -212,7 +212,7 @@ test("a missing class, a refused variable and exhausted subnets: cause, object a
       /class marina-system\/absent does not exist; ask .*operator to install/,
     );
     await expectReported("classless", classless, "Stalled", /absent/);
-    const refused = await waitForMessage("refused", /does not accept .*vcpus.*Change the specification/);
+    const refused = await waitForMessage("refused", /rejects the cluster .*vcpus.*Change the specification/);
     await expectReported("refused", refused, "Stalled", /vcpus/);
     const pool = await waitFor("the pool to report it", async () => {
       const { status } = await engineer.getPool("large");

@@ -172,7 +172,7 @@ describe.concurrent("what is stuck says so", () => {
       engineer,
       degraded,
       "Ready",
-      /endpoint https:.* does not answer: .+ask the platform's operator/,
+      /endpoint https:.* does not respond: .+ask the platform's operator/,
     );
     await setAuthority(authority?.data?.["tls.crt"]);
     const recovered = await waitForCluster(engineer, "lost");
@@ -200,7 +200,7 @@ describe.concurrent("what is stuck says so", () => {
       engineer,
       held,
       "Reconciling",
-      /The engine deletes it: .+ask the platform's operator.*lost/,
+      /Cluster API is deleting the cluster: .+ask the platform's operator.*lost/,
     );
     const now = await client.get(machineKind, namespace, name);
     const without = now?.metadata.finalizers?.filter((finalizer) => finalizer !== "example.com/holds") ?? [];

@@ -1,19 +1,18 @@
 import { expect, test } from "vitest";
-import type { Deployment } from "../../shared/kube/core-kinds.ts";
 import { aCluster, CLUSTER_ID, NAMESPACE } from "../cluster/testing.ts";
 import { clusterOfAutoscaler, composeAutoscaler, nameAutoscaler } from "./children.ts";
 
 const defaults = { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 900, scaleDownUtilizationPercent: 40 };
 const children = composeAutoscaler(aCluster(), CLUSTER_ID, "registry.example/autoscaler:1", defaults);
 
-test("an autoscaler is one Deployment and its rights, all of one name, owned by the Cluster", () => {
-  expect(children.map(({ kind }) => kind.kind)).toEqual([
+test("an autoscaler is one Deployment and its permissions, all with one name, owned by the Cluster", () => {
+  expect(Object.values(children).map(({ kind }) => kind)).toEqual([
     "ServiceAccount",
     "Role",
     "RoleBinding",
     "Deployment",
   ]);
-  for (const { object } of children) {
+  for (const object of Object.values(children)) {
     expect(object.metadata).toMatchObject({
       name: "blue-autoscaler",
       namespace: NAMESPACE,
@@ -23,8 +22,8 @@ test("an autoscaler is one Deployment and its rights, all of one name, owned by 
   }
 });
 
-test("it looks at its own cluster alone, and takes the platform's defaults", () => {
-  const { spec } = (children.at(-1)?.object ?? {}) as Partial<Deployment>;
+test("it manages its own cluster only, and takes the platform's defaults", () => {
+  const { spec } = children.deployment;
   const [container] = spec?.template.spec?.containers ?? [];
   expect(container?.image).toBe("registry.example/autoscaler:1");
   expect(container?.args).toEqual([
@@ -42,7 +41,7 @@ test("it looks at its own cluster alone, and takes the platform's defaults", () 
   ]);
 });
 
-test("a name tells its cluster", () => {
+test("the cluster is found by the name", () => {
   expect(clusterOfAutoscaler(nameAutoscaler("blue"))).toBe("blue");
   expect(clusterOfAutoscaler("blue-admin-kubeconfig")).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_APPLIED, LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import {
   type Deployment,
   deploymentKind,
@@ -11,18 +11,20 @@ import {
   type ServiceAccount,
   serviceAccountKind,
 } from "../../shared/kube/core-kinds.ts";
-import { apiVersionOf, type Kind, type KubeObject } from "../../shared/kube/kind.ts";
-import { AUTOSCALER_RULES } from "../engine/autoscaler-rules.ts";
-import type { PoolDefaults } from "../node-pool/children.ts";
+import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
+import { AUTOSCALER_RULES, autoscalerArgs } from "../engine/autoscaler.ts";
+import { nameKubeconfigSecret } from "../engine/secrets.ts";
+import type { PoolDefaults } from "../pool-defaults.ts";
 
-const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
 const SUFFIX = "-autoscaler";
 const KUBECONFIG_DIR = "/etc/kubernetes/cluster";
 
-/** One object of an autoscaler. */
-export interface AutoscalerChild {
-  kind: Kind<KubeObject>;
-  object: KubeObject;
+/** The objects of one autoscaler. */
+export interface AutoscalerChildren {
+  serviceAccount: ServiceAccount;
+  role: Role;
+  roleBinding: RoleBinding;
+  deployment: Deployment;
 }
 
 /** The name that all objects of a cluster's autoscaler have; of "namespace/cluster" it makes "namespace/name". */
@@ -36,8 +38,8 @@ export function clusterOfAutoscaler(name: string): string | undefined {
 }
 
 /**
- * The cluster autoscaler of one cluster, whole: a Deployment in the organization's namespace, and what it may do there. It
- * reads the management cluster as its ServiceAccount and the tenant's with the engine's kubeconfig, which the platform's own
+ * The cluster autoscaler of one cluster: a Deployment in the organization's namespace, and its permissions there. It reads
+ * the management cluster as its ServiceAccount and the tenant's with Cluster API's kubeconfig, which the platform's own
  * programs may use. Flags: cluster-autoscaler/cloudprovider/clusterapi/README.md.
  */
 export function composeAutoscaler(
@@ -45,27 +47,24 @@ export function composeAutoscaler(
   clusterId: string,
   image: string,
   defaults: PoolDefaults,
-): AutoscalerChild[] {
+): AutoscalerChildren {
   const metadata = composeMetadata(cluster, clusterId);
   const subject = { kind: "ServiceAccount", name: metadata.name, namespace: metadata.namespace };
   const serviceAccount: ServiceAccount = { ...typeOf(serviceAccountKind), metadata };
   const role: Role = { ...typeOf(roleKind), metadata, rules: AUTOSCALER_RULES };
-  const binding: RoleBinding = {
+  const roleBinding: RoleBinding = {
     ...typeOf(roleBindingKind),
     metadata,
     roleRef: { apiGroup: roleKind.group, kind: roleKind.kind, name: metadata.name },
     subjects: [subject],
   };
   const deployment = composeDeployment(cluster, metadata, image, defaults);
-  return [
-    { kind: serviceAccountKind, object: serviceAccount },
-    { kind: roleKind, object: role },
-    { kind: roleBindingKind, object: binding },
-    { kind: deploymentKind, object: deployment },
-  ].map(({ kind, object }) => ({
-    kind: kind as Kind<KubeObject>,
-    object: withAppliedHash<KubeObject>(object, ANNOTATION_APPLIED),
-  }));
+  return {
+    serviceAccount: withAppliedHash(serviceAccount, ANNOTATION_APPLIED),
+    role: withAppliedHash(role, ANNOTATION_APPLIED),
+    roleBinding: withAppliedHash(roleBinding, ANNOTATION_APPLIED),
+    deployment: withAppliedHash(deployment, ANNOTATION_APPLIED),
+  };
 }
 
 function typeOf(kind: Kind<unknown>) {
@@ -107,7 +106,9 @@ function composeDeployment(
             seccompProfile: { type: "RuntimeDefault" },
           },
           containers: [composeContainer(cluster, image, defaults)],
-          volumes: [{ name: "kubeconfig", secret: { secretName: `${cluster.metadata.name}-kubeconfig` } }],
+          volumes: [
+            { name: "kubeconfig", secret: { secretName: nameKubeconfigSecret(cluster.metadata.name) } },
+          ],
         },
       },
     },
@@ -115,16 +116,13 @@ function composeDeployment(
 }
 
 function composeContainer(cluster: Cluster, image: string, defaults: PoolDefaults) {
-  const { name, namespace } = cluster.metadata;
+  const { name, namespace = "" } = cluster.metadata;
   return {
     name: "cluster-autoscaler",
     image,
     command: ["/cluster-autoscaler"],
     args: [
-      "--cloud-provider=clusterapi",
-      `--node-group-auto-discovery=clusterapi:namespace=${namespace},clusterName=${name}`,
-      `--kubeconfig=${KUBECONFIG_DIR}/value`,
-      "--clusterapi-cloud-config-authoritative",
+      ...autoscalerArgs(namespace, name, `${KUBECONFIG_DIR}/value`),
       "--enforce-node-group-min-size=true",
       `--scale-down-unneeded-time=${defaults.scaleDownDelaySeconds}s`,
       `--scale-down-utilization-threshold=${defaults.scaleDownUtilizationPercent / 100}`,

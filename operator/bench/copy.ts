@@ -1,7 +1,7 @@
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 
-/** One settled cluster as the API server holds it, and what it shares with every other one. */
+/** One converged cluster as the API server holds it, and what it shares with every other one. */
 export interface Template {
   shared: KubeObject[];
   cluster: KubeObject[];

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import type { KubeObject } from "../../shared/kube/kind.ts";
+import { createFleet } from "./converged-fleet.ts";
 import { readFleetOptions } from "./input.ts";
-import { createFleet } from "./settled-fleet.ts";
 
 /**
- * Prints the objects of settled clusters as etcd holds them, one a line: key, tab, JSON. Arguments: the file of the
+ * Prints the objects of converged clusters as etcd holds them, one a line: key, tab, JSON. Arguments: the file of the
  * template, the tenants' API server as JSON, the number of the first and of the one after the last. The environment is the
  * operator's.
  */
@@ -14,13 +14,13 @@ async function main([templateFile, tenantJson, from, to]: string[]): Promise<voi
   const namespaces = new Set<string>();
   for (const object of options.template.shared) await print(object);
   for (let index = Number(from); index < Number(to); index++) {
-    const settled = fleet.make(index);
-    for (const object of settled.objects) {
+    const converged = fleet.make(index);
+    for (const object of converged.objects) {
       if (object.kind === "Namespace" && namespaces.has(object.metadata.name)) continue;
       if (object.kind === "Namespace") namespaces.add(object.metadata.name);
       await print(object);
     }
-    fleet.forget(settled);
+    fleet.forget(converged);
   }
 }
 

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import { issueClientCertificate } from "../access/sign.ts";
 import { readConfig } from "../config.ts";
+import { issueClientCertificate } from "../tenant/sign.ts";
+import type { FleetOptions, Tenant } from "./converged-fleet.ts";
 import type { Template } from "./copy.ts";
-import type { FleetOptions, Tenant } from "./settled-fleet.ts";
 
 /** Reads the fleet's options: the operator's environment, the template's file, and the tenant's as JSON. */
 export async function readFleetOptions(templateFile = "", tenantJson = ""): Promise<FleetOptions> {

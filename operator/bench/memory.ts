@@ -2,8 +2,9 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/log.ts";
-import { trimAuthority, trimCredential } from "../access/trim.ts";
+import { trimCredential } from "../admin-kubeconfig/trim.ts";
 import { type Caches, createCaches } from "../caches.ts";
+import { trimCaSecret } from "../engine/secrets.ts";
 
 /** The operator's caches without an API server behind them. */
 export interface BenchCaches {
@@ -38,7 +39,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
     }
     if (object.kind === "Secret") {
       const ours = object.metadata.labels?.["cloud.marina.dev/credential"] !== undefined;
-      return [(ours ? caches.credentials : caches.authorities) as unknown as Store<never>];
+      return [(ours ? caches.credentials : caches.caSecrets) as unknown as Store<never>];
     }
     return stores[`${object.apiVersion.split("/")[0]} ${object.kind}`] ?? [];
   }
@@ -52,7 +53,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
         object.kind !== "Secret"
           ? bare
           : object.metadata.labels?.["cloud.marina.dev/credential"] === undefined
-            ? trimAuthority(bare)
+            ? trimCaSecret(bare)
             : trimCredential(bare);
       if (trimmed === undefined) return;
       for (const store of storesOf(object)) store.set(trimmed as never);

@@ -2,14 +2,14 @@ import { observeCluster } from "../cluster/observe.ts";
 import { reconcileCluster } from "../cluster/reconcile.ts";
 import { observePool } from "../node-pool/observe.ts";
 import { reconcilePool } from "../node-pool/reconcile.ts";
+import { createFleet, PROBE_OK } from "./converged-fleet.ts";
 import { readFleetOptions } from "./input.ts";
-import { createFleet, PROBE_OK } from "./settled-fleet.ts";
 
 const CLUSTERS = 500;
 const ROUNDS = 7;
 
 /**
- * CPU of one reconcile of a settled cluster with two pools, and of a settled pool: the decision alone, and with the
+ * CPU of one reconcile of a converged cluster with two pools, and of a converged pool: the decision alone, and with the
  * reading from the caches. Prints one line of JSON in milliseconds, the median of the rounds. Arguments and environment
  * are those of fleet.bench.ts.
  */
@@ -18,9 +18,9 @@ async function main([templateFile, tenantJson]: string[]): Promise<void> {
   const { settings } = options;
   const fleet = createFleet(options);
   const { caches } = fleet;
-  const settled = Array.from({ length: CLUSTERS }, (_, index) => fleet.make(index));
-  const keys = settled.map(({ cluster }) => cluster);
-  const poolKeys = settled.flatMap(({ pools }) => pools);
+  const converged = Array.from({ length: CLUSTERS }, (_, index) => fleet.make(index));
+  const keys = converged.map(({ cluster }) => cluster);
+  const poolKeys = converged.flatMap(({ pools }) => pools);
   const now = new Date();
   const lookAtCluster = (key: string) => observeCluster(caches, settings, PROBE_OK, key);
   const lookAtPool = (key: string) => observePool(caches, settings, key, false);

@@ -22,13 +22,13 @@ const poor = (...without: string[]) =>
   ]);
 
 describe("what is sent to the engine", () => {
-  test("nothing of a pool that is leaving, unheld, being deleted, or a copy", () => {
+  test("nothing of a pool that is engineDeleting, unheld, being deleted, or a copy", () => {
     const pools = [
       aClusterPool({ pool: named("stays") }),
-      aClusterPool({ pool: named("again"), leaving: true }),
+      aClusterPool({ pool: named("again"), engineDeleting: true }),
       aClusterPool({ pool: named("unheld", { finalizers: [] }) }),
       aClusterPool({ pool: named("going", { deletionTimestamp: "2026-03-01T11:00:00Z" }) }),
-      aClusterPool({ pool: named("copy"), olderTwin: "org/general" }),
+      aClusterPool({ pool: named("copy"), olderDuplicate: "org/general" }),
     ];
     const names = topologyOf(observeBlue({ pools })).workers?.machineDeployments?.map((pool) => pool.name);
     expect(names).toEqual(["stays"]);
@@ -114,7 +114,7 @@ describe("the version", () => {
   });
 
   test("that the engine has just refused is held, the rest is applied", () => {
-    const observed = observeBlue({ cluster: aCluster({ version: "1.35" }), upgradeRefusal: "not now" });
+    const observed = observeBlue({ cluster: aCluster({ version: "1.35" }), upgradeRejection: "not now" });
     expect(topologyOf(observed).version).toBe("v1.34.2");
   });
 });

@@ -1,7 +1,7 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Fault } from "../../shared/controller/conditions.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_APPLIED, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
 import type { ClassCapabilities } from "../engine/cluster-class.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
@@ -12,19 +12,14 @@ import type { DesiredPool } from "../engine/worker-pool.ts";
 import { hasFinalizer } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
-import { findPoolIntakeWait } from "./intake.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
+import { findPoolRegistrationWait } from "./registration.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 
-export const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
-
-/** A cluster's mapping for objects that name no plan. */
+/** The plan of clusters that name none. */
 export const DEFAULT_PLAN = "default";
 
-/**
- * What shall be, or why that cannot be said. A `fault` beside it is about a part that was left as it is, so that the
- * rest can go on.
- */
+/** The desired state, or why there is none. A `fault` beside it is about a part that was left unchanged. */
 export type Decision =
   | {
       ok: true;
@@ -35,7 +30,7 @@ export type Decision =
     }
   | { ok: false; fault: Fault; target: string | undefined };
 
-/** Decides what the engine shall have for this cluster and its pools. Anything it cannot carry means: apply nothing. */
+/** The Cluster API object for this cluster and its pools; a class without a capability they need means: apply nothing. */
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
@@ -43,26 +38,26 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   if (plan === undefined) {
     const plans = Object.keys(settings.plans).filter((name) => name !== DEFAULT_PLAN);
     const message = `There is no plan ${planName}; create the cluster again with one of ${plans.join(", ")}, or ask the platform's operator for it.`;
-    return refuse("UnknownPlan", message);
+    return fail("UnknownPlan", message);
   }
   if (observed.engine !== undefined && !isOurs(observed)) {
-    const message = `The namespace holds a Cluster API cluster ${cluster.metadata.name} that is not this platform's; create the cluster under another name.`;
-    return refuse("NameTaken", message);
+    const message = `The namespace has a Cluster API cluster ${cluster.metadata.name} that does not belong to this platform; create the cluster under another name.`;
+    return fail("NameTaken", message);
   }
-  if (observed.engine === undefined && observed.heldBack !== undefined)
-    return { ok: false, fault: observed.heldBack, target: undefined };
+  if (observed.engine === undefined && observed.blocker !== undefined)
+    return { ok: false, fault: observed.blocker, target: undefined };
   const pinned = findPinnedClass(observed, plan);
   const choice = chooseClassAndVersion(observed, plan, pinned);
   if (choice === undefined) {
     const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; ask the platform's operator to install it.`;
-    return refuse("ClassNotFound", message);
+    return fail("ClassNotFound", message);
   }
   if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };
   const { target, version, fault } = choice;
   const subnet = chooseOwnSubnet(observed, id);
   if (subnet === undefined) {
     const message = `The platform has no free /24 network left for the workers of ${cluster.metadata.name}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
-    return refuse("NoFreeSubnet", message, target);
+    return fail("NoFreeSubnet", message, target);
   }
   const desired: DesiredCluster = {
     ...describeCluster(observed, plan, id),
@@ -75,13 +70,13 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   const unsupported = findUnsupported(desired, choice.capabilities);
   if (unsupported.length > 0) {
     const message = `${unsupported.join(" ")} Leave it out, or ask the platform's operator for a class that has it.`;
-    return refuse("UnsupportedByClass", message, target);
+    return fail("UnsupportedByClass", message, target);
   }
   const composed = composeEngineCluster(desired, choice.capabilities);
   return { ok: true, target, subnet, fault, engineCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
 }
 
-/** Whether the engine's cluster is this one's: by owner, or after a restore by the public id. */
+/** Whether the Cluster API object belongs to this cluster: by owner, or after a restore by the public id. */
 export function isOurs({ cluster, engine }: ObservedCluster): boolean {
   const { ownerReferences = [], labels } = engine?.object.metadata ?? {};
   const id = cluster.metadata.labels?.[LABEL_ID];
@@ -91,36 +86,33 @@ export function isOurs({ cluster, engine }: ObservedCluster): boolean {
   );
 }
 
-function refuse(reason: string, message: string, target?: string): Decision {
+function fail(reason: string, message: string, target?: string): Decision {
   return { ok: false, fault: { reason, message }, target };
 }
 
-/**
- * A pool takes part once it is held by our finalizer, until it is being deleted and the engine can do that; a copy never
- * does.
- */
-function isWanted(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
+/** A pool is in the topology once it has our finalizer, until its deletion can be passed on; a copy never is. */
+function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
   const { metadata } = one.pool;
   const mustStay =
-    metadata.deletionTimestamp === undefined || findPoolIntakeWait(observed, one, now) !== undefined;
-  return mustStay && hasFinalizer(metadata) && !one.leaving && one.olderTwin === undefined;
+    metadata.deletionTimestamp === undefined || findPoolRegistrationWait(observed, one, now) !== undefined;
+  return mustStay && hasFinalizer(metadata) && !one.engineDeleting && one.olderDuplicate === undefined;
 }
 
-/** Every pool as it is wanted; one that is held back as the engine has it, or not at all. */
+/** Every pool as specified; a blocked one as Cluster API has it, or not at all. */
 function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[] {
   const { pools, engine, settings } = observed;
   const grants = readGrantedPools(engine?.object);
-  const present = pools.filter((one) => isWanted(observed, one, now));
-  return present.flatMap(({ pool, heldBack }) => {
-    const wanted = composeDesiredPool(pool, settings.poolDefaults);
-    if (!heldBack) return [wanted];
+  const present = pools.filter((one) => isDesired(observed, one, now));
+  return present.flatMap(({ pool, blocked }) => {
+    const desired = composeDesiredPool(pool, settings.poolDefaults);
+    if (!blocked) return [desired];
     const granted = grants.get(pool.metadata.name);
     if (granted === undefined) return [];
-    return [{ ...wanted, size: granted.size, machine: granted.machine ?? wanted.machine }];
+    return [{ ...desired, size: granted.size, machine: granted.machine ?? desired.machine }];
   });
 }
 
-/** The class that the cluster was made with. */
+/** The class that the cluster was created with. */
 function findPinnedClass(observed: ObservedCluster, plan: PlanMapping): { name: string; namespace: string } {
   const { engine, cluster } = observed;
   return (
@@ -129,8 +121,8 @@ function findPinnedClass(observed: ObservedCluster, plan: PlanMapping): { name: 
 }
 
 /**
- * Another class, because the plan's mapping changed, is taken along only with an upgrade that the user asked for: a
- * release of the platform rolls nobody's machines. Undefined = the cluster's class does not exist.
+ * A changed mapping of the plan to a class takes effect only with an upgrade that the user requests, so that a release of the
+ * platform replaces no machines. Undefined = the cluster's class does not exist.
  */
 function chooseClassAndVersion(
   observed: ObservedCluster,
@@ -138,11 +130,11 @@ function chooseClassAndVersion(
   pinned: { name: string; namespace: string },
 ): (VersionChoice & { classRef: typeof pinned; capabilities: ClassCapabilities }) | undefined {
   const { engine, cluster, catalogue, classes } = observed;
-  const live = engine && readLive(engine.state, observed.upgradeRefusal !== undefined);
+  const live = engine && readLive(engine.state, observed.upgradeRejection !== undefined);
   const lastTarget = cluster.status?.targetVersion;
-  const wanted = cluster.spec.version;
+  const requested = cluster.spec.version;
   const stepOn = (capabilities: ClassCapabilities) =>
-    chooseVersion({ wanted, lastTarget, live, catalogue, chained: capabilities.kubernetesVersions });
+    chooseVersion({ requested, lastTarget, live, catalogue, chained: capabilities.kubernetesVersions });
   const capabilities = classes.get(`${pinned.namespace}/${pinned.name}`);
   if (capabilities === undefined) return undefined;
   const choice = stepOn(capabilities);
@@ -154,16 +146,16 @@ function chooseClassAndVersion(
     : { classRef: planned, capabilities: next, ...stepOn(next) };
 }
 
-/** A version that the engine has just refused is held as if the last one had not settled. */
-function readLive(state: EngineState, refused: boolean) {
+/** After a rejected upgrade the live version is kept, as if the last rollout had not converged. */
+function readLive(state: EngineState, rejected: boolean) {
   return state.version === undefined
     ? undefined
-    : { version: state.version, settled: state.settled && !refused };
+    : { version: state.version, converged: state.converged && !rejected };
 }
 
 /**
- * The subnet that the cluster has: by its lock, by its status, or after the loss of both by the live topology; else a free
- * one. Undefined = there is none.
+ * The subnet that the cluster has: by its lock, its status, or the live topology; otherwise a free one. Undefined = none is
+ * free.
  */
 function chooseOwnSubnet(observed: ObservedCluster, id: string): string | undefined {
   const { locks, cluster, engine, settings } = observed;
@@ -194,7 +186,7 @@ function describeCluster(observed: ObservedCluster, plan: PlanMapping, id: strin
   };
 }
 
-/** An empty list means any source. Workers and the platform itself are always let in, and shown to nobody. */
+/** An empty list means any source. Workers and the platform itself are always authorized, and not shown to tenants. */
 export function authorizeCIDRs(
   tenants: readonly string[] | undefined,
   workerSubnet: string,

@@ -1,46 +1,45 @@
 import { type Fault, findCondition, type NewCondition } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
-import type { EngineState } from "../engine/cluster-state.ts";
-import { explain } from "../engine/explain.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
-import { adviseOperator, describePause } from "./advice.ts";
+import { adviseOperator, describePause } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
 
-export type Decided = NewCondition<ClusterConditionType>;
+export type ClusterCondition = NewCondition<ClusterConditionType>;
 
-/** The pools of a cluster as the cluster sees them. */
-export interface PoolView {
+/** A node pool as its cluster's conditions see it. */
+export interface ClusterPool {
   name: string;
-  /** It is being deleted. */
-  leaving: boolean;
+  deleting: boolean;
   progress: PoolProgress;
 }
 
+/** What the conditions of a cluster are decided from. */
 export interface Facts {
   observed: ObservedCluster;
   fault: Fault | undefined;
-  pools: readonly PoolView[];
-  /** The full version wanted; undefined while it is not known. */
+  /** All but those that are being deleted. */
+  pools: readonly ClusterPool[];
+  /** The full version requested; undefined while it is not known. */
   target: string | undefined;
-  /** The version that runs, once a rollout has settled. */
+  /** The version that runs, once a rollout has converged. */
   running: string | undefined;
-  /** The live engine object is what was decided, and the engine has acted on it. */
-  taken: boolean;
+  /** The live Cluster API object is as decided, and Cluster API has observed it. */
+  applied: boolean;
 }
 
-/** A condition with its message cut to what the API takes. */
-export function decide(
+/** A condition with its message cut to the maximum length. */
+export function condition(
   type: ClusterConditionType,
   status: "True" | "False" | "Unknown",
   reason: string,
   message: string,
-): Decided {
+): ClusterCondition {
   return { type, status, reason, message: clipConditionMessage(message) };
 }
 
-/** The conditions about single aspects; the sums (Ready, Reconciling, Stalled) follow from them. */
-export function decideAspects(facts: Facts): Decided[] {
+/** All conditions but the summary (Ready, Reconciling, Stalled), which follows from them. */
+export function decideConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
   return [
     decideControlPlane(observed),
@@ -48,40 +47,29 @@ export function decideAspects(facts: Facts): Decided[] {
     decideEndpoint(observed),
     decideNetworkPolicy(facts),
     decideUpgrading(facts),
-    observed.engine?.state.paused === true
-      ? decide("EnginePaused", "True", "EnginePaused", describePause(observed.cluster))
-      : decide("EnginePaused", "False", "Settled", "The engine is at work."),
+    decidePaused(observed),
   ];
 }
 
-function decideControlPlane({ cluster, engine }: ObservedCluster): Decided {
+function decideControlPlane({ cluster, engine }: ObservedCluster): ClusterCondition {
   const type = "ControlPlaneReady";
   const state = engine?.state;
   if (state === undefined && cluster.metadata.deletionTimestamp !== undefined) {
-    return decide(type, "False", "Deleting", "The control plane is gone.");
+    return condition(type, "False", "Deleting", "The control plane is deleted.");
   }
   if (!state?.controlPlaneInitialized) {
-    return decide(type, "False", "Provisioning", "The control plane is being made.");
+    return condition(type, "False", "Provisioning", "The control plane is being provisioned.");
   }
-  const lost = findLostSign(state);
-  if (lost === undefined) return decide(type, "True", "Available", "The control plane is up.");
-  const message = `The control plane of ${cluster.metadata.name} is not well: ${lost}. ${adviseOperator(cluster)}`;
-  return decide(type, "False", "ControlPlaneUnavailable", message);
+  if (state.controlPlaneFailure === undefined) {
+    return condition(type, "True", "Available", "The control plane is available.");
+  }
+  const message = `The control plane of ${cluster.metadata.name} is unavailable: ${state.controlPlaneFailure}. ${adviseOperator(cluster)}`;
+  return condition(type, "False", "ControlPlaneUnavailable", message);
 }
 
-/** What speaks against a control plane that was up; undefined = nothing. */
-function findLostSign({ controlPlaneAvailable, remoteConnection }: EngineState): string | undefined {
-  const lost = [controlPlaneAvailable, remoteConnection].find((condition) => condition?.status === "False");
-  if (lost !== undefined) return explain(lost);
-  if (controlPlaneAvailable?.status === "True") return undefined;
-  return controlPlaneAvailable === undefined
-    ? "the engine says nothing of it"
-    : explain(controlPlaneAvailable);
-}
-
-function decideWorkers(pools: readonly PoolView[]): Decided {
+function decideWorkers(pools: readonly ClusterPool[]): ClusterCondition {
   const type = "WorkersReady";
-  if (pools.length === 0) return decide(type, "True", "NoNodePools", "The cluster has no node pools.");
+  if (pools.length === 0) return condition(type, "True", "NoNodePools", "The cluster has no node pools.");
   const reasons = {
     rollingOut: "RollingOut",
     scaling: "Scaling",
@@ -90,50 +78,55 @@ function decideWorkers(pools: readonly PoolView[]): Decided {
   } as const;
   for (const [state, reason] of Object.entries(reasons)) {
     const open = pools.filter((pool) => pool.progress.state === state);
-    if (open.length > 0) return decide(type, "False", reason, describeOpenPools(open));
+    if (open.length > 0) return condition(type, "False", reason, describeOpenPools(open));
   }
-  return decide(type, "True", "Available", "All nodes are ready.");
+  return condition(type, "True", "Available", "All nodes are ready.");
 }
 
-function describeOpenPools(open: readonly PoolView[]): string {
-  const counts = open.map(({ name, progress }) => `${name} ${progress.readyNodes} of ${progress.wanted}`);
+function describeOpenPools(open: readonly ClusterPool[]): string {
+  const counts = open.map(
+    ({ name, progress }) => `${name} ${progress.readyNodes} of ${progress.desiredNodes}`,
+  );
   const [late] = open.flatMap(({ progress }) => progress.joining);
   const cause = late === undefined ? "" : ` Machine ${late.name} has not joined: ${late.waitsFor}.`;
   return `Nodes ready by pool: ${counts.join(", ")}.${cause}`;
 }
 
-function decideEndpoint(observed: ObservedCluster): Decided {
+function decideEndpoint(observed: ObservedCluster): ClusterCondition {
   const type = "EndpointReachable";
   const { cluster, probe, engine } = observed;
   if (!cluster.spec.publicEndpoint) {
-    const message = "The endpoint is private; it cannot be seen from here.";
-    return decide(type, "Unknown", "PrivateEndpoint", message);
+    const message = "The endpoint is private and cannot be probed from the management cluster.";
+    return condition(type, "Unknown", "PrivateEndpoint", message);
   }
   if (engine?.state.endpoint === undefined) {
-    return decide(type, "Unknown", "WaitingForEndpoint", "There is no endpoint yet.");
+    return condition(type, "Unknown", "WaitingForEndpoint", "There is no endpoint yet.");
   }
   if (probe === undefined) {
     const last = findCondition(cluster.status?.conditions, type);
-    const unasked = decide(type, "Unknown", "WaitingForEndpoint", "The endpoint was not asked yet.");
-    return last === undefined ? unasked : decide(type, last.status, last.reason, last.message);
+    return last === undefined
+      ? condition(type, "Unknown", "WaitingForEndpoint", "The endpoint has not been probed yet.")
+      : condition(type, last.status, last.reason, last.message);
   }
-  if (probe.ok) return decide(type, "True", "EndpointAnswers", "The endpoint answers over verified TLS.");
+  if (probe.ok) {
+    return condition(type, "True", "EndpointReachable", "The endpoint responds over verified TLS.");
+  }
   const { url } = engine.state.endpoint;
-  const message = `The API endpoint ${url} does not answer: ${probe.message}. ${adviseOperator(cluster)}`;
-  return decide(type, "False", "EndpointUnreachable", message);
+  const message = `The API endpoint ${url} does not respond: ${probe.message}. ${adviseOperator(cluster)}`;
+  return condition(type, "False", "EndpointUnreachable", message);
 }
 
-function decideNetworkPolicy(facts: Facts): Decided {
+function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
-  if (facts.taken || (facts.fault === undefined && isStillInForce(facts, type)))
-    return decide(type, "True", "Applied", "The network rules are in force.");
+  if (facts.applied || (facts.fault === undefined && isStillInForce(facts, type)))
+    return condition(type, "True", "Applied", "The network rules are in force.");
   if (facts.fault !== undefined) {
-    return decide(type, "False", facts.fault.reason, "The network rules that are wanted are not in force.");
+    return condition(type, "False", facts.fault.reason, "The requested network rules are not in force.");
   }
-  return decide(type, "False", "Provisioning", "The network rules are on their way to the engine.");
+  return condition(type, "False", "Provisioning", "The network rules are being applied.");
 }
 
-/** A change of its pools alone, or its deletion, which the engine has not acted on yet, leaves the rules as they are. */
+/** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules as they are. */
 function isStillInForce({ observed: { cluster, engine } }: Facts, type: string): boolean {
   if (engine === undefined) return false;
   const { generation, deletionTimestamp } = cluster.metadata;
@@ -143,29 +136,38 @@ function isStillInForce({ observed: { cluster, engine } }: Facts, type: string):
   );
 }
 
-function decideUpgrading(facts: Facts): Decided {
+function decideUpgrading(facts: Facts): ClusterCondition {
   const { target, running } = facts;
   const type = "Upgrading";
   if (running === undefined || target === undefined || running === target) {
-    return decide(type, "False", "Settled", "No upgrade is under way.");
+    return condition(type, "False", "NotUpgrading", "No upgrade is in progress.");
   }
   const message = `Upgrading from ${running} to ${target}: ${describeStage(facts)}.`;
-  return decide(type, "True", "Upgrading", message);
+  return condition(type, "True", "Upgrading", message);
 }
 
-/** The engine upgrades the control plane first, then one pool after another. */
+/** Cluster API upgrades the control plane first, then one pool after another. */
 function describeStage({ observed, pools, running }: Facts): string {
-  if (observed.upgradeRefusal !== undefined) return `the engine waits: ${observed.upgradeRefusal}`;
+  if (observed.upgradeRejection !== undefined) return `Cluster API waits: ${observed.upgradeRejection}`;
   const state = observed.engine?.state;
   const step = state?.version;
-  if (state === undefined || step === undefined || step === running) return "waiting for its turn";
+  if (state === undefined || step === undefined || step === running) return "waiting to start";
   const behind = state.controlPlaneVersions.some((version) => version !== step);
-  if (behind || state.controlPlaneVersions.length === 0) return `control plane on its way to ${step}`;
+  if (behind || state.controlPlaneVersions.length === 0) return `the control plane is upgrading to ${step}`;
   const open = pools.filter(
-    ({ progress }) => progress.nodes > 0 && (progress.version !== step || progress.state !== "settled"),
+    ({ progress }) => progress.nodes > 0 && (progress.version !== step || progress.state !== "converged"),
   );
-  const counts = open.map(({ name, progress }) => `${name} ${progress.upToDateNodes} of ${progress.wanted}`);
+  const counts = open.map(
+    ({ name, progress }) => `${name} ${progress.upToDateNodes} of ${progress.desiredNodes}`,
+  );
   return counts.length === 0
-    ? `everything runs ${step}, the engine is finishing`
-    : `control plane runs ${step}; nodes up to date by pool: ${counts.join(", ")}`;
+    ? `everything runs ${step}, Cluster API is completing the rollout`
+    : `the control plane runs ${step}; nodes up to date by pool: ${counts.join(", ")}`;
+}
+
+function decidePaused({ cluster, engine }: ObservedCluster): ClusterCondition {
+  const type = "ClusterAPIPaused";
+  return engine?.state.paused === true
+    ? condition(type, "True", "Paused", describePause(cluster))
+    : condition(type, "False", "NotPaused", "Cluster API is reconciling this cluster.");
 }

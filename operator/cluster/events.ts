@@ -4,74 +4,73 @@ import { referTo } from "../../shared/controller/reference.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
+import { findLongWait } from "../long-wait.ts";
 import type { ObservedCluster } from "./observe.ts";
 
+/** What the operator does to a cluster, as the `action` of its Events. */
+type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delete";
+
 /**
- * What people read in `kubectl describe`: one Event for each change of phase, for an upgrade that ended, and when only
- * the user can help. Programs take the transitions of the status.
+ * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for a problem that a person has
+ * to solve, and for a long wait. Programs read the transitions of the status instead.
  */
 export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatus): RecordedEvent[] {
   const last = observed.cluster.status;
   const events: RecordedEvent[] = [];
-  const tell = (type: "Normal" | "Warning", reason: string, note: string) =>
-    events.push(composeEvent(observed, type, reason, note));
+  const action = findAction(observed, next);
+  const record = (type: "Normal" | "Warning", reason: string, note: string, done: Action = action) =>
+    events.push(composeEvent(observed, { type, reason, action: done, note }));
   if (last?.version !== undefined && last.version !== next.version) {
-    tell("Normal", "Upgraded", `Kubernetes ${next.version} runs everywhere; it was ${last.version}.`);
+    record("Normal", "Upgraded", `Upgraded from ${last.version} to ${next.version}.`, "Upgrade");
   }
   const stalled = findCondition(next.conditions, "Stalled");
-  const stalledBefore = findCondition(last?.conditions, "Stalled");
-  if (stalled?.status === "True" && stalled.reason !== stalledReason(stalledBefore)) {
-    tell("Warning", stalled.reason, stalled.message);
-  }
-  const waits = findLongWait(last, next);
-  if (waits !== undefined) tell("Warning", waits.reason, waits.message);
+  const before = findCondition(last?.conditions, "Stalled");
+  const wasStalled = before?.status === "True" && before.reason === stalled?.reason;
+  if (stalled?.status === "True" && !wasStalled) record("Warning", stalled.reason, stalled.message);
+  const wait = findLongWait(last, next);
+  if (wait !== undefined) record("Warning", wait.reason, wait.message);
   const phase = next.phase ?? "Provisioning";
   if (phase !== last?.phase && phase !== "Failed") {
-    tell(phase === "Degraded" ? "Warning" : "Normal", reasonOf(phase, last), describe(phase, observed, next));
+    const reason = phase === "Ready" && last?.phase === "Degraded" ? "Recovered" : phase;
+    record(phase === "Degraded" ? "Warning" : "Normal", reason, describePhase(phase, observed, next));
   }
   return events;
 }
 
-/** Progress is slow by nature; a Warning about it would cry wolf. */
-const PROGRESS = new Set(["Upgrading", "RollingOut"]);
-
-/** A wait of which the status has begun to speak, or speaks for another reason than before. */
-function findLongWait(
-  last: ClusterStatus | undefined,
-  next: ClusterStatus,
-): { reason: string; message: string } | undefined {
-  const reconciling = findCondition(next.conditions, "Reconciling");
-  if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
-  const before = findCondition(last?.conditions, "Reconciling");
-  const told = last?.message !== undefined && before?.reason === reconciling.reason;
-  return told || PROGRESS.has(reconciling.reason) ? undefined : reconciling;
-}
-
-/** An entry of the topology that is no pool of ours was removed. */
+/** An entry of the topology that is not a node pool of this cluster was removed. */
 export function composeForeignPoolEvent(observed: ObservedCluster, poolName: string): RecordedEvent {
-  const note = `The entry ${poolName} in the engine's topology was no node pool of this cluster and was removed. Create a NodePool instead.`;
+  const note = `The entry ${poolName} in the Cluster API topology was not a node pool of this cluster and was removed. Create a NodePool instead.`;
   return {
-    ...composeEvent(observed, "Warning", "ForeignNodePoolRemoved", note),
+    ...composeEvent(observed, { type: "Warning", reason: "ForeignNodePoolRemoved", action: "Update", note }),
     ...(observed.engine && { related: referTo(engineClusterKind, observed.engine.object.metadata) }),
   };
 }
 
-function stalledReason(condition: { status: string; reason: string } | undefined): string | undefined {
-  return condition?.status === "True" ? condition.reason : undefined;
+const UPGRADE_REASONS = ["Upgrading", "UnknownVersion", "DowngradeRefused"];
+
+/** The action of which these Events report the progress or the failure. */
+function findAction({ cluster }: ObservedCluster, next: ClusterStatus): Action {
+  const last = cluster.status;
+  if (next.phase === "Deleting") return "Delete";
+  if (last?.firstReadyAt === undefined) return "Create";
+  if (next.phase === "Degraded" || last.phase === "Degraded") return "CheckHealth";
+  const reasons = (["Upgrading", "Stalled"] as const).map(
+    (type) => findCondition(next.conditions, type)?.reason ?? "",
+  );
+  if (last.phase === "Upgrading" || reasons.some((reason) => UPGRADE_REASONS.includes(reason))) {
+    return "Upgrade";
+  }
+  return next.phase === "Scaling" || last.phase === "Scaling" ? "Scale" : "Update";
 }
 
-function reasonOf(phase: ClusterPhase, last: ClusterStatus | undefined): string {
-  return phase === "Ready" && last?.phase === "Degraded" ? "Recovered" : phase;
-}
-
-function describe(phase: ClusterPhase, observed: ObservedCluster, next: ClusterStatus): string {
+function describePhase(phase: ClusterPhase, observed: ObservedCluster, next: ClusterStatus): string {
   const message = (type: "Ready" | "Upgrading" | "WorkersReady") =>
     findCondition(next.conditions, type)?.message ?? "";
   switch (phase) {
     case "Provisioning":
-      return `Creating the cluster with Kubernetes ${next.targetVersion}; its workers live in ${next.workerSubnet}.`;
+      return `Creating the cluster with Kubernetes ${next.targetVersion} and the worker subnet ${next.workerSubnet}.`;
     case "Ready":
-      return `The cluster serves at ${next.apiServerURL}; nodes ready: ${next.nodes?.ready} of ${next.nodes?.total}.`;
+      return `The cluster is available at ${next.apiServerURL}; nodes ready: ${next.nodes?.ready} of ${next.nodes?.total}.`;
     case "Scaling":
       return message("WorkersReady");
     case "Upgrading":
@@ -85,14 +84,12 @@ function describe(phase: ClusterPhase, observed: ObservedCluster, next: ClusterS
 
 function composeEvent(
   observed: ObservedCluster,
-  type: "Normal" | "Warning",
-  reason: string,
-  note: string,
+  event: { type: "Normal" | "Warning"; reason: string; action: Action; note: string },
 ): RecordedEvent {
   const { metadata } = observed.cluster;
   const labels = {
     [LABEL_SOURCE]: "operator",
     [LABEL_CLUSTER_ID]: metadata.labels?.[LABEL_ID] ?? observed.candidateId,
   };
-  return { regarding: referTo(clusterKind, metadata), type, reason, action: "Reconcile", note, labels };
+  return { regarding: referTo(clusterKind, metadata), ...event, labels };
 }

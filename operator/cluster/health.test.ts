@@ -19,7 +19,7 @@ test("an endpoint that is silent for a minute degrades the cluster, and its answ
   const lost = aCluster().ready().after(600).with({ probe: silent }).reconciled().after(60).reconciled();
   const { status } = lost.observed.cluster;
   expect(status).toMatchObject({ phase: "Degraded" });
-  expect(status?.message).toContain("does not answer: ECONNREFUSED.");
+  expect(status?.message).toContain("does not respond: ECONNREFUSED.");
   expect(status?.transitions?.at(-1)).toMatchObject({ type: "Degraded", reason: "EndpointUnreachable" });
   const back = lost.with({ probe: { ok: true, message: "" } }).reconciled();
   expect(back.observed.cluster.status).toMatchObject({ phase: "Ready" });

@@ -1,42 +1,47 @@
-import { type ConditionLike, findCondition, heldForMs } from "../../shared/controller/conditions.ts";
-import { earliest } from "../../shared/controller/earliest.ts";
+import {
+  type ConditionLike,
+  conditionAgeMs,
+  type Fault,
+  findCondition,
+} from "../../shared/controller/conditions.ts";
+import { earliest } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
+import { describeUnhealthyNodes } from "../node-pool/messages.ts";
 
-/** What is wrong with a cluster that was ready before. */
-export interface Ailment {
-  reason: "ControlPlaneUnavailable" | "EndpointUnreachable" | "NodesUnhealthy";
-  message: string;
-}
-
-/** Conditions whose loss, for long enough, makes a cluster degraded; the worst first. */
-const SIGNS = [
+/** Conditions that degrade a cluster when they are False for long enough; the worst first. */
+const HEALTH_CONDITIONS = [
   { type: "ControlPlaneReady", reason: "ControlPlaneUnavailable" },
   { type: "EndpointReachable", reason: "EndpointUnreachable" },
 ] as const;
 
+/** The reasons for which a cluster is degraded. */
+export const DEGRADED_REASONS: readonly string[] = [
+  ...HEALTH_CONDITIONS.map(({ reason }) => reason),
+  "NodesUnhealthy",
+];
+
 /**
- * Judges a cluster by its own conditions, whose times survive a restart: a sign counts when it has been False for
- * `degradedAfterSeconds`; sick nodes have waited for their own threshold before. Ends by itself.
+ * Why a cluster that was ready before is degraded, by its own conditions, whose times survive a restart: one of them has
+ * been False for `degradedAfterSeconds`, or nodes are unhealthy (they have a threshold of their own). Undefined = healthy.
  */
-export function judgeHealth(
+export function checkHealth(
   cluster: Cluster,
   conditions: readonly ConditionLike[],
-  sickNodes: readonly string[],
+  unhealthyNodes: readonly string[],
   degradedAfterSeconds: number,
   now: Date,
-): { ailment: Ailment | undefined; requeueAfterMs: number | undefined } {
-  if (cluster.status?.firstReadyAt === undefined) return { ailment: undefined, requeueAfterMs: undefined };
-  const thresholdMs = degradedAfterSeconds * 1000;
-  const signs = SIGNS.flatMap(({ type, reason }) => {
+): { degraded: Fault | undefined; requeueAfterMs: number | undefined } {
+  if (cluster.status?.firstReadyAt === undefined) return { degraded: undefined, requeueAfterMs: undefined };
+  const failing = HEALTH_CONDITIONS.flatMap(({ type, reason }) => {
     const condition = findCondition(conditions, type);
     if (condition?.status !== "False") return [];
-    return [{ reason, message: condition.message, dueInMs: thresholdMs - heldForMs(condition, now) }];
+    const dueInMs = degradedAfterSeconds * 1000 - conditionAgeMs(condition, now);
+    return [{ reason, message: condition.message, dueInMs }];
   });
-  const pending = signs.filter((sign) => sign.dueInMs > 0).map((sign) => sign.dueInMs);
-  const requeueAfterMs = earliest(pending);
-  const due = signs.find((sign) => sign.dueInMs <= 0);
-  if (due !== undefined) return { ailment: due, requeueAfterMs };
-  if (sickNodes.length === 0) return { ailment: undefined, requeueAfterMs };
-  const message = `Nodes that are not healthy: ${sickNodes.join(", ")}. The engine replaces them where its health checks say so; replace them by hand if they stay.`;
-  return { ailment: { reason: "NodesUnhealthy", message }, requeueAfterMs };
+  const requeueAfterMs = earliest(failing.map(({ dueInMs }) => dueInMs).filter((ms) => ms > 0));
+  const due = failing.find(({ dueInMs }) => dueInMs <= 0);
+  if (due !== undefined) return { degraded: due, requeueAfterMs };
+  if (unhealthyNodes.length === 0) return { degraded: undefined, requeueAfterMs };
+  const degraded = { reason: "NodesUnhealthy", message: describeUnhealthyNodes(unhealthyNodes) };
+  return { degraded, requeueAfterMs };
 }

@@ -2,23 +2,24 @@ import type { Fault } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Caches } from "../caches.ts";
+import { findDuplicateName } from "../duplicate-name.ts";
 import { type ClassCapabilities, readClusterClass } from "../engine/cluster-class.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
-import { findOlderTwin, findOrganization, type Organization } from "../identity.ts";
+import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL, INDEX_LOCK_OWNER } from "../indexes.ts";
-import { findNamesake } from "../namesake.ts";
-import type { PoolDefaults } from "../node-pool/children.ts";
+import type { PoolDefaults } from "../pool-defaults.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
 import type { ProbeResult } from "./probe.ts";
 
-/** What a plan means to the engine. */
+/** What a plan maps to in Cluster API. */
 export interface PlanMapping {
   class: string;
   namespace: string;
@@ -29,32 +30,32 @@ export interface ClusterSettings {
   platformNamespace: string;
   plans: Readonly<Record<string, PlanMapping>>;
   subnetRange: SubnetRange;
-  /** Networks that always reach every API endpoint. */
+  /** Networks that may always reach every API endpoint. */
   platformCIDRs: readonly string[];
   poolDefaults: PoolDefaults;
   degradedAfterSeconds: number;
   nodeDegradedAfterSeconds: number;
 }
 
-/** A pool with what the engine made of it. */
+/** A pool with its objects in Cluster API. */
 export interface ObservedClusterPool {
   pool: NodePool;
   engine: EnginePoolState | undefined;
-  /** The engine is still taking away what had this name before. */
-  leaving: boolean;
+  /** Cluster API is still deleting an earlier pool of this name. */
+  engineDeleting: boolean;
   /** An older pool with the same id: this one is a copy, and gets no machines. */
-  olderTwin: string | undefined;
-  /** A quota or an older namesake holds it back: it stays as the engine has it, or out of it. */
-  heldBack: boolean;
+  olderDuplicate: string | undefined;
+  /** A quota or a duplicate name blocks it: it stays as Cluster API has it, or is not created. */
+  blocked: boolean;
   machines: readonly EngineMachine[];
 }
 
-/** How the engine answered when it was last given the plan of this very reconcile. */
+/** How applying the plan of this reconcile to Cluster API failed. */
 export interface ApplyFailure {
-  /** `refused`: it will not take it as it is; `unavailable`: the same may pass later. */
-  kind: "refused" | "unavailable";
+  /** `rejected`: the specification has to change; `unavailable`: the same may succeed later. */
+  kind: "rejected" | "unavailable";
   message: string;
-  /** The error as it came. */
+  /** The original error. */
   cause?: unknown;
 }
 
@@ -63,9 +64,9 @@ export interface ObservedCluster {
   cluster: Cluster;
   organization: Organization;
   /** An older cluster with the same id. */
-  olderTwin: string | undefined;
-  /** Why there may be no such cluster: a quota, or an older namesake; undefined = there may. */
-  heldBack: Fault | undefined;
+  olderDuplicate: string | undefined;
+  /** Why the cluster may not be created: a quota, or a duplicate name; undefined = it may. */
+  blocker: Fault | undefined;
   /** The id that the cluster gets when it has none. */
   candidateId: string;
   pools: readonly ObservedClusterPool[];
@@ -74,18 +75,18 @@ export interface ObservedCluster {
   catalogue: VersionCatalogue;
   /** This cluster's subnet; while it has none, those in use. */
   locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
-  /** The last word of the endpoint; undefined = not asked yet. */
+  /** The last probe of the endpoint; undefined = not probed yet. */
   probe: ProbeResult | undefined;
   applyFailure: ApplyFailure | undefined;
-  /** Why the engine refused the next version, just now; then the rest is applied without it. */
-  upgradeRefusal: string | undefined;
+  /** Why Cluster API rejected the next version in this reconcile; the rest is applied without it. */
+  upgradeRejection: string | undefined;
   settings: ClusterSettings;
 }
 
-/** What the classes can carry, by "namespace/name". */
+/** The capabilities of the classes, by "namespace/name". */
 export type ClassLookup = ReadonlyMap<string, ClassCapabilities>;
 
-/** Gathers a cluster from the caches; undefined = it is gone. */
+/** Gathers a cluster from the caches; undefined = it is deleted. */
 export function observeCluster(
   caches: Caches,
   settings: ClusterSettings,
@@ -98,18 +99,19 @@ export function observeCluster(
   const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
   const overQuota = findClusterOverQuota(caches, cluster, pools);
   const state = engineCluster && readEngineCluster(engineCluster);
-  const isHeldBack = (pool: NodePool) =>
+  const isBlocked = (pool: NodePool) =>
     overQuota.pools.has(pool.metadata.name) ||
     (state?.poolNames.includes(pool.metadata.name) !== true &&
-      findNamesake(caches.nodePools, pool) !== undefined);
+      findDuplicateName(caches.nodePools, pool) !== undefined);
   return {
     cluster,
     organization: findOrganization(caches.namespaces, cluster.metadata.namespace),
-    olderTwin: findOlderTwin(caches.clusters, cluster.metadata),
-    heldBack: state === undefined ? (findNamesake(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
+    olderDuplicate: findOlderDuplicate(caches.clusters, cluster.metadata),
+    blocker:
+      state === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
     candidateId: createId(),
     pools: pools
-      .map((pool) => observePool(caches, key, pool, isHeldBack(pool)))
+      .map((pool) => observePool(caches, key, pool, isBlocked(pool)))
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
     engine: engineCluster && state && { object: engineCluster, state },
     classes: readClasses(caches),
@@ -117,7 +119,7 @@ export function observeCluster(
     locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID], cluster.status?.workerSubnet),
     probe,
     applyFailure: undefined,
-    upgradeRefusal: undefined,
+    upgradeRejection: undefined,
     settings,
   };
 }
@@ -126,16 +128,16 @@ function observePool(
   caches: Caches,
   clusterKey: string,
   pool: NodePool,
-  heldBack: boolean,
+  blocked: boolean,
 ): ObservedClusterPool {
   const poolKey = `${clusterKey}/${pool.metadata.name}`;
   const [deployment] = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
   return {
     pool,
     engine: deployment && readPool(deployment),
-    leaving: deployment?.metadata.deletionTimestamp !== undefined,
-    olderTwin: findOlderTwin(caches.nodePools, pool.metadata),
-    heldBack,
+    engineDeleting: deployment?.metadata.deletionTimestamp !== undefined,
+    olderDuplicate: findOlderDuplicate(caches.nodePools, pool.metadata),
+    blocked,
     machines: caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, poolKey).map(readMachine),
   };
 }
@@ -150,8 +152,8 @@ function readClasses(caches: Caches): ClassLookup {
 }
 
 /**
- * Two operators that met on one cluster may have taken two subnets for it. Then its status decides, and before there is
- * one the older lock; the other is swept away later. The subnets of others matter only to a cluster that has none.
+ * Two operators at once may have taken two subnets for one cluster. Then its status decides, and before there is one the
+ * older lock; the other is released later. The subnets of others matter only to a cluster that has none.
  */
 function observeLocks(
   caches: Caches,

@@ -65,7 +65,7 @@ describe("a cluster restored from a backup, whose engine runs", () => {
     expect(applies(fixture)).toBe(true);
   });
 
-  test("is not called settled before it is taken over", () => {
+  test("is not called converged before it is taken over", () => {
     const conditions = restored(0, running.withPools()).plan().status?.conditions ?? [];
     expect(conditions.find(({ type }) => type === "Reconciling")?.status).toBe("True");
   });

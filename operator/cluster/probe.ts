@@ -3,41 +3,41 @@ import { request } from "node:https";
 /** Where the endpoint is, and the CA that its certificate must chain to. */
 export interface ProbeTarget {
   url: string;
-  /** PEM; the text is shared with the cache. */
+  /** PEM. */
   ca: string;
 }
 
 export interface ProbeResult {
   ok: boolean;
-  /** Why not; "" when ok. */
+  /** Why it failed; "" when ok. */
   message: string;
 }
 
-/** The last word of each endpoint, kept fresh in the background. */
+/** Probes endpoints in the background and keeps the last result of each. */
 export interface Prober {
   /**
-   * The last result for this target, and the wish to keep it fresh; undefined = not asked yet. A target that changed
-   * is asked anew. `answered`: it did so before this process began, and waits for its turn among the others.
+   * The last result for this target, which is probed from now on; undefined = not probed yet. A changed target is probed
+   * at once. `wasReachable`: it was before this process began, so that its first probe may wait for the others'.
    */
-  watch(key: string, target: ProbeTarget, answered?: boolean): ProbeResult | undefined;
-  /** Ends the wish. */
+  watch(key: string, target: ProbeTarget, wasReachable?: boolean): ProbeResult | undefined;
+  /** Stops probing this endpoint. */
   forget(key: string): void;
-  /** Ends all. */
+  /** Stops probing all endpoints. */
   stop(): void;
 }
 
 export interface ProberOptions {
   probe(target: ProbeTarget): Promise<ProbeResult>;
-  /** The result of this key is another than before. */
+  /** The result of this key changed. */
   onChange(key: string): void;
   random(): number;
 }
 
-/** Between two questions while all is well, jittered by the same again half: 20 to 30 s. */
+/** Between two probes of a reachable endpoint, jittered up to one and a half times: 20 to 30 s. */
 const STEADY_MS = 20_000;
-/** A question costs 1.5 ms of processor: a large fleet is asked less often. Its engine looks every 10 s as well. */
+/** A probe costs 1.5 ms of CPU: a large fleet is probed less often. Cluster API probes every 10 s as well. */
 const MAX_PER_SECOND = 50;
-/** After a failure: 1, 2, 4, ... s up to the steady pace, so that a new endpoint is seen soon. */
+/** After a failure: 1, 2, 4, ... s up to the steady interval, so that a new endpoint is noticed soon. */
 const FIRST_RETRY_MS = 1_000;
 const DEADLINE_MS = 5_000;
 
@@ -48,20 +48,20 @@ interface Entry {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Starts with nothing to ask. */
+/** Starts without endpoints. */
 export function createProber(options: ProberOptions): Prober {
   const entries = new Map<string, Entry>();
-  /** When those that had answered before have all had their first turn. */
-  let turnsUntil = 0;
+  /** When all endpoints that were reachable before have been probed once. */
+  let slotsUntil = 0;
 
-  async function ask(key: string, entry: Entry): Promise<void> {
+  async function probe(key: string, entry: Entry): Promise<void> {
     const result = await options.probe(entry.target);
     if (entries.get(key) !== entry) return;
     const changed = entry.result?.ok !== result.ok || entry.result.message !== result.message;
     entry.result = result;
     entry.failures = result.ok ? 0 : entry.failures + 1;
-    const steadyMs = Math.max(STEADY_MS, roundMs()) * (1 + options.random() / 2);
-    askAfter(
+    const steadyMs = Math.max(STEADY_MS, passMs()) * (1 + options.random() / 2);
+    probeAfter(
       result.ok ? steadyMs : Math.min(FIRST_RETRY_MS * 2 ** (entry.failures - 1), steadyMs),
       key,
       entry,
@@ -69,18 +69,18 @@ export function createProber(options: ProberOptions): Prober {
     if (changed) options.onChange(key);
   }
 
-  function askAfter(delayMs: number, key: string, entry: Entry): void {
-    entry.timer = setTimeout(() => void ask(key, entry), delayMs);
+  function probeAfter(delayMs: number, key: string, entry: Entry): void {
+    entry.timer = setTimeout(() => void probe(key, entry), delayMs);
     entry.timer.unref();
   }
 
-  function takeTurnMs(): number {
+  function takeSlotMs(): number {
     const now = performance.now();
-    turnsUntil = Math.max(now, turnsUntil) + 1000 / MAX_PER_SECOND;
-    return turnsUntil - now;
+    slotsUntil = Math.max(now, slotsUntil) + 1000 / MAX_PER_SECOND;
+    return slotsUntil - now;
   }
 
-  function roundMs(): number {
+  function passMs(): number {
     return (entries.size / MAX_PER_SECOND) * 1000;
   }
 
@@ -90,7 +90,7 @@ export function createProber(options: ProberOptions): Prober {
   }
 
   return {
-    watch(key, target, answered = false) {
+    watch(key, target, wasReachable = false) {
       const known = entries.get(key);
       if (known !== undefined && known.target.url === target.url && known.target.ca === target.ca) {
         known.target = target;
@@ -99,8 +99,8 @@ export function createProber(options: ProberOptions): Prober {
       forget(key);
       const entry: Entry = { target, result: undefined, failures: 0, timer: undefined };
       entries.set(key, entry);
-      if (answered) askAfter(takeTurnMs(), key, entry);
-      else void ask(key, entry);
+      if (wasReachable) probeAfter(takeSlotMs(), key, entry);
+      else void probe(key, entry);
       return undefined;
     },
     forget,
@@ -111,22 +111,22 @@ export function createProber(options: ProberOptions): Prober {
 }
 
 /**
- * Asks an API endpoint over TLS that is verified with the cluster's own CA. Any status below 500 is an answer: an API
- * server may refuse an anonymous /readyz (401), or not know it (404). Never rejects.
+ * Probes an API endpoint over TLS that is verified with the cluster's own CA. Any status below 500 is a success: an API
+ * server may reject an anonymous /readyz (401), or not know it (404). Never rejects.
  */
 export function probeEndpoint(target: ProbeTarget): Promise<ProbeResult> {
   const url = new URL("/readyz", target.url);
   return new Promise((resolve) => {
-    const no = (message: string) => resolve({ ok: false, message });
+    const fail = (message: string) => resolve({ ok: false, message });
     const signal = AbortSignal.timeout(DEADLINE_MS);
     const call = request(url, { ca: target.ca, agent: false, signal }, (response) => {
       response.resume();
       const status = response.statusCode ?? 0;
       if (status < 500) resolve({ ok: true, message: "" });
-      else no(`it answers with HTTP status ${status}`);
+      else fail(`it responds with HTTP status ${status}`);
     });
     call.once("error", (error: NodeJS.ErrnoException) => {
-      no(signal.aborted ? `no answer within ${DEADLINE_MS / 1000} s` : (error.code ?? error.message));
+      fail(signal.aborted ? `no response within ${DEADLINE_MS / 1000} s` : (error.code ?? error.message));
     });
     call.end();
   });

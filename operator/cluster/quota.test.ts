@@ -10,29 +10,29 @@ const topology = (plan: Plan<unknown>) => {
 const condition = (plan: Plan<{ conditions?: { type: string }[] | undefined }>, type: string) =>
   plan.status?.conditions?.find((it) => it.type === type);
 
-describe("what the quotas of the organization hold back", () => {
+describe("what the quotas of the organization block", () => {
   const overQuota = { reason: "QuotaExceeded", message: "Too many." };
-  const holdBack = (fixture: ClusterFixture, ...names: string[]) =>
+  const blockPool = (fixture: ClusterFixture, ...names: string[]) =>
     fixture.with({
       pools: fixture.observed.pools.map((it) => ({
         ...it,
-        heldBack: names.includes(it.pool.metadata.name),
+        blocked: names.includes(it.pool.metadata.name),
       })),
     });
 
   test("a new cluster: nothing is made, and it is Stalled", () => {
-    const plan = aCluster().with({ heldBack: overQuota }).plan();
+    const plan = aCluster().with({ blocker: overQuota }).plan();
     expect([...plan.apply, ...plan.remove]).toEqual([]);
     expect(plan.status).toMatchObject({ phase: "Failed", message: "Too many." });
     expect(condition(plan, "Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
   });
 
   test("a new pool: it is left out, and the cluster comes up without it", () => {
-    const fixture = holdBack(aCluster().withPools(makePool("web"), makePool("db")), "db").reconciled();
+    const fixture = blockPool(aCluster().withPools(makePool("web"), makePool("db")), "db").reconciled();
     const names = fixture.engineObject().spec?.topology?.workers?.machineDeployments?.map(({ name }) => name);
     expect(names).toEqual(["web"]);
     const done = fixture.engineDone();
-    const pools = done.observed.pools.map((it) => (it.heldBack ? { ...it, engine: undefined } : it));
+    const pools = done.observed.pools.map((it) => (it.blocked ? { ...it, engine: undefined } : it));
     expect(condition(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 
@@ -42,7 +42,7 @@ describe("what the quotas of the organization hold back", () => {
       ...it,
       pool: { ...it.pool, spec: { ...it.pool.spec, desiredNodes: 9, vcpus: 8, drainTimeoutSeconds: 60 } },
     }));
-    const plan = holdBack(ready.with({ pools }), "web").plan();
+    const plan = blockPool(ready.with({ pools }), "web").plan();
     expect(topology(plan)?.workers?.machineDeployments).toMatchObject([
       {
         name: "web",

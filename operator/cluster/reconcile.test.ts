@@ -52,7 +52,7 @@ test.each([
   { what: "with pools", fixture: aCluster().withPools(makePool("web"), makePool("db")).reconciled() },
   { what: "ready", fixture: aCluster().withPools(makePool("web")).ready() },
   { what: "ready for hours", fixture: aCluster().withPools(makePool("web")).ready().after(7200) },
-  { what: "refused", fixture: aCluster({ plan: "gold" }).reconciled() },
+  { what: "rejected", fixture: aCluster({ plan: "gold" }).reconciled() },
   {
     what: "being deleted",
     fixture: aCluster()
@@ -114,9 +114,9 @@ test("a new pool of a ready cluster is scaling, and the cluster stays ready", ()
   const added = {
     pool: makePool("db"),
     engine: undefined,
-    leaving: false,
-    olderTwin: undefined,
-    heldBack: false,
+    engineDeleting: false,
+    olderDuplicate: undefined,
+    blocked: false,
     machines: [],
   };
   const plan = fixture.with({ pools: [...pools, added] }).plan();
@@ -142,15 +142,19 @@ test.each([
   {
     what: "is being deleted",
     pool: makePool("db", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
-    leaving: false,
+    engineDeleting: false,
   },
-  { what: "is not held by our finalizer yet", pool: makePool("db", {}, { finalizers: [] }), leaving: false },
-  { what: "has a predecessor that the engine still removes", pool: makePool("db"), leaving: true },
-])("a pool that $what has no place in the topology", ({ pool, leaving }) => {
+  {
+    what: "is not held by our finalizer yet",
+    pool: makePool("db", {}, { finalizers: [] }),
+    engineDeleting: false,
+  },
+  { what: "has a predecessor that the engine still removes", pool: makePool("db"), engineDeleting: true },
+])("a pool that $what has no place in the topology", ({ pool, engineDeleting }) => {
   const fixture = aCluster().withPools(makePool("web"));
   const pools = [
     ...fixture.observed.pools,
-    { pool, engine: undefined, leaving, olderTwin: undefined, heldBack: false, machines: [] },
+    { pool, engine: undefined, engineDeleting, olderDuplicate: undefined, blocked: false, machines: [] },
   ];
   const names = topology(fixture.with({ pools }).plan())?.workers?.machineDeployments?.map((it) => it.name);
   expect(names).toEqual(["web"]);
@@ -192,7 +196,11 @@ test.each([
     reason: "DuplicateOrganization",
     change: { organization: { kind: "duplicate" as const, namespace: "old" } },
   },
-  { what: "an id that an older cluster has", reason: "DuplicateID", change: { olderTwin: "other/demo" } },
+  {
+    what: "an id that an older cluster has",
+    reason: "DuplicateID",
+    change: { olderDuplicate: "other/demo" },
+  },
   { what: "no class installed", reason: "ClassNotFound", change: { classes: new Map() } },
 ])("in $what nothing is made, and the owner is told: $reason", ({ change, reason }) => {
   const plan = aCluster().with(change).plan();
@@ -233,7 +241,7 @@ test("a running cluster whose change is refused goes on serving, and says what w
     .ready()
     .asking({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
   const refused = fixture.with({
-    applyFailure: { kind: "refused", message: "spec: Invalid value" },
+    applyFailure: { kind: "rejected", message: "spec: Invalid value" },
   });
   const plan = refused.plan();
   expect(plan.apply).toEqual([]);
@@ -241,7 +249,7 @@ test("a running cluster whose change is refused goes on serving, and says what w
     phase: "Ready",
     message: expect.stringContaining("spec: Invalid value"),
   });
-  expect(condition(plan, "Stalled")).toMatchObject({ status: "True", reason: "RefusedByEngine" });
+  expect(condition(plan, "Stalled")).toMatchObject({ status: "True", reason: "RejectedByClusterAPI" });
   expect(condition(plan, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
   expect(plan.requeueAfterMs).toBe(60_000);
 });
@@ -251,7 +259,7 @@ test("an engine that does not answer is waited for, nobody is asked to act", () 
     .with({ applyFailure: { kind: "unavailable", message: "failed calling webhook" } })
     .plan();
   expect(plan.status?.phase).toBe("Provisioning");
-  expect(condition(plan, "Ready")).toMatchObject({ status: "False", reason: "EngineUnavailable" });
+  expect(condition(plan, "Ready")).toMatchObject({ status: "False", reason: "ClusterAPIUnavailable" });
   expect(condition(plan, "Stalled")).toMatchObject({ status: "False" });
 });
 
@@ -266,7 +274,7 @@ test("a late refusal counts only when it stands", () => {
   const stalled = condition(fixture.after(20).plan(), "Stalled");
   expect(stalled).toMatchObject({
     status: "True",
-    reason: "RefusedByEngine",
+    reason: "RejectedByClusterAPI",
     message: expect.stringContaining("no such thing"),
   });
 });
@@ -275,7 +283,9 @@ test("a wait has no words for a minute, then the cause", () => {
   const fixture = aCluster().reconciled();
   expect(fixture.after(30).plan().requeueAfterMs).toBe(25_000);
   expect(fixture.after(30).reconciled().observed.cluster.status?.message).toBeUndefined();
-  expect(fixture.after(61).plan().status?.message).toMatch(/^The control plane of demo is being made\./);
+  expect(fixture.after(61).plan().status?.message).toMatch(
+    /^The control plane of demo is being provisioned\./,
+  );
 });
 
 test("an upgrade goes one version at a time and says when it is through", () => {
@@ -346,7 +356,7 @@ test("deleting leaves a Cluster API cluster of that name alone that is somebody 
 test("a pool that is being deleted is nothing that the cluster waits for", () => {
   const pool = makePool("web", {}, { deletionTimestamp: START.toISOString() });
   const engine = enginePoolWith({ desired: 2, nodes: 1 });
-  const leftovers = { leaving: false, olderTwin: undefined, heldBack: false, machines: [] };
+  const leftovers = { engineDeleting: false, olderDuplicate: undefined, blocked: false, machines: [] };
   const plan = aCluster()
     .ready()
     .with({ pools: [{ pool, engine, ...leftovers }] })
@@ -355,22 +365,24 @@ test("a pool that is being deleted is nothing that the cluster waits for", () =>
   expect(condition(plan, "WorkersReady")).toMatchObject({ status: "True" });
 });
 
-test("what is told of a deletion is what has come of it", () => {
-  const told = aCluster().withPools(makePool("web")).ready().deleting();
-  const idle = told.engineSaying([makeCondition("Deleting", "False", { reason: "NotDeleting" })]).plan();
-  expect(condition(idle, "Ready")).toMatchObject({ message: "The engine is told to delete it." });
-  const engine = told.engineObject();
+test("a deletion reports its progress", () => {
+  const deleting = aCluster().withPools(makePool("web")).ready().deleting();
+  const idle = deleting.engineSaying([makeCondition("Deleting", "False", { reason: "NotDeleting" })]).plan();
+  expect(condition(idle, "Ready")).toMatchObject({
+    message: "The deletion is being passed on to Cluster API.",
+  });
+  const engine = deleting.engineObject();
   const metadata = { ...engine.metadata, deletionTimestamp: START.toISOString() };
-  const heard = told.withEngine({ ...engine, metadata }).plan();
-  expect(condition(heard, "Ready")).toMatchObject({ message: "The engine was told to delete it." });
+  const started = deleting.withEngine({ ...engine, metadata }).plan();
+  expect(condition(started, "Ready")).toMatchObject({ message: "Cluster API is deleting the cluster." });
   expect(condition(idle, "NetworkPolicyApplied")).toMatchObject({ status: "True" });
   const reason = "WaitingForWorkersDeletion";
-  const busy = told.engineSaying([makeCondition("Deleting", "True", { reason })]).plan();
+  const busy = deleting.engineSaying([makeCondition("Deleting", "True", { reason })]).plan();
   expect(condition(busy, "Ready")).toMatchObject({
-    message: expect.stringMatching(/^The engine deletes it: /),
+    message: expect.stringMatching(/^Cluster API is deleting the cluster: /),
   });
-  const gone = told.with({ engine: undefined }).plan();
-  expect(condition(gone, "ControlPlaneReady")).toMatchObject({ message: "The control plane is gone." });
+  const gone = deleting.with({ engine: undefined }).plan();
+  expect(condition(gone, "ControlPlaneReady")).toMatchObject({ message: "The control plane is deleted." });
   expect(condition(gone, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
 });
 
@@ -388,7 +400,7 @@ test("a cluster that never got a finalizer is not held up", () => {
 });
 
 test("a cluster with an older twin leaves the twin its subnet", () => {
-  const twin = aCluster().ready().deleting().with({ engine: undefined, olderTwin: "other/demo" });
+  const twin = aCluster().ready().deleting().with({ engine: undefined, olderDuplicate: "other/demo" });
   expect(verbs(twin.plan())).toEqual([]);
   expect(twin.plan().releaseFinalizer).toBe(true);
 });

@@ -1,66 +1,62 @@
 import { isApplied } from "../../shared/controller/applied.ts";
-import { type Fault, heldForMs } from "../../shared/controller/conditions.ts";
-import { earliest } from "../../shared/controller/earliest.ts";
-import type { Plan, Step } from "../../shared/controller/plan.ts";
+import type { Fault } from "../../shared/controller/conditions.ts";
+import { composePlan, type Plan, type Step } from "../../shared/controller/plan.ts";
+import { earliest, elapsedMs } from "../../shared/controller/time.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { explainRefusal } from "../engine/explain.ts";
-import { engineClusterKind, findEngineCondition } from "../engine/kinds.ts";
+import { explainRejection, findRejectionCause } from "../engine/explain.ts";
+import { engineClusterKind } from "../engine/kinds.ts";
 import { removePoolEntry } from "../engine/topology.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { type Decision, decideChildren, isOurs } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
-import { findClusterIntakeWait, findPoolIntakeWait } from "./intake.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { findPoolWait } from "./pool-wait.ts";
+import { findClusterRegistrationWait, findPoolRegistrationWait } from "./registration.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
 
-/** A late refusal may be a hiccup of the engine; it counts when it has stood this long. */
-const REFUSAL_STANDS_MS = 15_000;
-/** What the engine refused is tried again now and then: its reason may have gone without a sign. */
-const RETRY_REFUSED_MS = 60_000;
+/** A late rejection may be a transient error of Cluster API; it counts when it has lasted this long. */
+const REJECTION_LASTS_MS = 15_000;
+/** A rejected request is retried now and then: its cause may have gone unnoticed. */
+const RETRY_REJECTED_MS = 60_000;
 
 type ClusterPlan = Plan<ClusterStatus>;
 
-/** What to do for one cluster, from what was observed alone. Running it on its own result plans nothing. */
+/** Decides what to do for one cluster. Running it on its own result plans nothing. */
 export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterPlan {
   const { metadata } = observed.cluster;
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
   const { organization } = observed;
-  const fault = findIdentityFault(metadata.namespace ?? "", organization, observed.olderTwin);
+  const fault = findIdentityFault(metadata.namespace ?? "", organization, observed.olderDuplicate);
   if (fault !== undefined || organization.kind !== "known") {
-    return finish(observed, NO_STEPS, { observed, fault, ...NOTHING_DECIDED }, now);
+    return composeClusterPlan(NO_STEPS, { ...NOTHING_DECIDED, observed, fault }, now);
   }
   const id = metadata.labels?.[LABEL_ID] ?? observed.candidateId;
   const decision = decideChildren(observed, id, now);
   const steps = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
-  const refusal = decision.ok ? findRefusal(observed, now) : NO_REFUSAL;
-  const plan = finish(
+  const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
+  const done = observed.applyFailure === undefined ? steps : NO_STEPS;
+  const input: StatusInput = {
     observed,
-    observed.applyFailure === undefined ? steps : NO_STEPS,
-    {
-      observed,
-      fault: refusal.fault ?? decision.fault,
-      target: decision.target,
-      subnet: decision.ok ? decision.subnet : undefined,
-      clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
-      taken: decision.ok && isTaken(observed, steps) && refusal.fault === undefined,
-    },
-    now,
-  );
-  const foreign = plan.remove.length > 0 ? steps.foreignPool : undefined;
+    fault: rejection.fault ?? decision.fault,
+    target: decision.target,
+    subnet: decision.ok ? decision.subnet : undefined,
+    clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
+    applied: decision.ok && isObserved(observed, steps) && rejection.fault === undefined,
+  };
+  const plan = composeClusterPlan(done, input, now);
+  const foreign = done.foreignPool === undefined ? [] : [composeForeignPoolEvent(observed, done.foreignPool)];
   return {
     ...plan,
-    events:
-      foreign === undefined ? plan.events : [...plan.events, composeForeignPoolEvent(observed, foreign)],
+    events: [...plan.events, ...foreign],
     metadata: findMissingMetadata(metadata, organization.id, observed.candidateId),
     requeueAfterMs: earliest([
       plan.requeueAfterMs,
-      refusal.requeueAfterMs,
+      rejection.requeueAfterMs,
       steps.waitMs,
-      ...observed.pools.map((pool) => findPoolIntakeWait(observed, pool, now)),
+      ...observed.pools.map((pool) => findPoolRegistrationWait(observed, pool, now)),
     ]),
   };
 }
@@ -68,22 +64,21 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
 interface Steps {
   apply: Step[];
   remove: Step[];
-  /** A pool of somebody else that `remove` takes out of the topology. */
+  /** An entry that is not a pool of this cluster and that `remove` takes out of the topology. */
   foreignPool?: string;
-  /** For how long the engine is not told yet. */
+  /** For how many ms the cluster is not applied yet. */
   waitMs?: number;
 }
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
-const NO_REFUSAL: Refusal = { fault: undefined, requeueAfterMs: undefined };
-const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: undefined, taken: false };
+const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: undefined, applied: false };
 
-/** Whether the engine has acted on its object as it stands, and that is what is wanted. */
-function isTaken({ engine }: ObservedCluster, steps: Steps): boolean {
+/** Whether nothing is left to apply, and Cluster API has observed its object. */
+function isObserved({ engine }: ObservedCluster, steps: Steps): boolean {
   return steps.apply.length === 0 && steps.waitMs === undefined && engine?.state.observed === true;
 }
 
-/** The lock of the subnet first: no engine object may exist before its network is certain. */
+/** The lock of the subnet first: no Cluster API object is created before its network is certain. */
 function planSteps(
   observed: ObservedCluster,
   decision: Decision & { ok: true },
@@ -91,14 +86,14 @@ function planSteps(
   now: Date,
 ): Steps {
   const { engine, locks, settings } = observed;
-  const wanted = decision.engineCluster;
+  const desired = decision.engineCluster;
   const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
   if (engine?.state.deleting) return { apply: lock, remove: [] };
-  const ours = new Set(wanted.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
+  const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
   const waitMs = findPoolWait(observed, ours, now);
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
-  if (!isApplied(wanted, engine?.object)) {
-    return { apply: [...lock, { verb: "apply", kind: engineClusterKind, object: wanted }], remove: [] };
+  if (!isApplied(desired, engine?.object)) {
+    return { apply: [...lock, { verb: "apply", kind: engineClusterKind, object: desired }], remove: [] };
   }
   const foreign = engine?.state.poolNames.find((name) => !ours.has(name));
   const object = engine?.object;
@@ -106,49 +101,46 @@ function planSteps(
   return { apply: lock, remove: [removePoolEntry(object, foreign)], foreignPool: foreign };
 }
 
-interface Refusal {
+interface Rejection {
   fault: Fault | undefined;
   requeueAfterMs: number | undefined;
 }
 
-/** What the engine refused, at once or after the apply, in its own words. */
-function findRefusal(observed: ObservedCluster, now: Date): Refusal {
-  const { applyFailure, upgradeRefusal, engine } = observed;
-  if (applyFailure?.kind === "refused") {
-    return { fault: composeRefusal(applyFailure.message), requeueAfterMs: RETRY_REFUSED_MS };
+const NO_REJECTION: Rejection = { fault: undefined, requeueAfterMs: undefined };
+
+/** What Cluster API rejected, immediately or after the apply. */
+function findRejection({ applyFailure, upgradeRejection, engine }: ObservedCluster, now: Date): Rejection {
+  if (applyFailure?.kind === "rejected") {
+    return { fault: composeRejection(applyFailure.message), requeueAfterMs: RETRY_REJECTED_MS };
   }
-  if (upgradeRefusal !== undefined) {
-    const fault = MUST_WAIT.test(upgradeRefusal) ? undefined : composeRefusal(upgradeRefusal);
-    return { fault, requeueAfterMs: RETRY_REFUSED_MS };
+  if (upgradeRejection !== undefined) {
+    const mustWait = findRejectionCause(upgradeRejection) === "rollout";
+    const fault = mustWait ? undefined : composeRejection(upgradeRejection);
+    return { fault, requeueAfterMs: RETRY_REJECTED_MS };
   }
-  const late = engine?.state.lateRefusal;
-  if (late === undefined) return NO_REFUSAL;
-  const stoodMs = heldForMs(findEngineCondition(engine?.object, "TopologyReconciled"), now);
-  if (stoodMs < REFUSAL_STANDS_MS) {
-    return { fault: undefined, requeueAfterMs: REFUSAL_STANDS_MS - stoodMs };
-  }
-  return { fault: composeRefusal(late), requeueAfterMs: undefined };
+  const late = engine?.state.lateRejection;
+  if (late === undefined) return NO_REJECTION;
+  const remaining = REJECTION_LASTS_MS - elapsedMs(late.since, now);
+  if (remaining > 0) return { fault: undefined, requeueAfterMs: remaining };
+  return { fault: composeRejection(late.message), requeueAfterMs: undefined };
 }
 
-/** The engine's way to say that the last rollout has not ended. */
-const MUST_WAIT = /version cannot be changed/;
-
-function composeRefusal(words: string): Fault {
-  if (/exceeded quota/.test(words)) {
-    const message = `A quota of the platform stands in the way: ${explainRefusal(words)}. Delete what is not needed, or ask the platform's operator for more.`;
+function composeRejection(text: string): Fault {
+  if (findRejectionCause(text) === "quota") {
+    const message = `A quota of the platform is exceeded: ${explainRejection(text)}. Delete what is not needed, or ask the platform's operator for more.`;
     return { reason: "QuotaExceeded", message };
   }
-  const message = `The engine does not accept the cluster as it is wanted: ${explainRefusal(words)}. Change the specification, or ask the platform's operator.`;
-  return { reason: "RefusedByEngine", message };
+  const message = `Cluster API rejects the cluster as specified: ${explainRejection(text)}. Change the specification, or ask the platform's operator.`;
+  return { reason: "RejectedByClusterAPI", message };
 }
 
 /**
- * The engine removes workers, control plane and infrastructure in this order by itself. The finalizer goes when the
- * engine's object and our pools are seen gone; the subnet is free again then.
+ * Cluster API removes workers, control plane and infrastructure in this order by itself. The finalizer is released, and the
+ * subnet is free again, when its object and our pools have been observed to be deleted.
  */
 function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   const { cluster, engine, locks, settings } = observed;
-  if (!hasFinalizer(cluster.metadata)) return finish(observed, NO_STEPS, undefined, now);
+  if (!hasFinalizer(cluster.metadata)) return composePlan();
   const remove: Step[] = observed.pools
     .filter(({ pool }) => pool.metadata.deletionTimestamp === undefined)
     .map(({ pool }) => ({
@@ -158,32 +150,28 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
       name: pool.metadata.name,
       uid: pool.metadata.uid,
     }));
-  const waitMs = findClusterIntakeWait(observed, now);
+  const waitMs = findClusterRegistrationWait(observed, now);
   if (engine !== undefined && !engine.state.deleting && isOurs(observed) && waitMs === undefined) {
     const { namespace = "", name, uid } = engine.object.metadata;
     remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
   }
-  const gone = (engine === undefined || !isOurs(observed)) && observed.pools.length === 0;
-  // The subnet of a cluster with an older twin is the twin's.
-  const release = gone && observed.olderTwin === undefined;
-  if (release && locks.own !== undefined) remove.push(releaseSubnet(settings.platformNamespace, locks.own));
-  if (gone) return { ...finish(observed, { apply: [], remove }, undefined, now), releaseFinalizer: true };
-  const input: StatusInput = { observed, fault: undefined, ...NOTHING_DECIDED };
-  const plan = finish(observed, { apply: [], remove: observed.applyFailure ? [] : remove }, input, now);
+  const isGone = (engine === undefined || !isOurs(observed)) && observed.pools.length === 0;
+  if (isGone) {
+    // The subnet of a cluster with an older duplicate belongs to that one.
+    const lock = observed.olderDuplicate === undefined ? locks.own : undefined;
+    if (lock !== undefined) remove.push(releaseSubnet(settings.platformNamespace, lock));
+    return composePlan({ remove, releaseFinalizer: true });
+  }
+  const input: StatusInput = { ...NOTHING_DECIDED, observed, fault: undefined };
+  const steps = { apply: [], remove: observed.applyFailure === undefined ? remove : [] };
+  const plan = composeClusterPlan(steps, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }
 
-function finish(
-  observed: ObservedCluster,
-  steps: Steps,
-  input: StatusInput | undefined,
-  now: Date,
-): ClusterPlan {
-  const { apply, remove } = steps;
-  const plan = { metadata: undefined, apply, remove, events: [], releaseFinalizer: false };
-  if (input === undefined) return { ...plan, status: undefined, requeueAfterMs: undefined };
+function composeClusterPlan({ apply, remove }: Steps, input: StatusInput, now: Date): ClusterPlan {
+  const { observed } = input;
   const { status, requeueAfterMs } = composeClusterStatus(input, now);
   const changed = changedStatus(observed.cluster.status, status);
   const events = changed === undefined ? [] : composePhaseEvents(observed, changed);
-  return { ...plan, status: changed, events, requeueAfterMs };
+  return composePlan({ apply, remove, status: changed, events, requeueAfterMs });
 }

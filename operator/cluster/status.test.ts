@@ -23,7 +23,7 @@ function statusAfter(observed: ObservedCluster): ClusterStatus {
   return reconcileCluster(observed, NOW).status ?? observed.cluster.status ?? {};
 }
 
-/** A cluster that settled an hour ago: its own status is what a reconcile makes of it. */
+/** A cluster that converged an hour ago: its own status is what a reconcile makes of it. */
 function settle(cluster: Cluster = aCluster(), engineFacts: EngineFacts = {}): ObservedCluster {
   const first = observeBlue({ cluster, engineFacts });
   const applied = reconcileCluster(first, NOW).apply[0];
@@ -60,7 +60,7 @@ function reasonOf(status: ClusterStatus, type: "Ready" | "Reconciling" | "Stalle
   return `${condition?.status} ${condition?.reason}`;
 }
 
-describe("a settled cluster", () => {
+describe("a converged cluster", () => {
   test("plans nothing: no step, no status, no event", () => {
     const plan = reconcileCluster(settle(), NOW);
     expect(plan).toMatchObject({ apply: [], remove: [], status: undefined, events: [], metadata: undefined });
@@ -95,7 +95,7 @@ describe("before the first Ready", () => {
     ["an endpoint that was not asked", { probe: undefined }, "False WaitingForEndpoint"],
     [
       "an endpoint that does not answer",
-      { probe: { ok: false, message: "refused" } },
+      { probe: { ok: false, message: "rejected" } },
       "False WaitingForEndpoint",
     ],
     ["all of it", { pools }, "True Available"],
@@ -110,7 +110,7 @@ describe("before the first Ready", () => {
     expect(status.phase).toBe(expected.startsWith("True") ? "Ready" : "Provisioning");
   });
 
-  test("Ready names the version although the engine has not settled yet", () => {
+  test("Ready names the version although the engine has not converged yet", () => {
     const engineFacts = { conditions: [aCondition("TopologyReconciled", "False")] };
     const status = statusAfter(observeBlue({ engineFacts }));
     expect(status).toMatchObject({ phase: "Ready", version: "1.34.2" });
@@ -128,9 +128,9 @@ describe("before the first Ready", () => {
 
 describe("after the first Ready it stays True", () => {
   const busy = (machines = [aMachine("one")]) => [
-    aClusterPool({ engine: aPoolState({ nodes: 3, readyNodes: 2, desired: 3 }), machines }),
+    aClusterPool({ engine: aPoolState({ nodes: 3, readyNodes: 2, replicas: 3 }), machines }),
   ];
-  test.each<[string, (settled: ObservedCluster) => ObservedCluster, string]>([
+  test.each<[string, (converged: ObservedCluster) => ObservedCluster, string]>([
     ["while a pool scales", (it) => ({ ...it, pools: busy() }), "Scaling"],
     [
       "while the engine says Available False",
@@ -144,7 +144,7 @@ describe("after the first Ready it stays True", () => {
       "Upgrading",
     ],
     [
-      "when a wish is refused",
+      "when a request is refused",
       (it) => ({ ...it, cluster: { ...it.cluster, spec: { ...it.cluster.spec, version: "1.35.9" } } }),
       "Ready",
     ],
@@ -159,13 +159,13 @@ describe("degraded", () => {
   const probeFails = { probe: { ok: false, message: "connection refused" } };
   const later = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
 
-  function failing(change: (settled: ObservedCluster) => ObservedCluster) {
+  function failing(change: (converged: ObservedCluster) => ObservedCluster) {
     const broken = change(settle());
     const status = reconcileCluster(broken, NOW).status;
     return { ...broken, cluster: { ...broken.cluster, ...(status && { status }) } };
   }
 
-  test.each<[string, (settled: ObservedCluster) => ObservedCluster, string]>([
+  test.each<[string, (converged: ObservedCluster) => ObservedCluster, string]>([
     ["the endpoint", (it) => ({ ...it, ...probeFails }), "EndpointUnreachable"],
     [
       "the control plane",
@@ -248,13 +248,13 @@ describe("an upgrade", () => {
     ["machines roll", { conditions: [aCondition("RollingOut", "True")] }],
     ["the control plane runs two versions", { controlPlane: ["1.34.2", "1.35.1"] }],
     ["a worker runs the old one", { workers: ["1.34.2", "1.35.1"] }],
-  ])("has not settled while %s", (_name, facts) => {
+  ])("has not converged while %s", (_name, facts) => {
     const status = statusAfter(upgrading(facts));
     expect(status).toMatchObject({ phase: "Upgrading", version: "1.34.2", targetVersion: "1.35.1" });
     expect(status.transitions).toHaveLength(1);
   });
 
-  test("that has settled is told once, with both versions", () => {
+  test("that has converged is told once, with both versions", () => {
     const status = statusAfter(upgrading({}));
     expect(status.version).toBe("1.35.1");
     expect(status.transitions).toMatchObject([
@@ -264,7 +264,7 @@ describe("an upgrade", () => {
   });
 
   test.each([
-    ["control plane on its way to 1.35.1", { controlPlane: ["1.34.2"], workers: ["1.34.2"] }],
+    ["the control plane is upgrading to 1.35.1", { controlPlane: ["1.34.2"], workers: ["1.34.2"] }],
     ["nodes up to date by pool: general 2 of 2", { workers: ["1.34.2"] }],
   ])("says where it is: %s", (words, facts) => {
     const upgrade = findCondition(statusAfter(upgrading(facts)).conditions, "Upgrading");
@@ -278,40 +278,40 @@ describe("an upgrade", () => {
       statusAfter({
         ...wants,
         cluster,
-        upgradeRefusal: `admission webhook "w" denied the request: Cluster.cluster.x-k8s.io "blue" is invalid: ${words}`,
+        upgradeRejection: `admission webhook "w" denied the request: Cluster.cluster.x-k8s.io "blue" is invalid: ${words}`,
       });
     const later = answer("version cannot be changed: [control plane is still completing a previous upgrade]");
-    expect(reasonOf(later, "Stalled")).toBe("False Upgrading");
+    expect(reasonOf(later, "Stalled")).toBe("False NotStalled");
     const never = answer("spec.topology.version: Forbidden: by policy");
-    expect(reasonOf(never, "Stalled")).toBe("True RefusedByEngine");
-    expect(never.message).toMatch(/as it is wanted: spec\.topology\.version: Forbidden: by policy\. Change/);
+    expect(reasonOf(never, "Stalled")).toBe("True RejectedByClusterAPI");
+    expect(never.message).toMatch(/as specified: spec\.topology\.version: Forbidden: by policy\. Change/);
   });
 });
 
 describe("what the engine answers", () => {
-  const answered = (kind: "refused" | "unavailable", message: string) =>
+  const answered = (kind: "rejected" | "unavailable", message: string) =>
     reconcileCluster(observeBlue({ engine: undefined, applyFailure: { kind, message } }), NOW);
 
   test("a refusal is Stalled with the engine's words and asked again now and then", () => {
     const plan = answered(
-      "refused",
+      "rejected",
       'Cluster.cluster.x-k8s.io "blue" is invalid: spec.topology.variables[x]: not defined',
     );
-    expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True RefusedByEngine");
+    expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True RejectedByClusterAPI");
     expect(plan.status?.message).toContain("spec.topology.variables[x]: not defined");
     expect(plan).toMatchObject({ apply: [], requeueAfterMs: 60_000 });
   });
   test("a quota is called a quota", () => {
     const plan = answered(
-      "refused",
+      "rejected",
       'clusters "blue" is forbidden: exceeded quota: small, used: 3, limited: 3',
     );
     expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True QuotaExceeded");
   });
   test("silence is waiting, not the user's fault", () => {
     const { status } = answered("unavailable", "failed calling webhook: connection refused");
-    expect(reasonOf(status ?? {}, "Stalled")).toBe("False EngineUnavailable");
-    expect(reasonOf(status ?? {}, "Reconciling")).toBe("True EngineUnavailable");
+    expect(reasonOf(status ?? {}, "Stalled")).toBe("False NotStalled");
+    expect(reasonOf(status ?? {}, "Reconciling")).toBe("True ClusterAPIUnavailable");
     expect(status?.phase).toBe("Provisioning");
   });
   test.each([
@@ -333,9 +333,9 @@ describe("what the engine answers", () => {
 
 describe("a wait that lasts", () => {
   const waiting = (seconds: number) => {
-    const holdUp = aCondition("InfrastructureReady", "False", "NotReady", "no capacity in zone a");
+    const blockingCondition = aCondition("InfrastructureReady", "False", "NotReady", "no capacity in zone a");
     const initialized = aCondition("ControlPlaneInitialized", "False");
-    const observed = observeBlue({ engineFacts: { conditions: [holdUp, initialized] } });
+    const observed = observeBlue({ engineFacts: { conditions: [blockingCondition, initialized] } });
     const status = reconcileCluster(observed, new Date(NOW.getTime() - seconds * 1000)).status;
     return reconcileCluster(
       { ...observed, cluster: { ...observed.cluster, ...(status && { status }) } },
@@ -383,13 +383,13 @@ describe("deleting", () => {
     expect(plan.releaseFinalizer).toBe(true);
   });
   test("a copy lets go without the subnet of the original", () => {
-    const plan = reconcileCluster(deleting({ engine: undefined, olderTwin: "org/original" }), NOW);
+    const plan = reconcileCluster(deleting({ engine: undefined, olderDuplicate: "org/original" }), NOW);
     expect(plan).toMatchObject({ remove: [], releaseFinalizer: true });
   });
 });
 
 test("a copy of a cluster is Stalled and gets nothing", () => {
-  const plan = reconcileCluster(observeBlue({ engine: undefined, olderTwin: "org-x/original" }), NOW);
+  const plan = reconcileCluster(observeBlue({ engine: undefined, olderDuplicate: "org-x/original" }), NOW);
   expect(plan).toMatchObject({ apply: [], remove: [], metadata: undefined });
   expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True DuplicateID");
   expect(plan.status?.message).toContain("org-x/original");

@@ -1,73 +1,68 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   type ConditionLike,
+  conditionAgeMs,
   type Fault,
   findCondition,
-  formatTime,
-  heldForMs,
-  SILENT_WAIT_MS,
+  REPORT_WAIT_AFTER_MS,
   setConditions,
 } from "../../shared/controller/conditions.ts";
-import { earliest } from "../../shared/controller/earliest.ts";
+import { earliest, formatTime } from "../../shared/controller/time.ts";
 import { appendTransitions } from "../../shared/controller/transitions.ts";
-import type {
-  ClusterConditionType,
-  ClusterPhase,
-  ClusterStatus,
-  ClusterTransition,
-} from "../../shared/crd/cluster.ts";
+import type { ClusterConditionType, ClusterStatus } from "../../shared/crd/cluster.ts";
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { measurePool } from "../node-pool/progress.ts";
-import { decideAspects, type Facts, type PoolView } from "./conditions.ts";
-import { judgeHealth } from "./health.ts";
+import { type ClusterPool, decideConditions, type Facts } from "./conditions.ts";
+import { checkHealth } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { decideSums } from "./sums.ts";
+import { isDegraded, projectPhase } from "./phase.ts";
+import { decideSummary } from "./summary.ts";
+import { findTransitions } from "./transitions.ts";
 
 type Conditions = readonly ConditionLike<ClusterConditionType>[];
-type Happened = Omit<ClusterTransition, "sequence" | "at">;
 
-/** What was decided in this reconcile, as far as the status tells of it. */
+/** What this reconcile decided, as far as the status reports it. */
 export interface StatusInput {
   observed: ObservedCluster;
   fault: Fault | undefined;
   target: string | undefined;
   subnet: string | undefined;
   clusterClass: string | undefined;
-  /** The live engine object is what was decided, and the engine has acted on it. */
-  taken: boolean;
+  /** The live Cluster API object is as decided, and Cluster API has observed it. */
+  applied: boolean;
 }
 
-/** The whole status of a cluster as it stands now, and when time alone makes another look necessary. */
+/** The whole status of a cluster, and in how many ms it changes by the passing of time alone. */
 export function composeClusterStatus(
   input: StatusInput,
   now: Date,
 ): { status: ClusterStatus; requeueAfterMs: number | undefined } {
   const { observed } = input;
-  const { cluster, settings, engine } = observed;
+  const { cluster, engine } = observed;
   const last = cluster.status;
-  const pools = viewPools(observed, now);
-  // A control plane serves with its version before the engine calls the first rollout settled.
-  const kept = last?.version ?? engine?.state.controlPlaneVersions[0];
-  const running = engine?.state.settled ? engine.state.version : kept;
+  const pools = measurePools(observed, now);
+  const running = findRunningVersion(observed);
   const target = input.target ?? last?.targetVersion;
-  const staying = pools.filter((pool) => !pool.leaving);
-  const facts: Facts = { observed, fault: input.fault, pools: staying, target, running, taken: input.taken };
-  const generation = cluster.metadata.generation ?? 0;
-  const before: Conditions = last?.conditions ?? [];
-  const aspects = setConditions(before, decideAspects(facts), now, generation);
-  const sickNodes = staying.flatMap((pool) =>
-    pool.progress.sick.map((machine) => machine.node ?? machine.name),
-  );
-  const health = judgeHealth(cluster, aspects, sickNodes, settings.degradedAfterSeconds, now);
-  const sums = setConditions(before, decideSums(facts, aspects, health.ailment), now, generation);
-  const conditions = [...sums, ...aspects];
+  const facts: Facts = {
+    observed,
+    fault: input.fault,
+    pools: pools.filter((pool) => !pool.deleting),
+    target,
+    running,
+    applied: input.applied,
+  };
+  const { conditions, requeueAfterMs } = composeConditions(facts, now);
   const isReady = findCondition(conditions, "Ready")?.status === "True";
   const firstReadyAt = last?.firstReadyAt ?? (isReady ? formatTime(now) : undefined);
   const message = composeMessage(conditions, now);
-  const happened = findHappened(last, { conditions, firstReadyAt, running });
+  const happened = findTransitions(last, {
+    conditions,
+    ...optional("firstReadyAt", firstReadyAt),
+    ...optional("version", running),
+  });
   const status: ClusterStatus = {
-    observedGeneration: generation,
+    observedGeneration: cluster.metadata.generation ?? 0,
     conditions,
     phase: projectPhase(conditions),
     ...composeAddresses(observed),
@@ -78,17 +73,14 @@ export function composeClusterStatus(
     nodePools: countPools(observed),
     nodes: countNodes(pools),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
-    ...(last?.usage !== undefined && { usage: last.usage }),
+    ...optional("usage", last?.usage),
     ...optional("message", message && clipStatusMessage(message)),
     ...optional("clusterClass", input.clusterClass ?? engine?.state.classRef?.name ?? last?.clusterClass),
   };
-  return {
-    status,
-    requeueAfterMs: nextLook(conditions, [health.requeueAfterMs, ...staying.map(nextSick)], now),
-  };
+  return { status, requeueAfterMs };
 }
 
-/** The status to write; undefined when it says what the last one said. */
+/** The status to write; undefined when nothing changed. */
 export function changedStatus(
   last: ClusterStatus | undefined,
   next: ClusterStatus,
@@ -96,37 +88,42 @@ export function changedStatus(
   return isDeepStrictEqual(last, next) ? undefined : next;
 }
 
-/** The phase is for people, and nothing but the conditions in one word. */
-export function projectPhase(conditions: Conditions): ClusterPhase {
-  const ready = findCondition(conditions, "Ready");
-  if (ready?.reason === "Deleting") return "Deleting";
-  if (isDegraded(conditions)) return "Degraded";
-  if (ready?.status !== "True") {
-    return findCondition(conditions, "Stalled")?.status === "True" ? "Failed" : "Provisioning";
-  }
-  if (findCondition(conditions, "Upgrading")?.status === "True") return "Upgrading";
-  return findCondition(conditions, "WorkersReady")?.status === "False" ? "Scaling" : "Ready";
+function composeConditions(
+  facts: Facts,
+  now: Date,
+): { conditions: ConditionLike<ClusterConditionType>[]; requeueAfterMs: number | undefined } {
+  const { cluster, settings } = facts.observed;
+  const generation = cluster.metadata.generation ?? 0;
+  const before: Conditions = cluster.status?.conditions ?? [];
+  const details = setConditions(before, decideConditions(facts), now, generation);
+  const unhealthyNodes = facts.pools.flatMap((pool) =>
+    pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
+  );
+  const health = checkHealth(cluster, details, unhealthyNodes, settings.degradedAfterSeconds, now);
+  const summary = setConditions(before, decideSummary(facts, details, health.degraded), now, generation);
+  const requeueAfterMs = earliest([
+    findReportWaitMs(summary, now),
+    health.requeueAfterMs,
+    ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
+  ]);
+  return { conditions: [...summary, ...details], requeueAfterMs };
 }
 
-function isDegraded(conditions: Conditions): boolean {
-  const ready = findCondition(conditions, "Ready");
-  const ailments = ["ControlPlaneUnavailable", "EndpointUnreachable", "NodesUnhealthy"];
-  return ready?.status === "False" && ailments.includes(ready.reason);
+/** A control plane serves its version before Cluster API reports the first rollout as converged. */
+function findRunningVersion({ cluster, engine }: ObservedCluster): string | undefined {
+  if (engine?.state.converged) return engine.state.version;
+  return cluster.status?.version ?? engine?.state.controlPlaneVersions[0];
 }
 
-function viewPools(observed: ObservedCluster, now: Date): PoolView[] {
+function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
   const { nodeDegradedAfterSeconds } = observed.settings;
-  // A pool that is kept out altogether is nothing that the cluster waits for.
-  const admitted = observed.pools.filter(({ heldBack, engine }) => !heldBack || engine !== undefined);
-  return admitted.map(({ pool, engine, machines, heldBack }) => ({
+  // The cluster does not wait for a blocked pool that was never created.
+  const admitted = observed.pools.filter(({ blocked, engine }) => !blocked || engine !== undefined);
+  return admitted.map(({ pool, engine, machines, blocked }) => ({
     name: pool.metadata.name,
-    leaving: pool.metadata.deletionTimestamp !== undefined,
-    progress: measurePool(pool, engine, machines, { nodeDegradedAfterSeconds, heldBack: heldBack }, now),
+    deleting: pool.metadata.deletionTimestamp !== undefined,
+    progress: measurePool(pool, engine, machines, { nodeDegradedAfterSeconds, blocked }, now),
   }));
-}
-
-function nextSick(pool: PoolView): number | undefined {
-  return pool.progress.nextSickInMs;
 }
 
 function composeAddresses({ engine, cluster }: ObservedCluster) {
@@ -143,52 +140,29 @@ function countPools(observed: ObservedCluster): { total: number; ready: number }
   return { total: pools.length, ready: ready.length };
 }
 
-/** Counted pool by pool: the engine's own sum is seconds behind. */
-function countNodes(pools: readonly PoolView[]): { total: number; ready: number } {
-  const sum = (count: (progress: PoolView["progress"]) => number) =>
+/** Counted pool by pool: Cluster API's own total is seconds behind. */
+function countNodes(pools: readonly ClusterPool[]): { total: number; ready: number } {
+  const sum = (count: (progress: ClusterPool["progress"]) => number) =>
     pools.reduce((total, pool) => total + count(pool.progress), 0);
   return { total: sum((progress) => progress.nodes), ready: sum((progress) => progress.readyNodes) };
 }
 
-function findHappened(
-  last: ClusterStatus | undefined,
-  next: { conditions: Conditions; firstReadyAt: string | undefined; running: string | undefined },
-): Happened[] {
-  const before: Conditions = last?.conditions ?? [];
-  const happened: Happened[] = [];
-  const ready = findCondition(next.conditions, "Ready");
-  const version = { ...(next.running !== undefined && { version: next.running }) };
-  if (last?.firstReadyAt === undefined && next.firstReadyAt !== undefined) {
-    happened.push({ type: "Ready", ...version });
-  }
-  if (last?.version !== undefined && next.running !== undefined && last.version !== next.running) {
-    happened.push({ type: "Upgraded", version: next.running, previousVersion: last.version });
-  }
-  if (isDegraded(next.conditions) && !isDegraded(before)) {
-    happened.push({ type: "Degraded", ...version, ...(ready && { reason: ready.reason }) });
-  }
-  if (isDegraded(before) && ready?.status === "True") happened.push({ type: "Recovered", ...version });
-  if (projectPhase(next.conditions) === "Failed" && projectPhase(before) !== "Failed") {
-    happened.push({ type: "Failed", ...(ready && { reason: ready.reason }) });
-  }
-  return happened;
-}
-
-/** One sentence while something has failed or waits for longer than a minute; else nothing. */
+/** One sentence while something has failed or has waited for about a minute; otherwise nothing. */
 function composeMessage(conditions: Conditions, now: Date): string | undefined {
   const stalled = findCondition(conditions, "Stalled");
   if (stalled?.status === "True") return stalled.message;
   if (isDegraded(conditions)) return findCondition(conditions, "Ready")?.message;
   const reconciling = findCondition(conditions, "Reconciling");
-  if (reconciling?.status !== "True" || heldForMs(reconciling, now) < SILENT_WAIT_MS) return undefined;
-  return reconciling.message;
+  if (reconciling?.status !== "True") return undefined;
+  return conditionAgeMs(reconciling, now) < REPORT_WAIT_AFTER_MS ? undefined : reconciling.message;
 }
 
-function nextLook(conditions: Conditions, others: (number | undefined)[], now: Date): number | undefined {
+/** In how many ms the message reports what is in progress; undefined = it does already, or nothing is. */
+function findReportWaitMs(conditions: Conditions, now: Date): number | undefined {
   const reconciling = findCondition(conditions, "Reconciling");
-  const waitedMs = heldForMs(reconciling, now);
-  const speaks = reconciling?.status === "True" && waitedMs < SILENT_WAIT_MS;
-  return earliest([speaks ? SILENT_WAIT_MS - waitedMs : undefined, ...others]);
+  const waitedMs = conditionAgeMs(reconciling, now);
+  const waits = reconciling?.status === "True" && waitedMs < REPORT_WAIT_AFTER_MS;
+  return waits ? REPORT_WAIT_AFTER_MS - waitedMs : undefined;
 }
 
 function optional<Key extends string, Value>(key: Key, value: Value | undefined) {

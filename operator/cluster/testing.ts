@@ -89,9 +89,9 @@ export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState
     name: "demo-general-x",
     uid: "demo-general-uid",
     deletedAt: undefined,
-    takenIn: true,
+    registered: true,
     observed: true,
-    desired: 2,
+    replicas: 2,
     nodes: 2,
     readyNodes: 2,
     upToDateNodes: 2,
@@ -112,7 +112,7 @@ export function aCondition(
   return { type, status, reason, message, lastTransitionTime: secondsAgo(600), observedGeneration: 1 };
 }
 
-const SETTLED = [
+const CONVERGED = [
   aCondition("Available", "True"),
   aCondition("TopologyReconciled", "True"),
   aCondition("InfrastructureReady", "True"),
@@ -133,12 +133,12 @@ export interface EngineFacts {
   observedGeneration?: number;
 }
 
-/** The engine's Cluster of `aCluster`, running and settled where nothing else is said. Versions without `v`. */
+/** The engine's Cluster of `aCluster`, running and converged where nothing else is said. Versions without `v`. */
 export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
   const version = facts.version ?? "1.34.2";
   const versions = (list: string[]) => list.map((entry) => ({ version: `v${entry}`, replicas: 1 }));
   const named = new Map((facts.conditions ?? []).map((condition) => [condition.type, condition]));
-  const others = SETTLED.filter(({ type }) => !named.has(type));
+  const others = CONVERGED.filter(({ type }) => !named.has(type));
   return {
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "Cluster",
@@ -185,7 +185,7 @@ export const CAPABLE: ClassCapabilities = {
 
 const ORGANIZATION = { kind: "known", id: ORGANIZATION_ID } as const;
 
-/** A settled cluster without pools, running since long ago, where nothing else is said. */
+/** A converged cluster without pools, running since long ago, where nothing else is said. */
 export function observeBlue(
   rest: Partial<ObservedCluster> & { engineFacts?: EngineFacts } = {},
 ): ObservedCluster {
@@ -201,8 +201,8 @@ export function observeBlue(
   return {
     cluster: aCluster(),
     organization: ORGANIZATION,
-    olderTwin: undefined,
-    heldBack: undefined,
+    olderDuplicate: undefined,
+    blocker: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
     engine: { object, state: readEngineCluster(object) },
@@ -211,7 +211,7 @@ export function observeBlue(
     locks: { own: lock, taken: new Set([lock.subnet]) },
     probe: { ok: true, message: "" },
     applyFailure: undefined,
-    upgradeRefusal: undefined,
+    upgradeRejection: undefined,
     settings: {
       platformNamespace: "marina-system",
       plans: { default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 } },
@@ -230,9 +230,9 @@ export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedC
   return {
     pool: aPool(),
     engine: aPoolState(),
-    leaving: false,
-    olderTwin: undefined,
-    heldBack: false,
+    engineDeleting: false,
+    olderDuplicate: undefined,
+    blocked: false,
     machines: [aMachine("one"), aMachine("two")],
     ...rest,
   };

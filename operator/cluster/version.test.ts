@@ -10,7 +10,7 @@ const catalogue: VersionCatalogue = [
   { version: "1.36.0", status: "supported" },
 ];
 
-describe("the full version that is wanted", () => {
+describe("the full version that is requested", () => {
   test.each([
     ["a minor is its newest supported patch", "1.34", undefined, "1.34.2"],
     ["a resolved minor stays what it was when the catalogue moves on", "1.34", "1.34.1", "1.34.1"],
@@ -18,13 +18,13 @@ describe("the full version that is wanted", () => {
     ["a prefix is nothing", "v1.35.1", "1.34.2", "1.35.1"],
     ["another minor is resolved anew", "1.35", "1.34.2", "1.35.1"],
     ["what the catalogue lacks is nothing", "1.35.9", "1.34.2", undefined],
-  ])("%s", (_name, wanted, known, expected) => {
-    expect(resolveTarget(wanted, known, catalogue)).toBe(expected);
+  ])("%s", (_name, requested, known, expected) => {
+    expect(resolveTarget(requested, known, catalogue)).toBe(expected);
   });
 });
 
 describe("the version to ask of the engine now", () => {
-  const live = (version: string, settled = true) => ({ version, settled });
+  const live = (version: string, converged = true) => ({ version, converged });
   test.each([
     ["a new cluster gets what it wants", "1.36", undefined, [], "1.36.0"],
     ["nothing new: what is there", "1.34", live("1.34.2"), [], "1.34.2"],
@@ -32,9 +32,9 @@ describe("the version to ask of the engine now", () => {
     ["the next patch at once", "1.34.2", live("1.34.1"), [], "1.34.2"],
     ["two minors in steps", "1.36", live("1.34.2"), [], "1.35.1"],
     ["two minors at once where the class chains them", "1.36", live("1.34.2"), ["v1.36.0"], "1.36.0"],
-    ["no step before the last one has settled", "1.36", live("1.35.1", false), [], "1.35.1"],
-  ])("%s", (_name, wanted, liveVersion, chained, expected) => {
-    const choice = chooseVersion({ wanted, lastTarget: undefined, live: liveVersion, catalogue, chained });
+    ["no step before the last one has converged", "1.36", live("1.35.1", false), [], "1.35.1"],
+  ])("%s", (_name, requested, liveVersion, chained, expected) => {
+    const choice = chooseVersion({ requested, lastTarget: undefined, live: liveVersion, catalogue, chained });
     expect(choice).toMatchObject({ version: expected, fault: undefined });
   });
 
@@ -47,7 +47,14 @@ describe("the version to ask of the engine now", () => {
       "UnknownVersion",
       /no Kubernetes version 1\.34\.9/,
     ],
-    ["an older one", "1.33", live("1.34.2"), "1.34.2", "DowngradeRefused", /cannot go back to 1\.33\.6/],
+    [
+      "an older one",
+      "1.33",
+      live("1.34.2"),
+      "1.34.2",
+      "DowngradeRefused",
+      /cannot be downgraded to 1\.33\.6/,
+    ],
     [
       "a way with a gap",
       "1.36",
@@ -56,13 +63,13 @@ describe("the version to ask of the engine now", () => {
       "UnknownVersion",
       /no supported one after 1\.33\.6/,
     ],
-  ])("%s leaves what is there and says why", (_name, wanted, liveVersion, version, reason, message) => {
+  ])("%s leaves what is there and says why", (_name, requested, liveVersion, version, reason, message) => {
     const withGap = catalogue.filter((entry) => entry.version !== "1.34.2");
     const choice = chooseVersion({
-      wanted,
+      requested,
       lastTarget: undefined,
       live: liveVersion,
-      catalogue: wanted === "1.36" ? withGap : catalogue,
+      catalogue: requested === "1.36" ? withGap : catalogue,
       chained: [],
     });
     expect(choice.version).toBe(version);
@@ -72,7 +79,7 @@ describe("the version to ask of the engine now", () => {
 
   test("an unknown version of a new cluster asks for nothing", () => {
     const choice = chooseVersion({
-      wanted: "1.99",
+      requested: "1.99",
       lastTarget: undefined,
       live: undefined,
       catalogue,
@@ -83,7 +90,7 @@ describe("the version to ask of the engine now", () => {
 
   test("a lost status resolves a minor to what runs, not to a newer patch", () => {
     const choice = chooseVersion({
-      wanted: "1.34",
+      requested: "1.34",
       lastTarget: undefined,
       live: live("1.34.1"),
       catalogue,

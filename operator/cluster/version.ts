@@ -9,49 +9,49 @@ import {
 } from "../../shared/kubernetes-version.ts";
 
 /**
- * The full version (no `v`) that a cluster wants. `MAJOR.MINOR` is resolved once and then kept, so that a new patch in
- * the catalogue moves nobody; a full version that was accepted before stays valid when the catalogue drops it.
+ * The full version (no `v`) that a cluster requests. `MAJOR.MINOR` is resolved once and then kept, so that a new patch in
+ * the catalogue upgrades no cluster; a full version that was accepted before stays valid when the catalogue drops it.
  * `known` is what it resolved to before, or what already runs. Undefined = the catalogue has no such version.
  */
 export function resolveTarget(
-  wanted: string,
+  requested: string,
   known: string | undefined,
   catalogue: VersionCatalogue,
 ): string | undefined {
-  const kept = known !== undefined && compareKubernetesVersions(known, wanted) === 0;
-  return kept ? known : resolveVersion(catalogue, wanted);
+  const kept = known !== undefined && compareKubernetesVersions(known, requested) === 0;
+  return kept ? known : resolveVersion(catalogue, requested);
 }
 
 export interface VersionFacts {
   /** `spec.version`. */
-  wanted: string;
+  requested: string;
   /** `status.targetVersion`. */
   lastTarget: string | undefined;
-  /** What the live topology has, and whether everything runs it. */
-  live: { version: string; settled: boolean } | undefined;
+  /** The version in the live topology, and whether everything runs it. */
+  live: { version: string; converged: boolean } | undefined;
   catalogue: VersionCatalogue;
-  /** Versions (with `v`) that the class chains by itself. */
+  /** Versions (with `v`) to which the class upgrades in several steps by itself. */
   chained: readonly string[];
 }
 
 /**
- * `target`: the full version wanted, undefined when there is none. `version`: what to ask of the engine now; undefined
- * when there is nothing to ask for.
+ * `target`: the full version requested, undefined when the catalogue has none. `version`: what Cluster API gets now;
+ * undefined when it gets nothing.
  */
 export type VersionChoice =
   | { target: string | undefined; version: string; fault: Fault | undefined }
   | { target: undefined; version: undefined; fault: Fault };
 
 /**
- * The version to ask of the engine now: the target in steps of one minor, each only when the last one has settled, unless
- * the class chains versions by itself. Until then, and while the wish cannot be granted, it is the version that the live
- * topology has: the engine refuses a whole apply for one refused field, and changes of pools must go on.
+ * The version that Cluster API gets now: the target in steps of one minor, each only when the last one has converged, unless
+ * the class chains versions by itself. Until then, and while the request cannot be granted, it is the live version: Cluster
+ * API rejects a whole apply for one rejected field, and changes of pools must not be blocked.
  */
 export function chooseVersion(facts: VersionFacts): VersionChoice {
-  const { wanted, live, catalogue } = facts;
-  const target = resolveTarget(wanted, facts.lastTarget ?? live?.version, catalogue);
+  const { requested, live, catalogue } = facts;
+  const target = resolveTarget(requested, facts.lastTarget ?? live?.version, catalogue);
   if (target === undefined) {
-    const message = `The catalogue has no Kubernetes version ${wanted}; set spec.version to one of ${listVersions(catalogue)}.`;
+    const message = `The catalogue has no Kubernetes version ${requested}; set spec.version to one of ${listVersions(catalogue)}.`;
     const fault: Fault = { reason: "UnknownVersion", message };
     return live === undefined
       ? { target: undefined, version: undefined, fault }
@@ -59,15 +59,15 @@ export function chooseVersion(facts: VersionFacts): VersionChoice {
   }
   if (live === undefined) return { target, version: target, fault: undefined };
   if (compareKubernetesVersions(target, live.version) < 0) {
-    const message = `The cluster is at Kubernetes ${live.version}, and Kubernetes cannot go back to ${target}; set spec.version to ${live.version}.`;
+    const message = `The cluster runs Kubernetes ${live.version}, which cannot be downgraded to ${target}; set spec.version to ${live.version}.`;
     return { target: undefined, version: live.version, fault: { reason: "DowngradeRefused", message } };
   }
   const step = findStep(facts, target, live.version);
   if (step === undefined) {
-    const message = `The way from Kubernetes ${live.version} to ${target} leads over every minor version in between, and the catalogue has no supported one after ${live.version}; ask the platform's operator for it, or set spec.version to one of ${listVersions(catalogue)}.`;
+    const message = `An upgrade from Kubernetes ${live.version} to ${target} needs every minor version in between, and the catalogue has no supported one after ${live.version}; ask the platform's operator for it, or set spec.version to one of ${listVersions(catalogue)}.`;
     return { target, version: live.version, fault: { reason: "UnknownVersion", message } };
   }
-  return { target, version: live.settled ? step : live.version, fault: undefined };
+  return { target, version: live.converged ? step : live.version, fault: undefined };
 }
 
 /** The next version on the way to the target; undefined when the catalogue has a gap there. */

@@ -3,16 +3,16 @@ import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
-import { clusterOfAdminSecret } from "../access/admin-kubeconfig.ts";
+import { clusterOfAdminSecret } from "../admin-kubeconfig/kubeconfig.ts";
 import type { CacheSet } from "../caches.ts";
 import { engineClusterNameOf } from "../engine/kinds.ts";
-import { INDEX_HELD_BACK, INDEX_NAMESPACE } from "../indexes.ts";
+import { enqueueTo, isNewSpec } from "../enqueue.ts";
+import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 
-/** Which changes make a cluster worth another look. Only keys are added; what changed is looked up when it is reconciled. */
+/** Adds the key of a cluster for every change that it depends on; its state is read when it is reconciled. */
 export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">): void {
   const { caches } = set;
-  const add = (key: string, change: Change<KubeObject>) =>
-    controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+  const add = enqueueTo(controller);
   const addAll = (keys: string[]) => {
     for (const key of keys) controller.add(key, { priority: PRIORITY_BACKGROUND });
   };
@@ -20,18 +20,18 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     const name = engineClusterNameOf(change.object.metadata);
     if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
   };
-  const addHeldBack = (change: Change<KubeObject>) => {
+  const addBlocked = (change: Change<KubeObject>) => {
     if (!isNewSpec(change)) return;
     const { namespace = "" } = change.object.metadata;
-    addAll(caches.clusters.byIndex(INDEX_HELD_BACK, namespace).map(objectKey));
-    const pools = caches.nodePools.byIndex(INDEX_HELD_BACK, namespace);
+    addAll(caches.clusters.byIndex(INDEX_BLOCKED, namespace).map(objectKey));
+    const pools = caches.nodePools.byIndex(INDEX_BLOCKED, namespace);
     addAll(pools.map(({ spec }) => toKey(namespace, spec.clusterName)));
   };
   set.listen("clusters", (change) => add(objectKey(change.object), change));
   set.listen("engineClusters", (change) => add(objectKey(change.object), change));
-  set.listen("clusters", addHeldBack);
-  set.listen("engineClusters", addHeldBack);
-  set.listen("nodePools", addHeldBack);
+  set.listen("clusters", addBlocked);
+  set.listen("engineClusters", addBlocked);
+  set.listen("nodePools", addBlocked);
   set.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
     add(toKey(metadata.namespace, spec.clusterName), change);
@@ -55,10 +55,4 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     const waiting = caches.clusters.list().filter((cluster) => cluster.status?.workerSubnet === undefined);
     addAll(waiting.map(objectKey));
   });
-}
-
-function isNewSpec(change: Change<KubeObject>): boolean {
-  return (
-    change.previous?.metadata.generation !== change.object.metadata.generation || change.type !== "updated"
-  );
 }

@@ -1,6 +1,6 @@
 import type { ClusterClass } from "./kinds.ts";
 
-/** What a class of the engine can carry, and so what Marina may send it. */
+/** What a ClusterClass supports, and so what Marina may send it. */
 export interface ClassCapabilities {
   variables: ReadonlySet<string>;
   /** The class of workers that every pool uses: the first that the ClusterClass lists. */

@@ -3,7 +3,7 @@ import { makeCondition } from "../testing.ts";
 import { readEngineCluster } from "./cluster-state.ts";
 import type { EngineCluster } from "./kinds.ts";
 
-const settled: EngineCluster = {
+const converged: EngineCluster = {
   apiVersion: "cluster.x-k8s.io/v1beta2",
   kind: "Cluster",
   metadata: { name: "demo", namespace: "org-1", generation: 4 },
@@ -24,18 +24,18 @@ const settled: EngineCluster = {
 
 const saying = (...conditions: ReturnType<typeof makeCondition>[]) => {
   const said = conditions.map((condition) => condition.type);
-  const kept = (settled.status?.conditions ?? []).filter((condition) => !said.includes(condition.type));
-  return { ...settled.status, conditions: [...kept, ...conditions] };
+  const kept = (converged.status?.conditions ?? []).filter((condition) => !said.includes(condition.type));
+  return { ...converged.status, conditions: [...kept, ...conditions] };
 };
 
-test("a rollout has settled when every sign says so", () => {
-  expect(readEngineCluster(settled).settled).toBe(true);
+test("a rollout has converged when every sign says so", () => {
+  expect(readEngineCluster(converged).converged).toBe(true);
 });
 
 test.each<{ what: string; status: EngineCluster["status"] }>([
   {
     what: "the engine has not seen the object as it is",
-    status: { ...settled.status, observedGeneration: 3 },
+    status: { ...converged.status, observedGeneration: 3 },
   },
   {
     what: "the topology was reconciled for an older object",
@@ -44,19 +44,22 @@ test.each<{ what: string; status: EngineCluster["status"] }>([
   { what: "the topology is not reconciled", status: saying(makeCondition("TopologyReconciled", "False")) },
   { what: "machines roll out", status: saying(makeCondition("RollingOut", "True")) },
   { what: "it is not known whether they do", status: saying(makeCondition("RollingOut", "Unknown")) },
-  { what: "versions are still planned", status: { ...settled.status, controlPlane: { upgradePlan: [{}] } } },
-  { what: "no version is reported", status: { ...settled.status, controlPlane: {} } },
+  {
+    what: "versions are still planned",
+    status: { ...converged.status, controlPlane: { upgradePlan: [{}] } },
+  },
+  { what: "no version is reported", status: { ...converged.status, controlPlane: {} } },
   {
     what: "some workers run another version",
-    status: { ...settled.status, workers: { versions: [{ version: "v1.34.2" }, { version: "v1.33.6" }] } },
+    status: { ...converged.status, workers: { versions: [{ version: "v1.34.2" }, { version: "v1.33.6" }] } },
   },
 ])("it has not while $what", ({ status }) => {
-  expect(readEngineCluster({ ...settled, ...(status && { status }) }).settled).toBe(false);
+  expect(readEngineCluster({ ...converged, ...(status && { status }) }).converged).toBe(false);
 });
 
 test("workers without nodes report no version and hold nothing up", () => {
-  const { workers: _, ...status } = settled.status ?? {};
-  expect(readEngineCluster({ ...settled, status }).settled).toBe(true);
+  const { workers: _, ...status } = converged.status ?? {};
+  expect(readEngineCluster({ ...converged, status }).converged).toBe(true);
 });
 
 test.each([
@@ -65,7 +68,7 @@ test.each([
   { endpoint: { host: "", port: 0 }, url: undefined },
   { endpoint: { host: "10.0.0.1" }, url: undefined },
 ])("the endpoint $endpoint is $url", ({ endpoint, url }) => {
-  const cluster = { ...settled, spec: { ...settled.spec, controlPlaneEndpoint: endpoint } };
+  const cluster = { ...converged, spec: { ...converged.spec, controlPlaneEndpoint: endpoint } };
   expect(readEngineCluster(cluster).endpoint?.url).toBe(url);
 });
 
@@ -77,9 +80,9 @@ test.each([
     refused: false,
   },
   { message: "error reading the class: context deadline exceeded", refused: false },
-])("a reconcile that failed with $message is a refusal: $refused", ({ message, refused }) => {
+])("a reconcile that failed with $message is a rejection: $refused", ({ message, refused }) => {
   const status = saying(makeCondition("TopologyReconciled", "False", { reason: "ReconcileFailed", message }));
-  const state = readEngineCluster({ ...settled, status });
-  expect(state.lateRefusal).toBe(refused ? message : undefined);
-  expect(state.holdUp?.message).toBe(message);
+  const state = readEngineCluster({ ...converged, status });
+  expect(state.lateRejection?.message).toBe(refused ? message : undefined);
+  expect(state.blockingCondition?.message).toBe(message);
 });

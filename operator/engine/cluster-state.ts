@@ -1,44 +1,48 @@
+import { explain } from "./explain.ts";
 import { type EngineCluster, type EngineCondition, findEngineCondition } from "./kinds.ts";
 
-/** What the engine says of one cluster, in Marina's words. */
+/** What Cluster API reports of one cluster, in Marina's terms. */
 export interface EngineState {
   deleting: boolean;
   paused: boolean;
-  /** The version asked of the engine, no `v`. */
+  /** The version requested from Cluster API, no `v`. */
   version: string | undefined;
   classRef: { name: string; namespace: string } | undefined;
-  /** "https://host:port", once the engine reported both. */
+  /** "https://host:port", once Cluster API reported both. */
   endpoint: { url: string; host: string } | undefined;
   controlPlaneInitialized: boolean;
-  /** What the control plane's machines run (no `v`): several while it is being upgraded. */
+  /** What the control plane's machines run (no `v`): several during an upgrade. */
   controlPlaneVersions: readonly string[];
-  /** What holds up a control plane that was never up; undefined = nothing that the engine tells. */
-  holdUp: EngineCondition | undefined;
-  /** The /24 that the live topology carries; undefined = none, or a class that has no such variable. */
+  /** What a control plane that was never initialized waits for; undefined = nothing is reported. */
+  blockingCondition: EngineCondition | undefined;
+  /** Why an initialized control plane is unavailable; undefined = it is available. */
+  controlPlaneFailure: string | undefined;
+  /** Changes with the availability of the control plane: a new value is worth another connection to it. */
+  controlPlaneSignal: string;
+  /** The /24 in the live topology; undefined = none, or a class without such a variable. */
   workerSubnet: string | undefined;
   available: EngineCondition | undefined;
-  controlPlaneAvailable: EngineCondition | undefined;
-  remoteConnection: EngineCondition | undefined;
-  /** A refusal that came after the apply, word for word. */
-  lateRefusal: string | undefined;
+  /** A rejection reported after the apply, verbatim, and since when (RFC 3339). */
+  lateRejection: { message: string; since: string } | undefined;
   /** The rollout has ended: everything runs `version`. */
-  settled: boolean;
+  converged: boolean;
   rollingOut: boolean;
-  /** The engine has acted on the object as it stands now. */
+  /** Cluster API has acted on the current generation of the object. */
   observed: boolean;
   deletion: EngineCondition | undefined;
   /** Names of the entries in the topology, whoever added them. */
   poolNames: readonly string[];
 }
 
-/** What a new control plane waits for, in the order in which it gets them. */
-const HOLD_UPS = ["TopologyReconciled", "InfrastructureReady", "ControlPlaneInitialized"];
+/** What a new control plane waits for, in order. */
+const STARTUP_CONDITIONS = ["TopologyReconciled", "InfrastructureReady", "ControlPlaneInitialized"];
 
-/** Reads the engine's Cluster. Rules: Cluster API v1.14, seen in runs with its in-memory provider. */
+/** Reads Cluster API's Cluster. Rules: Cluster API v1.14, observed with its in-memory provider. */
 export function readEngineCluster(cluster: EngineCluster): EngineState {
   const topology = cluster.spec?.topology;
   const namespace = cluster.metadata.namespace ?? "";
-  const reconciled = findEngineCondition(cluster, "TopologyReconciled");
+  const available = findEngineCondition(cluster, "ControlPlaneAvailable");
+  const connection = findEngineCondition(cluster, "RemoteConnectionProbe");
   return {
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     paused: isTrue(cluster, "Paused"),
@@ -49,15 +53,15 @@ export function readEngineCluster(cluster: EngineCluster): EngineState {
     controlPlaneVersions: (cluster.status?.controlPlane?.versions ?? []).map((entry) =>
       entry.version.replace(/^v/, ""),
     ),
-    holdUp: HOLD_UPS.map((type) => findEngineCondition(cluster, type)).find(
+    blockingCondition: STARTUP_CONDITIONS.map((type) => findEngineCondition(cluster, type)).find(
       (condition) => condition !== undefined && condition.status !== "True",
     ),
+    controlPlaneFailure: describeFailure(available, connection),
+    controlPlaneSignal: `${available?.status} ${connection?.status}`,
     workerSubnet: readWorkerSubnet(cluster),
     available: findEngineCondition(cluster, "Available"),
-    controlPlaneAvailable: findEngineCondition(cluster, "ControlPlaneAvailable"),
-    remoteConnection: findEngineCondition(cluster, "RemoteConnectionProbe"),
-    lateRefusal: readLateRefusal(reconciled),
-    settled: isSettled(cluster),
+    lateRejection: readLateRejection(cluster),
+    converged: isConverged(cluster),
     rollingOut: isTrue(cluster, "RollingOut"),
     observed: isObserved(cluster),
     deletion: findEngineCondition(cluster, "Deleting"),
@@ -65,13 +69,24 @@ export function readEngineCluster(cluster: EngineCluster): EngineState {
   };
 }
 
-/** A part of the engine that does not answer refuses nothing: it is a wait, and passes by itself. */
-const UNANSWERED = /failed calling webhook|connection refused|context deadline exceeded/;
+function describeFailure(
+  available: EngineCondition | undefined,
+  connection: EngineCondition | undefined,
+): string | undefined {
+  const failed = [available, connection].find((condition) => condition?.status === "False");
+  if (failed !== undefined) return explain(failed);
+  if (available?.status === "True") return undefined;
+  return available === undefined ? "Cluster API does not report its state" : explain(available);
+}
 
-function readLateRefusal(reconciled: EngineCondition | undefined): string | undefined {
+/** A part of Cluster API that does not respond rejects nothing: its error passes by itself. */
+const TRANSIENT_ERROR = /failed calling webhook|connection refused|context deadline exceeded/;
+
+function readLateRejection(cluster: EngineCluster): EngineState["lateRejection"] {
+  const reconciled = findEngineCondition(cluster, "TopologyReconciled");
   if (reconciled?.status !== "False" || reconciled.reason !== "ReconcileFailed") return undefined;
-  const words = reconciled.message ?? reconciled.reason;
-  return UNANSWERED.test(words) ? undefined : words;
+  const message = reconciled.message ?? reconciled.reason;
+  return TRANSIENT_ERROR.test(message) ? undefined : { message, since: reconciled.lastTransitionTime };
 }
 
 function readWorkerSubnet(cluster: EngineCluster): string | undefined {
@@ -100,13 +115,13 @@ function isObserved(cluster: EngineCluster): boolean {
 }
 
 /**
- * Whether a rollout has ended. No single sign is enough: RollingOut is False for seconds between the stages of an
- * upgrade, and TopologyReconciled is True a second or two before the last old Machine is gone. Workers without nodes
+ * Whether a rollout has ended. No single condition is enough: RollingOut is False for seconds between the stages of an
+ * upgrade, and TopologyReconciled is True a second or two before the last old Machine is deleted. Workers without nodes
  * report no versions.
  */
-function isSettled(cluster: EngineCluster): boolean {
+function isConverged(cluster: EngineCluster): boolean {
   const { controlPlane, workers } = cluster.status ?? {};
-  const wanted = cluster.spec?.topology?.version;
+  const desired = cluster.spec?.topology?.version;
   const versions = [...(controlPlane?.versions ?? []), ...(workers?.versions ?? [])];
   return (
     isObserved(cluster) &&
@@ -115,6 +130,6 @@ function isSettled(cluster: EngineCluster): boolean {
     (controlPlane?.upgradePlan ?? []).length === 0 &&
     (workers?.upgradePlan ?? []).length === 0 &&
     (controlPlane?.versions ?? []).length > 0 &&
-    versions.every((entry) => entry.version === wanted)
+    versions.every((entry) => entry.version === desired)
   );
 }

@@ -1,9 +1,9 @@
 import type { EngineCondition } from "./kinds.ts";
 
-/** Long enough for a cause, short enough that object and next step stay in sight. */
+/** Long enough for a cause, short enough that object and next step stay visible. */
 const MAX_LENGTH = 500;
 
-/** The engine's words in one line: it writes lists of bullets. The reason, when there is no text. */
+/** The message of a Cluster API condition in one line (it writes bulleted lists), or its reason when it has none. */
 export function explain(condition: EngineCondition): string {
   const text = (condition.message ?? "")
     .split("\n")
@@ -14,14 +14,23 @@ export function explain(condition: EngineCondition): string {
 }
 
 /**
- * Why the engine refused an object, word for word, without the address of the one who refused: 'admission webhook "x"
- * denied the request: Cluster "y" is invalid: <why>' becomes <why>.
+ * Why Cluster API rejected an object, without the name of the webhook: 'admission webhook "x" denied the request: Cluster
+ * "y" is invalid: <why>' becomes <why>.
  */
-export function explainRefusal(message: string): string {
+export function explainRejection(message: string): string {
   const core = message
     .replace(/^.*?denied the request: /s, "")
     .replace(/^\S+ "[^"]*" is (invalid|forbidden): /s, "");
   return shorten(core.replace(/\s+/g, " ").trim() || message);
+}
+
+/** `rollout`: the previous rollout has not ended, so it has to wait; `quota`: a ResourceQuota of the namespace. */
+export type RejectionCause = "rollout" | "quota" | "specification";
+
+/** What a rejection is about, by its text: Cluster API has no codes for it. */
+export function findRejectionCause(message: string): RejectionCause {
+  if (/version cannot be changed/.test(message)) return "rollout";
+  return /exceeded quota/.test(message) ? "quota" : "specification";
 }
 
 function shorten(text: string): string {

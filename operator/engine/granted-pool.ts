@@ -1,10 +1,10 @@
 import type { EngineCluster, EnginePool } from "./kinds.ts";
 import { type DesiredPool, readAutoscalerBounds } from "./worker-pool.ts";
 
-/** What the engine has of a pool: what it was allowed to be when it was applied last. */
+/** What Cluster API was given of a pool: what its quotas allowed when it was last applied. */
 export interface GrantedPool {
   size: DesiredPool["size"];
-  /** Undefined = the class does not carry the size of a machine. */
+  /** Undefined = the class has no variable for the size of a machine. */
   machine: DesiredPool["machine"] | undefined;
 }
 

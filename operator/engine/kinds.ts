@@ -4,18 +4,18 @@ import { toKey } from "../../shared/kube/object.ts";
 const GROUP = "cluster.x-k8s.io";
 const VERSION = "v1beta2";
 
-/** On every object that belongs to a cluster of the engine. */
+/** On every object that belongs to a cluster of Cluster API. */
 export const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
 /** On the MachineDeployments and Machines of an entry of the topology: the entry's name. */
 export const LABEL_ENGINE_POOL = "topology.cluster.x-k8s.io/deployment-name";
 
-/** What the controllers of a MachineDeployment hold it by. */
-export const INTAKE_FINALIZERS = [
+/** The finalizers that the controllers of a MachineDeployment add once they have registered it. */
+export const REGISTRATION_FINALIZERS = [
   "cluster.x-k8s.io/machinedeployment",
   "machinedeployment.topology.cluster.x-k8s.io",
 ];
 
-/** A condition as the engine writes it (metav1.Condition). */
+/** A condition as Cluster API writes it (metav1.Condition). */
 export interface EngineCondition {
   type: string;
   status: "True" | "False" | "Unknown";
@@ -144,7 +144,7 @@ export const clusterClassKind = defineKind<ClusterClass>({
   namespaced: true,
 });
 
-/** The condition of this type, if the engine has written it. */
+/** The condition of this type, if Cluster API has written it. */
 export function findEngineCondition(
   object: { status?: { conditions?: EngineCondition[] } } | undefined,
   type: string,
@@ -152,27 +152,27 @@ export function findEngineCondition(
   return object?.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** Whether an API group is Cluster API's own or that of a provider that keeps to its naming. */
+/** Whether an API group is Cluster API's own or that of a provider that follows its naming. */
 export function isEngineGroup(group: string): boolean {
   return group === GROUP || group.endsWith(`.${GROUP}`);
 }
 
-/** Whether a kind of the engine is about the machines of a cluster, not about the cluster as a whole. */
+/** Whether a kind of Cluster API is about the machines of a cluster, not about the cluster as a whole. */
 export function isMachineKind(kind: string): boolean {
   return ["Machine", "MachineSet", "MachineDeployment", "MachineHealthCheck"].includes(kind);
 }
 
-/** The cluster that an object of the engine belongs to, by its label. */
+/** The cluster that an object of Cluster API belongs to, by its label. */
 export function engineClusterNameOf(metadata: ObjectMeta): string | undefined {
   return metadata.labels?.[LABEL_ENGINE_CLUSTER];
 }
 
-/** The entry of the topology that an object of the engine belongs to; undefined for the control plane's. */
+/** The entry of the topology that an object belongs to; undefined for the control plane's. */
 export function enginePoolNameOf(metadata: ObjectMeta): string | undefined {
   return metadata.labels?.[LABEL_ENGINE_POOL];
 }
 
-/** A Machine under "namespace/kind/name" of its infrastructure object, so that this one's Events find their cluster. */
+/** A Machine under "namespace/kind/name" of its infrastructure object, by which its Events find their cluster. */
 export function indexByInfrastructure(machine: Machine): string[] {
   const reference = machine.spec?.infrastructureRef;
   if (reference?.name === undefined) return [];

@@ -2,12 +2,12 @@ import { explain } from "./explain.ts";
 import {
   type EngineCondition,
   findEngineCondition,
-  INTAKE_FINALIZERS,
   type Machine,
   type MachineDeployment,
+  REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
 
-/** What the engine says of one pool, in Marina's words. Absent counters = no news. */
+/** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */
 export interface EnginePoolState {
   /** Of the MachineDeployment. */
   name: string;
@@ -15,13 +15,14 @@ export interface EnginePoolState {
   /** Since when it is being deleted; undefined = it is not. */
   deletedAt: string | undefined;
   /**
-   * Both of its controllers hold it. They put their finalizers on it one over the other in its first half second; deleted
-   * then it can go before its MachineSet, and that, with its owner gone, is never let go (seen with Cluster API v1.14).
+   * Both of its controllers have added their finalizers, which they do within its first half second, overwriting each other.
+   * Deleted before that, it may be gone before its MachineSet, which then is never deleted (seen with Cluster API v1.14).
    */
-  takenIn: boolean;
-  /** The engine has acted on the MachineDeployment as it stands now. */
+  registered: boolean;
+  /** Cluster API has acted on the current generation of the MachineDeployment. */
   observed: boolean;
-  desired: number | undefined;
+  /** The number of nodes requested from Cluster API. */
+  replicas: number | undefined;
   nodes: number | undefined;
   readyNodes: number | undefined;
   upToDateNodes: number | undefined;
@@ -42,9 +43,9 @@ export function readPool(deployment: MachineDeployment): EnginePoolState {
     name,
     uid,
     deletedAt: deletionTimestamp,
-    takenIn: INTAKE_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
+    registered: REGISTRATION_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
     observed: status?.observedGeneration === deployment.metadata.generation,
-    desired: deployment.spec?.replicas,
+    replicas: deployment.spec?.replicas,
     nodes: status?.replicas,
     readyNodes: status?.readyReplicas,
     upToDateNodes: status?.upToDateReplicas,
@@ -65,22 +66,23 @@ export interface EngineMachine {
   version: string | undefined;
   createdAt: string;
   deleting: boolean;
-  /** The engine replaces it because it is not healthy, and why, in one word; undefined = it does not. */
+  /** The reason for which Cluster API replaces it as unhealthy; undefined = it does not. */
   remediation: string | undefined;
   /** What it waits for while it has no node. */
   waitsFor: string | undefined;
-  /** What its deletion waits for; undefined = it is not being deleted, or the engine says nothing of it. */
+  /** What its deletion waits for; undefined = it is not being deleted, or Cluster API does not report it. */
   deletion: string | undefined;
-  /** Its node is not well, and since when; undefined for a machine that is starting or going away. */
+  /** Its node is unhealthy, and since when; undefined for a machine that is starting or being deleted. */
   unhealthy: { since: string; reason: string; message: string } | undefined;
 }
 
-/** Reads a Machine. A sick one has a node, is not being deleted, and has NodeHealthy False or Unknown. */
+/** Reads a Machine. An unhealthy one has a node, is not being deleted, and has NodeHealthy False or Unknown. */
 export function readMachine(machine: Machine): EngineMachine {
   const node = machine.status?.nodeRef?.name;
   const deleting = machine.metadata.deletionTimestamp !== undefined;
   const health = findEngineCondition(machine, "NodeHealthy");
-  const sick = node !== undefined && !deleting && health !== undefined && isSick(health) ? health : undefined;
+  const unhealthy =
+    node !== undefined && !deleting && health !== undefined && isUnhealthy(health) ? health : undefined;
   return {
     name: machine.metadata.name,
     uid: machine.metadata.uid ?? "",
@@ -93,17 +95,17 @@ export function readMachine(machine: Machine): EngineMachine {
     remediation: readRemediation(machine),
     waitsFor: node === undefined ? describeWait(machine) : undefined,
     deletion: deleting ? describeMachineDeletion(machine) : undefined,
-    unhealthy: sick && {
-      since: sick.lastTransitionTime,
-      reason: sick.reason,
-      message: sick.message ?? "",
+    unhealthy: unhealthy && {
+      since: unhealthy.lastTransitionTime,
+      reason: unhealthy.reason,
+      message: unhealthy.message ?? "",
     },
   };
 }
 
 /**
- * The engine writes OwnerRemediated on real remediations alone, for seconds; HealthCheckSucceeded False comes in ordinary
- * rollouts too and only tells why.
+ * Cluster API sets OwnerRemediated for seconds, and only in a remediation; HealthCheckSucceeded is False in ordinary rollouts
+ * too, and only explains why.
  */
 function readRemediation(machine: Machine): string | undefined {
   const marker = findEngineCondition(machine, "OwnerRemediated");
@@ -117,7 +119,7 @@ function describeWait(machine: Machine): string {
   const open = steps
     .map((type) => findEngineCondition(machine, type))
     .find((condition) => condition !== undefined && condition.status !== "True");
-  return open === undefined ? "the engine has said nothing of it yet" : explain(open);
+  return open === undefined ? "Cluster API has not reported a reason yet" : explain(open);
 }
 
 function describeMachineDeletion(machine: Machine): string | undefined {
@@ -125,7 +127,7 @@ function describeMachineDeletion(machine: Machine): string | undefined {
   return condition?.status === "True" ? explain(condition) : undefined;
 }
 
-function isSick(health: EngineCondition): boolean {
+function isUnhealthy(health: EngineCondition): boolean {
   return (
     (health.status === "False" && health.reason === "NodeNotHealthy") ||
     (health.status === "Unknown" && health.reason === "NodeHealthyUnknown")

@@ -4,7 +4,7 @@ import type { ClassCapabilities } from "./cluster-class.ts";
 import { type EngineCluster, type EnginePool, type EngineVariable, engineClusterKind } from "./kinds.ts";
 import { composePool, type DesiredPool } from "./worker-pool.ts";
 
-/** A cluster in Marina's words, every default resolved. */
+/** A cluster in Marina's terms, every default resolved. */
 export interface DesiredCluster {
   namespace: string;
   name: string;
@@ -16,7 +16,7 @@ export interface DesiredCluster {
   controlPlaneReplicas: number;
   plan: string | undefined;
   publicEndpoint: boolean;
-  /** All that may reach the API endpoint; undefined = anybody. */
+  /** Who may reach the API endpoint; undefined = anyone. */
   authorizedCIDRs: readonly string[] | undefined;
   apiServerRateLimit: { maxConnectionsPerSecond: number; burst: number } | undefined;
   workerSubnet: string;
@@ -24,8 +24,8 @@ export interface DesiredCluster {
 }
 
 /**
- * What a class cannot carry of what is wanted, in sentences; empty = all of it. Sending less than what is wanted would
- * leave the cluster more open than its owner asked for, so any entry means: apply nothing.
+ * What the class does not support of the desired state, in sentences; empty = nothing. Applying less than the desired state
+ * could leave the cluster more open than its owner requested, so any entry means: apply nothing.
  */
 export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapabilities): string[] {
   const missing = (name: string) => !capabilities.variables.has(name);
@@ -36,11 +36,12 @@ export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapa
     faults.push("a rate limit of the API server");
   }
   if (desired.pools.length > 0 && capabilities.workerClass === undefined) faults.push("node pools");
-  return faults.map((what) => `The cluster class ${desired.classRef.name} cannot carry ${what}.`);
+  return faults.map((what) => `The cluster class ${desired.classRef.name} does not support ${what}.`);
 }
 
 /**
- * The engine's Cluster, whole, for a server-side apply. Empty maps and lists are left out: the engine refuses them. Of the class's variables only those that it declares are set.
+ * Cluster API's Cluster, whole, for a server-side apply. Empty maps and lists are left out: Cluster API rejects them. Only
+ * variables that the class declares are set.
  */
 export function composeEngineCluster(
   desired: DesiredCluster,
@@ -73,7 +74,7 @@ export function composeEngineCluster(
   };
 }
 
-/** Takes an entry that another manager added out of the topology: it survives even a forced apply. */
+/** Removes an entry that another manager added to the topology: a forced apply does not. */
 export function removePoolEntry(cluster: EngineCluster, poolName: string): Step {
   const pools = cluster.spec?.topology?.workers?.machineDeployments ?? [];
   const path = `/spec/topology/workers/machineDeployments/${pools.findIndex((pool) => pool.name === poolName)}`;
@@ -90,14 +91,14 @@ export function removePoolEntry(cluster: EngineCluster, poolName: string): Step 
 }
 
 function composeVariables(desired: DesiredCluster, declared: ReadonlySet<string>): EngineVariable[] {
-  const wanted: [string, unknown][] = [
+  const variables: [string, unknown][] = [
     ["plan", desired.plan],
     ["publicEndpoint", desired.publicEndpoint],
     ["authorizedCIDRs", desired.authorizedCIDRs],
     ["apiServerRateLimit", desired.apiServerRateLimit],
     ["workerSubnet", desired.workerSubnet],
   ];
-  return wanted
+  return variables
     .filter(([name, value]) => value !== undefined && declared.has(name))
     .map(([name, value]) => ({ name, value }));
 }

@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import { aCluster, makeCondition, makePool } from "../testing.ts";
 import { readEngineCluster } from "./cluster-state.ts";
-import { type EngineCondition, INTAKE_FINALIZERS, type Machine, type MachineDeployment } from "./kinds.ts";
+import {
+  type EngineCondition,
+  type Machine,
+  type MachineDeployment,
+  REGISTRATION_FINALIZERS,
+} from "./kinds.ts";
 import { readMachine, readPool } from "./pool-state.ts";
 import { trimEngineCluster, trimMachine, trimMachineDeployment } from "./trim.ts";
 
@@ -97,7 +102,7 @@ test("of a machine deployment the same is read as of the whole, and whose it is"
       namespace: "org",
       generation: 3,
       labels: { ...labels, other: "dropped" },
-      finalizers: ["example.com/other", ...INTAKE_FINALIZERS],
+      finalizers: ["example.com/other", ...REGISTRATION_FINALIZERS],
     },
     spec: { clusterName: "demo", replicas: 2 },
     status: {
@@ -112,10 +117,10 @@ test("of a machine deployment the same is read as of the whole, and whose it is"
   };
   expect(withoutWords(readPool(trimMachineDeployment(whole)))).toEqual(withoutWords(readPool(whole)));
   expect(trimMachineDeployment(whole).metadata.labels).toEqual(labels);
-  const [finalizer = ""] = INTAKE_FINALIZERS;
+  const [finalizer = ""] = REGISTRATION_FINALIZERS;
   const fresh = { ...whole, metadata: { ...whole.metadata, finalizers: [finalizer] } };
   expect([
-    readPool(trimMachineDeployment(whole)).takenIn,
-    readPool(trimMachineDeployment(fresh)).takenIn,
+    readPool(trimMachineDeployment(whole)).registered,
+    readPool(trimMachineDeployment(fresh)).registered,
   ]).toEqual([true, false]);
 });

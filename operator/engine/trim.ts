@@ -3,16 +3,16 @@ import {
   type EngineCluster,
   type EngineCondition,
   enginePoolNameOf,
-  INTAKE_FINALIZERS,
   LABEL_ENGINE_CLUSTER,
   LABEL_ENGINE_POOL,
   type Machine,
   type MachineDeployment,
+  REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
 
 /**
- * What the operator reads of the engine's objects. They are most of its memory: of a Machine with all its fields 9 KB, of
- * what is kept under 2 KB.
+ * What the operator reads of Cluster API's objects, which are most of its memory: a whole Machine has 9 KB, the fields that
+ * are kept under 2 KB.
  */
 const CLUSTER_CONDITIONS = new Set([
   "Available",
@@ -35,7 +35,7 @@ const MACHINE_CONDITIONS = new Set([
   "Ready",
 ]);
 
-/** Keeps what was asked of the engine, where its API is, and the conditions that are read. */
+/** Keeps the topology, the endpoint, and the conditions that are read. */
 export function trimEngineCluster(cluster: EngineCluster): EngineCluster {
   const { metadata, spec, status } = cluster;
   return {
@@ -57,7 +57,7 @@ export function trimEngineCluster(cluster: EngineCluster): EngineCluster {
   };
 }
 
-/** Keeps whose it is and its counters. */
+/** Keeps its identity and its counters. */
 export function trimMachineDeployment(deployment: MachineDeployment): MachineDeployment {
   const { metadata, spec, status } = deployment;
   return {
@@ -81,7 +81,7 @@ export function trimMachineDeployment(deployment: MachineDeployment): MachineDep
   };
 }
 
-/** Keeps whose it is, what carries it, and how it is. */
+/** Keeps its identity, its infrastructure object, and its state. */
 export function trimMachine(machine: Machine): Machine {
   const { metadata, spec, status } = machine;
   return {
@@ -92,7 +92,7 @@ export function trimMachine(machine: Machine): Machine {
     ...(status && {
       status: {
         ...pick(status, ["phase", "nodeRef"]),
-        // Of the control plane's machines nobody asks how they are.
+        // The state of the control plane's machines is not read.
         conditions:
           enginePoolNameOf(metadata) === undefined
             ? []
@@ -118,40 +118,26 @@ function trimLabels({ labels = {} }: ObjectMeta): Pick<ObjectMeta, "labels"> {
   return { labels: pick(labels, [LABEL_ENGINE_CLUSTER, LABEL_ENGINE_POOL]) as Record<string, string> };
 }
 
-/** Nearly all have both of those that are read, and share one list. */
 function trimFinalizers({ finalizers = [] }: ObjectMeta): string[] {
-  const kept = INTAKE_FINALIZERS.filter((finalizer) => finalizers.includes(finalizer));
-  return kept.length === INTAKE_FINALIZERS.length ? INTAKE_FINALIZERS : kept;
+  return REGISTRATION_FINALIZERS.filter((finalizer) => finalizers.includes(finalizer));
 }
 
 function trimConditions(
   conditions: readonly EngineCondition[] | undefined,
   types: ReadonlySet<string>,
 ): EngineCondition[] {
-  return (conditions ?? [])
-    .filter(({ type }) => types.has(type))
-    .map((condition) => (isQuiet(condition) ? shareQuiet(condition) : condition));
+  return (conditions ?? []).filter(({ type }) => types.has(type)).map(trimGoodCondition);
 }
 
-/** Their words, or what they are about, are read whatever their status is. */
+/** The message or time of these is read whatever their status is. */
 const ALWAYS_READ = new Set(["Deleting", "OwnerRemediated", "TopologyReconciled"]);
 const GOOD_WHEN_FALSE = new Set(["Paused", "RollingOut"]);
 
-/** Of what is as it should be nobody reads more than that it is so. */
-function isQuiet({ type, status }: EngineCondition): boolean {
-  if (ALWAYS_READ.has(type)) return false;
-  return status === (GOOD_WHEN_FALSE.has(type) ? "False" : "True");
-}
-
-const quiet = new Map<string, EngineCondition>();
-
-/** One object for all that say the same. */
-function shareQuiet({ type, status }: EngineCondition): EngineCondition {
-  const known = quiet.get(type);
-  if (known !== undefined) return known;
-  const shared: EngineCondition = Object.freeze({ type, status, reason: "", lastTransitionTime: "" });
-  quiet.set(type, shared);
-  return shared;
+/** Of a condition that is as it should be only type and status are read. */
+function trimGoodCondition(condition: EngineCondition): EngineCondition {
+  const { type, status } = condition;
+  const isGood = status === (GOOD_WHEN_FALSE.has(type) ? "False" : "True");
+  return !isGood || ALWAYS_READ.has(type) ? condition : { type, status, reason: "", lastTransitionTime: "" };
 }
 
 function pick<T extends object, Key extends keyof T>(object: T, keys: readonly Key[]): Pick<T, Key> {

@@ -1,6 +1,6 @@
 import type { EnginePool } from "./kinds.ts";
 
-/** A node pool in Marina's words, every default resolved. Memory and disk are GiB. */
+/** A node pool in Marina's terms, every default resolved. Memory and disk are GiB. */
 export interface DesiredPool {
   name: string;
   size: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
@@ -16,11 +16,13 @@ const MIN_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
 const MAX_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
 const UNNEEDED_TIME = "cluster.x-k8s.io/autoscaling-options-scaledownunneededtime";
 const UTILIZATION_THRESHOLD = "cluster.x-k8s.io/autoscaling-options-scaledownutilizationthreshold";
+/** Cluster API propagates these labels to Nodes in any case. */
+const ALWAYS_PROPAGATED = /^node-role\.kubernetes\.io\//;
 const CAPACITY = "capacity.cluster-autoscaler.kubernetes.io";
 
 /**
- * The pool's entry in the engine's topology. A fixed pool has replicas and no autoscaler annotations, an autoscaled one
- * the reverse: the engine refuses both together. Taints go in at start-up, natively or by the class's own variable.
+ * The pool's entry in Cluster API's topology. A fixed pool has replicas and no autoscaler annotations, an autoscaled one the
+ * reverse: Cluster API rejects both together. Taints are set at start-up, natively or by the class's own variable.
  */
 export function composePool(
   pool: DesiredPool,
@@ -51,7 +53,7 @@ export function composePool(
   };
 }
 
-/** The bounds between which an entry's number of nodes is the autoscaler's; undefined = its number is fixed. */
+/** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */
 export function readAutoscalerBounds({
   metadata,
 }: EnginePool): { minNodes: number; maxNodes: number } | undefined {
@@ -78,4 +80,12 @@ function composeAnnotations(pool: DesiredPool, size: { minNodes: number; maxNode
     ...(labels.length > 0 && { [`${CAPACITY}/labels`]: labels.join(",") }),
     ...(taints.length > 0 && { [`${CAPACITY}/taints`]: taints.join(",") }),
   };
+}
+
+/**
+ * Whether Cluster API propagates a label of a pool to its nodes without configuration; others need the core manager's flag
+ * --additional-sync-machine-labels. Source: "metadata propagation" in Cluster API's book.
+ */
+export function isAlwaysPropagated(label: string): boolean {
+  return ALWAYS_PROPAGATED.test(label);
 }

@@ -6,7 +6,8 @@ import type { Caches } from "../caches.ts";
 import { indexByInfrastructure, type Machine, type MachineDeployment } from "../engine/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
 import { aCluster, CLUSTER_ID, makePool, NAMESPACE, POOL_ID } from "../testing.ts";
-import { findSubject, mayConcernEngine, mirrorEvent } from "./mirror.ts";
+import { mirrorEvent } from "./mirror.ts";
+import { findSubject, mayConcernClusterAPI } from "./subject.ts";
 
 const API = "cluster.x-k8s.io/v1beta2";
 const byNamespace = {
@@ -43,14 +44,14 @@ const eventOn = (apiVersion: string, kind: string, name: string, more: Partial<E
   metadata: { name: "e1", namespace: NAMESPACE, uid: "event-uid", creationTimestamp: "2026-01-01T00:00:00Z" },
   regarding: { apiVersion, kind, namespace: NAMESPACE, name, uid: "object-uid" },
   type: "Normal",
-  reason: "Happened",
+  reason: "SuccessfulCreate",
   note: "it happened",
   ...more,
 });
 
 test.each([
   {
-    what: "the engine's cluster",
+    what: "Cluster API's cluster",
     event: eventOn(API, "Cluster", "demo"),
     cluster: "demo",
     pool: undefined,
@@ -64,7 +65,7 @@ test.each([
     source: "machine",
   },
   {
-    what: "what carries a machine, of any provider",
+    what: "what hosts a machine, of any provider",
     event: eventOn("hardware.test/v1", "Server", "s1"),
     cluster: "demo",
     pool: "web",
@@ -77,7 +78,7 @@ test.each([
     pool: undefined,
     source: "machine",
   },
-])("an Event on $what is told on its cluster", ({ event, cluster, pool, source }) => {
+])("an Event on $what is mirrored to its cluster", ({ event, cluster, pool, source }) => {
   const subject = findSubject(makeCaches(), event);
   expect(subject?.cluster.metadata.name).toBe(cluster);
   expect(subject?.pool?.metadata.name).toBe(pool);
@@ -89,21 +90,21 @@ test.each([
   { what: "a Pod", event: eventOn("v1", "Pod", "demo"), concerns: false },
   { what: "a Deployment", event: eventOn("apps/v1", "Deployment", "demo"), concerns: false },
   { what: "an Ingress", event: eventOn("networking.k8s.io/v1", "Ingress", "demo"), concerns: false },
-  { what: "the engine's", event: eventOn(API, "Cluster", "demo"), concerns: true },
+  { what: "Cluster API's", event: eventOn(API, "Cluster", "demo"), concerns: true },
   {
-    what: "an engine's provider",
+    what: "a provider's",
     event: eventOn("infrastructure.cluster.x-k8s.io/v1beta2", "X", "x"),
     concerns: true,
   },
-])("whether an Event on $what may concern the engine: $concerns", ({ event, concerns }) => {
-  expect(mayConcernEngine(event)).toBe(concerns);
+])("whether an Event on $what may concern Cluster API: $concerns", ({ event, concerns }) => {
+  expect(mayConcernClusterAPI(event)).toBe(concerns);
 });
 
-test("an Event of another cluster's machinery is nobody's", () => {
+test("an Event of an unknown cluster has no subject", () => {
   expect(findSubject(makeCaches(), eventOn(API, "MachineSet", "other-x"))).toBeUndefined();
 });
 
-test("the mirrored Event has the words of the first, its labels, and one name for all its repeats", () => {
+test("the mirrored Event has the text and an action of the first, its labels, and one name for all its repeats", () => {
   const event = eventOn(API, "Machine", "m1", { type: "Warning", deprecatedCount: 3 });
   const subject = findSubject(makeCaches(), event);
   expect(subject && mirrorEvent(event, subject)).toEqual({
@@ -116,8 +117,8 @@ test("the mirrored Event has the words of the first, its labels, and one name fo
     },
     related: { apiVersion: API, kind: "Machine", namespace: NAMESPACE, name: "m1", uid: "object-uid" },
     type: "Warning",
-    reason: "Happened",
-    action: "Mirror",
+    reason: "SuccessfulCreate",
+    action: "Create",
     note: "Machine m1: it happened",
     labels: { [LABEL_CLUSTER_ID]: CLUSTER_ID, [LABEL_NODE_POOL_ID]: POOL_ID, [LABEL_SOURCE]: "machine" },
     dedupeKey: "mirror/event-uid",

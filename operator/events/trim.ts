@@ -1,8 +1,8 @@
 import type { Event } from "../../shared/kube/core-kinds.ts";
 
-/** Keeps of an Event what the mirror reads; the rest would be most of the cache. */
+/** Keeps of an Event the fields that are mirrored; the others would be most of the cache. */
 export function trimEvent(event: Event): Event {
-  const { apiVersion, kind, metadata, regarding, type, reason, note, eventTime, series } = event;
+  const { apiVersion, kind, metadata, regarding, type, reason, action, note, eventTime, series } = event;
   const { deprecatedCount, deprecatedFirstTimestamp, deprecatedLastTimestamp } = event;
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   const kept = { name, namespace, uid, resourceVersion, creationTimestamp };
@@ -15,6 +15,7 @@ export function trimEvent(event: Event): Event {
     regarding,
     type,
     reason,
+    action,
     note,
     eventTime,
     series,

@@ -1,13 +1,14 @@
 import type { Controller } from "../../shared/controller/controller.ts";
-import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { CacheSet } from "../caches.ts";
-import { mayConcernEngine } from "./mirror.ts";
+import { enqueueTo } from "../enqueue.ts";
+import { mayConcernClusterAPI } from "./subject.ts";
 
-/** Every Event that is about a cluster's machinery is worth telling; an Event that expired is not. */
+/** Adds every Event that may be about Cluster API; an expired Event is not worth a reconcile. */
 export function watchEvents(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const add = enqueueTo(controller);
   set.listen("events", (change) => {
-    if (change.type === "deleted" || !mayConcernEngine(change.object)) return;
-    controller.add(objectKey(change.object), change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+    if (change.type !== "deleted" && mayConcernClusterAPI(change.object))
+      add(objectKey(change.object), change);
   });
 }

@@ -1,15 +1,9 @@
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { DesiredPool } from "../engine/worker-pool.ts";
+import type { PoolDefaults } from "../pool-defaults.ts";
 
-/** What a pool takes where its specification says nothing, now and whenever these change. */
-export interface PoolDefaults {
-  drainTimeoutSeconds: number;
-  scaleDownDelaySeconds: number;
-  scaleDownUtilizationPercent: number;
-}
-
-/** What the engine shall make of a pool: its one child, an entry in the topology of its cluster. */
+/** The entry of a pool in the topology of its cluster: its only child. */
 export function composeDesiredPool(pool: NodePool, defaults: PoolDefaults): DesiredPool {
   const { spec } = pool;
   return {

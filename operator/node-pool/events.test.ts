@@ -16,7 +16,7 @@ test("a pool made a moment before its cluster is no news; one that waits for it 
 
 test("a machine that does not join is named, with what it waits for and whom to ask, once", () => {
   const machine = { name: "late", uid: "late", node: undefined, waitsFor: "no capacity" };
-  const [sample] = aPool().withSickNode().observed.machines;
+  const [sample] = aPool().withUnhealthyNode().observed.machines;
   if (sample === undefined) throw new Error("no machine");
   const machines = [{ ...sample, ...machine, unhealthy: undefined }];
   const pool = aPool({ desiredNodes: 1 })

@@ -3,71 +3,79 @@ import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { findLongWait } from "../long-wait.ts";
 import type { ObservedPool } from "./observe.ts";
 
-/** Progress is slow by nature; a Warning about it would cry wolf. */
-const PROGRESS = new Set(["RollingOut", "UpgradeInProgress"]);
+/** What the operator does to a pool, as the `action` of its Events. */
+type Action = "Create" | "Scale" | "Upgrade" | "Update" | "ReplaceNode" | "Delete";
+
+interface PoolEvent {
+  type: "Normal" | "Warning";
+  reason: string;
+  action: Action;
+  message: string;
+}
 
 /**
- * What people read of a pool: one Event for each change of phase, for each node that was replaced, and when a wait has
- * lasted. A pool that was made a moment before its cluster is no news.
+ * The Events of a pool: one for each change of phase, for each replaced node, for a problem that a person has to solve, and
+ * for a long wait. A pool that was created a moment before its cluster is not reported.
  */
 export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus): RecordedEvent[] {
   const { pool } = observed;
   const last = pool.status;
   const events: RecordedEvent[] = [];
-  const tell = (type: "Normal" | "Warning", reason: string, note: string) =>
-    events.push(composePoolEvent(observed, type, reason, note));
-  const known = last?.transitions?.at(-1)?.sequence ?? 0;
-  for (const { sequence, type, oldNode, newNode, reason } of next.transitions ?? []) {
-    if (type !== "NodeReplaced" || sequence <= known) continue;
-    tell("Normal", type, `The node ${oldNode} was replaced by ${newNode} (${reason}).`);
+  const record = (event: PoolEvent) => events.push(composePoolEvent(observed, event));
+  for (const { type, oldNode, newNode, reason } of findNewTransitions(last, next)) {
+    if (type !== "NodeReplaced") continue;
+    const message = `The node ${oldNode} was replaced by ${newNode} (${reason}).`;
+    record({ type: "Normal", reason: type, action: "ReplaceNode", message });
   }
+  const action = findAction(last, next);
   const phase = next.phase ?? "Provisioning";
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (phase !== last?.phase && reconciling?.reason !== "WaitingForCluster") {
-    tell(phase === "Failed" ? "Warning" : "Normal", phase, describe(pool, next));
+    const type = phase === "Failed" ? "Warning" : "Normal";
+    record({ type, reason: phase, action, message: describePhase(pool, next) });
   }
   const stalled = findCondition(next.conditions, "Stalled");
-  const stalledBefore = findCondition(last?.conditions, "Stalled");
-  if (stalled?.status === "True" && stalledBefore?.status !== "True" && phase !== "Failed") {
-    tell("Warning", stalled.reason, stalled.message);
+  const wasStalled = findCondition(last?.conditions, "Stalled")?.status === "True";
+  if (stalled?.status === "True" && !wasStalled && phase !== "Failed") {
+    record({ type: "Warning", reason: stalled.reason, action, message: stalled.message });
   }
-  const waits = findLongWait(last, next);
-  if (waits !== undefined) tell("Warning", waits.reason, waits.message);
+  const wait = findLongWait(last, next);
+  if (wait !== undefined) record({ type: "Warning", action, ...wait });
   return events;
 }
 
-/** One Event about a pool, found by pool and by cluster. */
+/** One Event about a pool, with the labels by which it is found by pool and by cluster. */
 export function composePoolEvent(
-  observed: ObservedPool,
-  type: "Normal" | "Warning",
-  reason: string,
-  words: string,
+  { pool, cluster, candidateId }: ObservedPool,
+  { type, reason, action, message }: PoolEvent,
 ): RecordedEvent {
-  const { pool, cluster, candidateId } = observed;
   const labels = {
     [LABEL_SOURCE]: "operator",
     [LABEL_NODE_POOL_ID]: pool.metadata.labels?.[LABEL_ID] ?? candidateId,
     ...(cluster?.id !== undefined && { [LABEL_CLUSTER_ID]: cluster.id }),
   };
-  const note = `Node pool ${pool.spec.displayName ?? pool.metadata.name}: ${words}`;
-  return { regarding: referTo(nodePoolKind, pool.metadata), type, reason, action: "Reconcile", note, labels };
+  const note = `Node pool ${pool.spec.displayName ?? pool.metadata.name}: ${message}`;
+  return { regarding: referTo(nodePoolKind, pool.metadata), type, reason, action, note, labels };
 }
 
-/** A wait of which the status has begun to speak, or speaks for another reason than before. */
-function findLongWait(
-  last: NodePoolStatus | undefined,
-  next: NodePoolStatus,
-): { reason: string; message: string } | undefined {
-  const reconciling = findCondition(next.conditions, "Reconciling");
-  if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
-  const before = findCondition(last?.conditions, "Reconciling");
-  const told = last?.message !== undefined && before?.reason === reconciling.reason;
-  return told || PROGRESS.has(reconciling.reason) ? undefined : reconciling;
+function findNewTransitions(last: NodePoolStatus | undefined, next: NodePoolStatus) {
+  const known = last?.transitions?.at(-1)?.sequence ?? 0;
+  return (next.transitions ?? []).filter(({ sequence }) => sequence > known);
 }
 
-function describe(pool: NodePool, next: NodePoolStatus): string {
+/** The action of which these Events report the progress or the failure. */
+function findAction(last: NodePoolStatus | undefined, next: NodePoolStatus): Action {
+  if (next.phase === "Deleting") return "Delete";
+  if (last?.firstReadyAt === undefined) return "Create";
+  const reasons = [last, next].map((status) => findCondition(status?.conditions, "UpToDate")?.reason);
+  if (reasons.includes("RollingOut") || reasons.includes("UpgradeInProgress")) return "Upgrade";
+  return next.phase === "Scaling" || last.phase === "Scaling" ? "Scale" : "Update";
+}
+
+function describePhase(pool: NodePool, next: NodePoolStatus): string {
   const messageOf = (type: "Stalled" | "Reconciling") => findCondition(next.conditions, type)?.message;
   switch (next.phase) {
     case "Ready":

@@ -2,14 +2,16 @@ import { type Fault, findCondition } from "../../shared/controller/conditions.ts
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
+import { findDuplicateName } from "../duplicate-name.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
+import { isDeletedBySet, isMarkedUnhealthy } from "../engine/events.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
-import { findOlderTwin, findOrganization, type Organization } from "../identity.ts";
+import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
-import { findNamesake } from "../namesake.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
 
 /** All that is known about one pool when it is reconciled: plain data, no client. */
@@ -17,33 +19,31 @@ export interface ObservedPool {
   pool: NodePool;
   organization: Organization;
   /** An older pool with the same id. */
-  olderTwin: string | undefined;
-  /** Why it may not become what its owner asks for: a quota, or an older namesake; undefined = it may. */
-  heldBack: Fault | undefined;
+  olderDuplicate: string | undefined;
+  /** Why it may not be as specified: a quota, or a duplicate name; undefined = it may. */
+  blocker: Fault | undefined;
   /** The id that the pool gets when it has none. */
   candidateId: string;
   cluster: ObservedOwner | undefined;
-  /** Undefined = the engine has made nothing for this pool, or all of it is gone. */
+  /** Undefined = Cluster API has created nothing for this pool, or has deleted it. */
   engine: EnginePoolState | undefined;
   machines: readonly EngineMachine[];
-  /** The engine knows that the pool shall not be, or has no such cluster at all. */
+  /** Cluster API has observed a topology without the pool, or has no such cluster. */
   leftTopology: boolean;
-  /** The engine has no such cluster, or has it no more. */
-  engineClusterGone: boolean;
-  /**
-   * Machines (by uid) that vanished while nobody looked, and that the engine's Events say were replaced for their health.
-   */
-  missedMarks: ReadonlySet<string>;
-  autoscaler: ObservedAutoscaler;
+  /** Cluster API has no such cluster. */
+  engineClusterDeleted: boolean;
+  /** Machines (by uid) that were deleted while no operator ran, and that Events report as replaced for their health. */
+  missedRemediations: ReadonlySet<string>;
+  autoscaler: PoolAutoscaler;
   nodeDegradedAfterSeconds: number;
   syncedNodeLabels: RegExp;
 }
 
 /** The autoscaler of a pool's cluster. */
-export interface ObservedAutoscaler {
+export interface PoolAutoscaler {
   /** The platform has an image for it. */
   configured: boolean;
-  /** Its Deployment; undefined = not made yet. */
+  /** Its Deployment; undefined = not created yet. */
   deployment: { available: { status: string; message?: string | undefined } | undefined } | undefined;
 }
 
@@ -52,26 +52,26 @@ export interface ObservedOwner {
   id: string | undefined;
   deleting: boolean;
   controlPlaneInitialized: boolean;
-  /** What the engine is asked to run, no `v`. */
+  /** The version requested from Cluster API, no `v`. */
   version: string | undefined;
   upgrading: boolean;
-  /** Why it cannot go on until somebody helps; undefined = it can. */
+  /** Why it is stalled; undefined = it is not. */
   fault: Fault | undefined;
 }
 
 export interface PoolSettings {
   nodeDegradedAfterSeconds: number;
   autoscalerImage: string | undefined;
-  /** The keys of labels that the engine carries from a pool to its nodes. */
+  /** The keys of labels that Cluster API propagates from a pool to its nodes. */
   syncedNodeLabels: RegExp;
 }
 
-/** Gathers a pool from the caches; undefined = it is gone. `firstLook`: this process has not looked at it before. */
+/** Gathers a pool from the caches; undefined = it is deleted. `isInitial`: this process has not observed it before. */
 export function observePool(
   caches: Caches,
   settings: PoolSettings,
   key: string,
-  firstLook: boolean,
+  isInitial: boolean,
 ): ObservedPool | undefined {
   const pool = caches.nodePools.get(key);
   if (pool === undefined) return undefined;
@@ -91,24 +91,24 @@ export function observePool(
   return {
     pool,
     organization: findOrganization(caches.namespaces, namespace),
-    olderTwin: findOlderTwin(caches.nodePools, pool.metadata),
-    heldBack: isKnown
+    olderDuplicate: findOlderDuplicate(caches.nodePools, pool.metadata),
+    blocker: isKnown
       ? findPoolOverQuota(caches, pool)
-      : (findNamesake(caches.nodePools, pool) ?? findPoolOverQuota(caches, pool)),
+      : (findDuplicateName(caches.nodePools, pool) ?? findPoolOverQuota(caches, pool)),
     candidateId: createId(),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
     engine: deployment && readPool(deployment),
     machines,
     leftTopology: state === undefined || (state.observed && !state.poolNames.includes(name)),
-    engineClusterGone: state === undefined,
-    missedMarks: firstLook ? findMissedMarks(caches, pool, machines) : new Set(),
+    engineClusterDeleted: state === undefined,
+    missedRemediations: isInitial ? findMissedRemediations(caches, pool, machines) : new Set(),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,
     syncedNodeLabels: settings.syncedNodeLabels,
   };
 }
 
-function observeAutoscaler(caches: Caches, settings: PoolSettings, clusterKey: string): ObservedAutoscaler {
+function observeAutoscaler(caches: Caches, settings: PoolSettings, clusterKey: string): PoolAutoscaler {
   const deployment = caches.deployments.get(nameAutoscaler(clusterKey));
   const available = deployment?.status?.conditions?.find(({ type }) => type === "Available");
   return {
@@ -118,24 +118,25 @@ function observeAutoscaler(caches: Caches, settings: PoolSettings, clusterKey: s
 }
 
 /**
- * The mark of a remediation stands for seconds; of one that came and went while nobody looked, an Event is left. A Machine
- * that its MachineSet deleted on purpose (a rollout, a scale-down) is named in another Event.
+ * A remediation is visible on the Machine for seconds; of one that was missed, an Event is left. A Machine that its
+ * MachineSet deleted on purpose has another Event as well, and does not count.
  */
-function findMissedMarks(caches: Caches, pool: NodePool, machines: readonly EngineMachine[]): Set<string> {
+function findMissedRemediations(
+  caches: Caches,
+  pool: NodePool,
+  machines: readonly EngineMachine[],
+): Set<string> {
   const gone = (pool.status?.machines ?? []).filter(({ uid }) => !machines.some((it) => it.uid === uid));
   if (gone.length === 0) return new Set();
   const events = caches.events
     .list()
     .filter(({ metadata }) => metadata.namespace === pool.metadata.namespace);
-  const isMarked = (uid: string) =>
-    events.some((event) => event.reason === "MachineMarkedUnhealthy" && event.regarding?.uid === uid);
-  const isDeleted = (name: string) =>
-    events.some(
-      ({ reason, regarding, note }) =>
-        reason === "SuccessfulDelete" && regarding?.kind === "MachineSet" && note?.includes(`"${name}"`),
-    );
-  const marked = gone.filter(({ uid, name }) => isMarked(uid) && !isDeleted(name));
-  return new Set(marked.map(({ uid }) => uid));
+  const remediated = gone.filter(
+    ({ uid, name }) =>
+      events.some((event) => isMarkedUnhealthy(event, uid)) &&
+      !events.some((event) => isDeletedBySet(event, name)),
+  );
+  return new Set(remediated.map(({ uid }) => uid));
 }
 
 function observeOwner(

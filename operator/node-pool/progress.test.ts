@@ -3,7 +3,7 @@ import { measurePool } from "./progress.ts";
 import { aPool } from "./testing.ts";
 
 test("of machines that join, the oldest comes first, and of one second the first by name, however they are seen", () => {
-  const { observed, now } = aPool().withSickNode();
+  const { observed, now } = aPool().withUnhealthyNode();
   const [sample] = observed.machines;
   if (sample === undefined) throw new Error("no machine");
   const join = (name: string, createdAt: string) => ({ ...sample, name, createdAt, node: undefined });
@@ -17,7 +17,7 @@ test("of machines that join, the oldest comes first, and of one second the first
       observed.pool,
       undefined,
       seen,
-      { nodeDegradedAfterSeconds: 300, heldBack: false },
+      { nodeDegradedAfterSeconds: 300, blocked: false },
       now,
     );
     expect(joining.map(({ name }) => name)).toEqual(["b", "c", "a"]);

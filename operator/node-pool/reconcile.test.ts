@@ -116,7 +116,7 @@ test.each([
   { seconds: 299, status: "True" },
   { seconds: 301, status: "False" },
 ])("a node that is sick for $seconds s leaves Ready $status", ({ seconds, status }) => {
-  const pool = aPool().withNodes(2).reconciled().withSickNode().after(seconds);
+  const pool = aPool().withNodes(2).reconciled().withUnhealthyNode().after(seconds);
   const condition = pool
     .reconciled()
     .status()
@@ -170,7 +170,7 @@ test("a deleted pool of which nothing is left is let go", () => {
 
 describe("a MachineDeployment that outlived the engine's cluster", () => {
   const engine = enginePoolWith({ desired: 0 });
-  const pool = aPool().deleting().with({ engine, engineClusterGone: true });
+  const pool = aPool().deleting().with({ engine, engineClusterDeleted: true });
 
   test("is deleted, and its pool waits for that", () => {
     const { remove, releaseFinalizer } = pool.plan();
@@ -193,8 +193,8 @@ describe("a MachineDeployment that outlived the engine's cluster", () => {
   });
 
   test.each([
-    { what: "the pool is not being deleted", fixture: aPool().with({ engine, engineClusterGone: true }) },
-    { what: "the engine has its cluster", fixture: pool.with({ engineClusterGone: false }) },
+    { what: "the pool is not being deleted", fixture: aPool().with({ engine, engineClusterDeleted: true }) },
+    { what: "the engine has its cluster", fixture: pool.with({ engineClusterDeleted: false }) },
     { what: "it has machines", fixture: pool.with({ machines: [makeMachine("a")] }) },
   ])("is left alone while $what", ({ fixture }) => {
     expect(fixture.plan()).toMatchObject({ remove: [], releaseFinalizer: false });
@@ -202,17 +202,17 @@ describe("a MachineDeployment that outlived the engine's cluster", () => {
 });
 
 test("a pool that the quotas hold back is Stalled; what runs of it goes on and is not waited for", () => {
-  const heldBack = { reason: "QuotaExceeded", message: "Too many." };
-  const fresh = aPool().fresh().with({ heldBack }).plan();
+  const blocker = { reason: "QuotaExceeded", message: "Too many." };
+  const fresh = aPool().fresh().with({ blocker }).plan();
   expect(fresh.metadata).toMatchObject({ finalizer: FINALIZER });
   expect(fresh.status).toMatchObject({ phase: "Failed", message: "Too many." });
 
-  const grown = aPool().withNodes(2).reconciled().asking({ desiredNodes: 9 }).with({ heldBack });
+  const grown = aPool().withNodes(2).reconciled().asking({ desiredNodes: 9 }).with({ blocker });
   expect(grown.plan().status).toMatchObject({ phase: "Ready", message: "Too many.", nodes: 2 });
   expect(grown.condition("Ready")).toMatchObject(ready);
   expect(grown.condition("Scaling")).toMatchObject({ status: "False" });
   expect(grown.condition("Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
-  expect(grown.reconciled().with({ heldBack: undefined }).condition("Stalled")).toMatchObject({
+  expect(grown.reconciled().with({ blocker: undefined }).condition("Stalled")).toMatchObject({
     status: "False",
   });
 });

@@ -88,7 +88,7 @@ describe("a node that the engine replaces", () => {
   });
 
   test("is told although the mark itself was missed: an Event is left of it", () => {
-    const missed = { machines: [one, machine("new", young)], missedMarks: new Set(["uid-two"]) };
+    const missed = { machines: [one, machine("new", young)], missedRemediations: new Set(["uid-two"]) };
     expect(play([one, two], missed)).toMatchObject({
       replaced: [{ oldNode: "node-two", newNode: "node-new" }],
     });
@@ -187,11 +187,11 @@ describe("a replacement that was asked for", () => {
     ["refused with an Event when there is no such node", [one, two], "elsewhere", ["NodeNotFound"]],
   ])("is taken off the pool: %s", (_name, machines, node, reasons) => {
     const { observed } = aPool({ desiredNodes: 2 }).withNodes(2).with(asking(machines, node));
-    const settled = {
+    const converged = {
       ...observed,
       pool: { ...observed.pool, status: reconcilePool(observed, NOW).status ?? {} },
     };
-    const plan = reconcilePool(settled, NOW);
+    const plan = reconcilePool(converged, NOW);
     expect(plan.metadata?.dropAnnotations).toEqual([`replace.cloud.marina.dev/${node}`]);
     expect(plan.events.map(({ reason }) => reason)).toEqual(reasons);
   });

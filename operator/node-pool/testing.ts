@@ -22,15 +22,15 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
   const observed: ObservedPool = {
     pool: makePool("web", spec),
     organization: { kind: "known", id: ORG },
-    olderTwin: undefined,
-    heldBack: undefined,
+    olderDuplicate: undefined,
+    blocker: undefined,
     candidateId: POOL_ID,
     cluster,
     engine: undefined,
     machines: [],
     leftTopology: true,
-    engineClusterGone: false,
-    missedMarks: new Set(),
+    engineClusterDeleted: false,
+    missedRemediations: new Set(),
     autoscaler: { configured: false, deployment: undefined },
     nodeDegradedAfterSeconds: 300,
     syncedNodeLabels: /.*/,
@@ -82,7 +82,7 @@ export class PoolFixture {
     return this.withEngine({ desired: nodes });
   }
 
-  withSickNode(): PoolFixture {
+  withUnhealthyNode(): PoolFixture {
     const lastTransitionTime = this.now.toISOString();
     const health = { reason: "NodeNotHealthy", lastTransitionTime };
     const machine = makeMachine("sick", { conditions: [makeCondition("NodeHealthy", "False", health)] });

@@ -8,13 +8,13 @@ import { createStore } from "../../shared/kube/store.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { aCluster, makePool, NAMESPACE } from "../testing.ts";
-import { createQuotaLedger } from "./ledger.ts";
-import { findClusterOverQuota, findPoolOverQuota, indexHeldBack } from "./observe.ts";
+import { findClusterOverQuota, findPoolOverQuota, indexBlocked } from "./observe.ts";
+import { createQuotaUsage } from "./usage.ts";
 
 const PLENTY: QuotaAmounts = { clusters: 9, nodePools: 9, nodes: 99, vcpus: 999, memoryGB: 999 };
 const KEY = `${NAMESPACE}/demo`;
 
-/** An organization with one cluster and its pools as the engine has them, and other limits than it had. */
+/** An organization with one cluster and its pools as the engine has them, and other limits than it granted. */
 function observe(
   limits: Partial<QuotaAmounts> | undefined,
   pools: NodePool[],
@@ -41,12 +41,12 @@ function observe(
         .reconciled()
         .engineObject(),
     );
-  const ledger = createQuotaLedger(caches);
-  ledger.update(KEY);
-  return { ...caches, cluster, ledger, countMost: (name: string) => ledger.countMost(name) };
+  const usage = createQuotaUsage(caches);
+  usage.update(KEY);
+  return { ...caches, cluster, usage, maximumUsage: (name: string) => usage.maximumUsage(name) };
 }
 
-describe("what the quotas hold back", () => {
+describe("what the quotas block", () => {
   const web = makePool("web");
   test.each<[string, Partial<QuotaAmounts> | undefined, NodePool[], NodePool[] | undefined, string[]]>([
     ["nothing without limits", undefined, [makePool("web", { desiredNodes: 500 })], [], []],
@@ -92,23 +92,23 @@ describe("what the quotas hold back", () => {
       ...makePool("web"),
       status: { conditions: [condition as never] },
     });
-    expect(indexHeldBack(pool(stalled))).toEqual([NAMESPACE]);
-    expect(indexHeldBack(pool({ ...stalled, status: "False" }))).toEqual([]);
-    expect(indexHeldBack(makePool("web"))).toEqual([]);
+    expect(indexBlocked(pool(stalled))).toEqual([NAMESPACE]);
+    expect(indexBlocked(pool({ ...stalled, status: "False" }))).toEqual([]);
+    expect(indexBlocked(makePool("web"))).toEqual([]);
   });
 });
 
-test("the ledger follows what comes, changes and goes", () => {
+test("the usage follows what comes, changes and goes", () => {
   const caches = observe({}, [makePool("web", { desiredNodes: 3 })], [makePool("web", { desiredNodes: 5 })]);
-  const most = () => caches.countMost(NAMESPACE);
+  const most = () => caches.maximumUsage(NAMESPACE);
   expect(most()).toEqual({ clusters: 1, nodePools: 1, nodes: 5, vcpus: 10, memoryGB: 20 });
   caches.nodePools.set(makePool("web", { desiredNodes: 7, vcpus: 1 }));
-  caches.ledger.update(KEY);
+  caches.usage.update(KEY);
   expect(most()).toEqual({ clusters: 1, nodePools: 1, nodes: 7, vcpus: 10, memoryGB: 28 });
   caches.nodePools.remove(`${NAMESPACE}/web`);
-  caches.ledger.update(KEY);
+  caches.usage.update(KEY);
   expect(most()).toMatchObject({ clusters: 1, nodes: 0 });
   caches.clusters.remove(KEY);
-  caches.ledger.update(KEY);
+  caches.usage.update(KEY);
   expect(most()).toMatchObject({ clusters: 0, nodePools: 0 });
 });

@@ -16,69 +16,69 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
-import { judgeWishes, type QuotaWish } from "./judge.ts";
-import { poolKey, type QuotaCaches, wishesOfPools, wishOfCluster } from "./wishes.ts";
+import { findRejectedRequests, type QuotaRequest } from "./admission.ts";
+import { poolKey, type QuotaCaches, requestOfCluster, requestsOfPools } from "./requests.ts";
 
-type JudgedCaches = QuotaCaches & {
+type QuotaCheckCaches = QuotaCaches & {
   namespaces: Store<Namespace>;
-  /** What all of a namespace would count if everything in it were given. */
-  countMost(namespace: string): QuotaAmounts;
+  /** What everything in a namespace would use if every request were granted. */
+  maximumUsage(namespace: string): QuotaAmounts;
 };
 
 const REASON = "QuotaExceeded";
-const HELD_BACK = new Set([REASON, "DuplicateName"]);
+const BLOCKING_REASONS = new Set([REASON, "DuplicateName"]);
 
 /**
- * What the organization's quotas hold back of one cluster and its pools: by the name of the pool, and for the cluster
- * itself. Nothing while none of them grows, so that a fleet at rest costs nothing.
+ * Why the organization's quotas block one cluster, and its pools by name. Checked only while one of them requests growth,
+ * so that a fleet at rest costs nothing.
  */
 export function findClusterOverQuota(
-  caches: JudgedCaches,
+  caches: QuotaCheckCaches,
   cluster: Cluster,
   pools: readonly NodePool[],
 ): { cluster: Fault | undefined; pools: ReadonlyMap<string, Fault> } {
-  const own = [wishOfCluster(caches, cluster), ...wishesOfPools(caches, pools)];
-  const refused = own.some(grows) ? judgeNamespace(caches, cluster.metadata.namespace) : NOTHING;
+  const own = [requestOfCluster(caches, cluster), ...requestsOfPools(caches, pools)];
+  const rejected = own.some(grows) ? checkNamespace(caches, cluster.metadata.namespace) : NOTHING;
   const faults = pools.flatMap(({ metadata }) => {
-    const fault = toFault(refused.get(poolKey(metadata)));
+    const fault = toFault(rejected.get(poolKey(metadata)));
     return fault === undefined ? [] : [[metadata.name, fault] as const];
   });
-  return { cluster: toFault(refused.get(objectKey(cluster))), pools: new Map(faults) };
+  return { cluster: toFault(rejected.get(objectKey(cluster))), pools: new Map(faults) };
 }
 
-/** Why the organization's quotas hold back one pool; undefined = they do not. */
-export function findPoolOverQuota(caches: JudgedCaches, pool: NodePool): Fault | undefined {
-  if (!wishesOfPools(caches, [pool]).some(grows)) return undefined;
-  return toFault(judgeNamespace(caches, pool.metadata.namespace).get(poolKey(pool.metadata)));
+/** Why the organization's quotas block one pool; undefined = they do not. */
+export function findPoolOverQuota(caches: QuotaCheckCaches, pool: NodePool): Fault | undefined {
+  if (!requestsOfPools(caches, [pool]).some(grows)) return undefined;
+  return toFault(checkNamespace(caches, pool.metadata.namespace).get(poolKey(pool.metadata)));
 }
 
-/** An index of what quotas or a taken name hold back, by namespace: to be looked at again when something is freed. */
-export function indexHeldBack({
+/** Indexes what a quota or a duplicate name blocks by namespace: it is reconciled again when something is freed. */
+export function indexBlocked({
   metadata,
   status,
 }: KubeObject & Pick<Cluster | NodePool, "status">): string[] {
   const stalled = status?.conditions?.find(({ type }) => type === "Stalled");
-  return stalled?.status === "True" && HELD_BACK.has(stalled.reason) ? [metadata.namespace ?? ""] : [];
+  return stalled?.status === "True" && BLOCKING_REASONS.has(stalled.reason) ? [metadata.namespace ?? ""] : [];
 }
 
 const NOTHING: ReadonlyMap<string, Shortfall[]> = new Map();
 
-function judgeNamespace(caches: JudgedCaches, namespace = ""): ReadonlyMap<string, Shortfall[]> {
+function checkNamespace(caches: QuotaCheckCaches, namespace = ""): ReadonlyMap<string, Shortfall[]> {
   const limits = parseLimits(caches.namespaces.get(namespace)?.metadata.annotations?.[ANNOTATION_QUOTAS]);
   if (limits === undefined) return NOTHING;
-  const most = caches.countMost(namespace);
+  const most = caches.maximumUsage(namespace);
   if (QUOTA_NAMES.every((name) => most[name] <= limits[name])) return NOTHING;
   const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, namespace);
   const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, namespace);
-  return judgeWishes(
+  return findRejectedRequests(
     limits,
-    clusters.map((cluster) => wishOfCluster(caches, cluster)),
-    wishesOfPools(caches, pools),
+    clusters.map((cluster) => requestOfCluster(caches, cluster)),
+    requestsOfPools(caches, pools),
   );
 }
 
-function grows({ had, wanted }: QuotaWish): boolean {
-  return isGrowth(growthOf(had, wanted));
+function grows({ granted, requested }: QuotaRequest): boolean {
+  return isGrowth(growthOf(granted, requested));
 }
 
 function toFault(shortfalls: readonly Shortfall[] | undefined): Fault | undefined {

@@ -2,11 +2,11 @@ import type { Step } from "../../shared/controller/plan.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
 
-/** Tells the locks from other ConfigMaps of the platform's namespace. */
+/** Marks the locks among the ConfigMaps of the platform's namespace. */
 export const LABEL_LOCK = "cloud.marina.dev/lock";
 export const LOCK_SELECTOR = `${LABEL_LOCK}=subnet`;
 
-/** Which /24 belongs to whom. */
+/** A /24 that belongs to a cluster. */
 export interface SubnetLock {
   subnet: string;
   clusterId: string;
@@ -16,7 +16,7 @@ export interface SubnetLock {
   createdAt: string;
 }
 
-/** Reads a lock; undefined for a ConfigMap that is none. */
+/** Reads a lock; undefined for any other ConfigMap. */
 export function readLock(configMap: ConfigMap): SubnetLock | undefined {
   const { metadata, data } = configMap;
   const clusterId = metadata.labels?.[LABEL_CLUSTER_ID];
@@ -27,8 +27,8 @@ export function readLock(configMap: ConfigMap): SubnetLock | undefined {
 }
 
 /**
- * Takes a subnet. The NAME of the ConfigMap is the subnet, so the API server lets exactly one creator win: two operators
- * can never give one subnet twice, and a lost status is found again by the id inside.
+ * Takes a subnet. The NAME of the ConfigMap is the subnet, so only one creator succeeds: two operators can never assign one
+ * subnet twice, and a lost status is restored by the id inside.
  */
 export function takeSubnet(namespace: string, subnet: string, clusterId: string): Step {
   const object: ConfigMap = {
@@ -44,24 +44,16 @@ export function takeSubnet(namespace: string, subnet: string, clusterId: string)
   return { verb: "create", kind: configMapKind, object };
 }
 
-/** The older lock first; of one second, by name. */
+/** The older lock first; those of one second by name. */
 export function compareLocks(left: SubnetLock, right: SubnetLock): number {
   return `${left.createdAt} ${left.name}` < `${right.createdAt} ${right.name}` ? -1 : 1;
 }
 
-/** Gives a subnet back. */
+/** Releases a subnet. */
 export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
   return { verb: "delete", kind: configMapKind, namespace, name: lock.name, uid: lock.uid };
 }
 
 function nameLock(subnet: string): string {
   return `subnet-${subnet.replace(/\/24$/, "").replaceAll(".", "-")}`;
-}
-
-/** A young lock may belong to a cluster that the cache does not show yet. */
-const MIN_AGE_MS = 10 * 60_000;
-
-/** Whether a lock without a cluster is old enough to be swept away. */
-export function isOldEnough(lock: SubnetLock, now: Date): boolean {
-  return now.getTime() - Date.parse(lock.createdAt) >= MIN_AGE_MS;
 }

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import type { KubeObject } from "../kube/kind.ts";
+import type { Kind, KubeObject } from "../kube/kind.ts";
+import type { Step } from "./plan.ts";
 
 /**
  * The object with a hash of itself in this annotation. Server-side apply removes what a manager no longer sends, and
- * only the hash shows that something was sent before: the live object alone does not.
+ * only the hash shows what was sent before: the live object alone does not.
  */
 export function withAppliedHash<T extends KubeObject>(object: T, annotation: string): T {
   const annotations = { ...object.metadata.annotations, [annotation]: hashOf(object) };
@@ -12,28 +13,33 @@ export function withAppliedHash<T extends KubeObject>(object: T, annotation: str
 
 /**
  * Whether applying `desired` (made by `withAppliedHash`) would change nothing: the live object carries the same hash,
- * and every field that is wanted still has the value that is wanted.
+ * and every desired field still has its desired value.
  */
 export function isApplied(desired: KubeObject, live: KubeObject | undefined): boolean {
   return live !== undefined && contains(live, desired);
 }
 
+/** The apply of `desired` (made by `withAppliedHash`), unless it would change nothing. */
+export function planApply<T extends KubeObject>(kind: Kind<T>, desired: T, live: T | undefined): Step[] {
+  return isApplied(desired, live) ? [] : [{ verb: "apply", kind: kind as Kind<KubeObject>, object: desired }];
+}
+
 /** Lists whose items have a name are compared by name, as server-side apply merges them; others item by item. */
-function contains(live: unknown, wanted: unknown): boolean {
-  if (Array.isArray(wanted)) {
+function contains(live: unknown, desired: unknown): boolean {
+  if (Array.isArray(desired)) {
     if (!Array.isArray(live)) return false;
-    if (isNamedList(wanted) && isNamedList(live)) {
-      return wanted.every((item) => live.some((other) => other.name === item.name && contains(other, item)));
+    if (isNamedList(desired) && isNamedList(live)) {
+      return desired.every((item) => live.some((other) => other.name === item.name && contains(other, item)));
     }
-    return live.length === wanted.length && wanted.every((item, index) => contains(live[index], item));
+    return live.length === desired.length && desired.every((item, index) => contains(live[index], item));
   }
-  if (isRecord(wanted)) {
+  if (isRecord(desired)) {
     return (
       isRecord(live) &&
-      Object.entries(wanted).every(([key, value]) => value === undefined || contains(live[key], value))
+      Object.entries(desired).every(([key, value]) => value === undefined || contains(live[key], value))
     );
   }
-  return live === wanted;
+  return live === desired;
 }
 
 function hashOf(value: unknown): string {

@@ -1,3 +1,5 @@
+import { elapsedMs, formatTime } from "./time.ts";
+
 /** The shape that all conditions share (metav1.Condition). */
 export interface ConditionLike<Type extends string = string> {
   type: Type;
@@ -8,15 +10,15 @@ export interface ConditionLike<Type extends string = string> {
   observedGeneration: number;
 }
 
-/** A condition as a reconcile decides it; times and generation are added when it is set. */
+/** A condition as a reconcile decides it; `setConditions` adds times and generation. */
 export type NewCondition<Type extends string> = Omit<
   ConditionLike<Type>,
   "lastTransitionTime" | "observedGeneration"
 >;
 
 /**
- * The conditions as they will stand: `lastTransitionTime` is kept where the status did not change, otherwise it is
- * `now` (RFC 3339). All of `next` and nothing else: what a reconcile does not mention is gone.
+ * The new conditions: `lastTransitionTime` is kept where the status did not change, otherwise it is `now`. Conditions
+ * that are not in `next` are removed.
  */
 export function setConditions<Type extends string>(
   previous: readonly ConditionLike<Type>[],
@@ -42,20 +44,15 @@ export function findCondition<Type extends string>(
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** RFC 3339 with whole seconds, as the Kubernetes API writes its times. */
-export function formatTime(time: Date): string {
-  return time.toISOString().replace(/\.\d{3}Z$/, "Z");
+/** How long a condition has had its current status, in ms; 0 for a missing condition. */
+export function conditionAgeMs(condition: { lastTransitionTime: string } | undefined, now: Date): number {
+  return condition === undefined ? 0 : elapsedMs(condition.lastTransitionTime, now);
 }
 
-/** How long a condition has had its present status; 0 for one that is not there. */
-export function heldForMs(condition: { lastTransitionTime: string } | undefined, now: Date): number {
-  return condition === undefined ? 0 : Math.max(0, now.getTime() - Date.parse(condition.lastTransitionTime));
-}
+/** Shorter waits do not appear in `status.message`; anything stuck is reported within a minute. */
+export const REPORT_WAIT_AFTER_MS = 55_000;
 
-/** A wait shorter than this is not worth a word to people; whatever is stuck shall be told of within a minute. */
-export const SILENT_WAIT_MS = 55_000;
-
-/** What only people can put right: a reason for programs, and a sentence with the next step. */
+/** A problem that only a person can solve: a reason for programs, and a sentence with the next step. */
 export interface Fault {
   reason: string;
   message: string;

@@ -1,24 +1,25 @@
 import { KubeError } from "../kube/errors.ts";
 import { sleep } from "../kube/sleep.ts";
 import type { Logger } from "../log.ts";
-import { createExpectations, type Seeable } from "./expectations.ts";
+import { createExpectations, type WatchedCache } from "./expectations.ts";
+import { StepError } from "./plan.ts";
 import { type AddOptions, createQueue, PRIORITY_BACKGROUND, type QueueItem } from "./queue.ts";
 import { yieldToEventLoop } from "./yield-to-event-loop.ts";
 
-/** `requeueAfterMs`: the world needs time; run this key again then. */
+/** `requeueAfterMs`: run this key again after this time. */
 export type ReconcileResult = { requeueAfterMs?: number | undefined } | undefined;
 
 export interface ControllerOptions {
-  /** Label of logs and metrics: the kind that is reconciled. */
+  /** Label of logs and metrics: what is reconciled. */
   name: string;
   /**
-   * Brings one object to where it should be. A throw is retried with backoff; a result ends the backoff. The signal
-   * aborts at the deadline of a drain.
+   * Reconciles one object. An error is retried with backoff; a result ends the backoff. The signal aborts at the deadline of
+   * a drain.
    */
   reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult>;
-  /** Keys worked on at the same time (default 10). */
+  /** Keys that are reconciled at the same time (default 10). */
   workers?: number | undefined;
-  /** Asked before each run; while it is false keys only gather. */
+  /** Checked before each run; while it is false keys are queued only. */
   isLeader(): boolean;
   /** All keys, added with low priority every `resyncEveryMs` (default 10 min, jittered by 10 %). */
   resyncKeys?: (() => Iterable<string>) | undefined;
@@ -37,13 +38,13 @@ export interface ControllerMetrics {
 }
 
 export interface Controller {
-  /** Wants a run of this key. Safe at any time, also before `start` (the key waits). */
+  /** Queues this key. Safe at any time, also before `start`. */
   add(key: string, options?: AddOptions): void;
   /**
    * After a write: the key is not run again before `store` has caught up with the write's resourceVersion, so that
    * a reconcile never decides on a cache older than its own last write. Given up after 10 s.
    */
-  expect(key: string, store: Seeable, resourceVersion: string): void;
+  expect(key: string, store: WatchedCache, resourceVersion: string): void;
   /** Starts the workers. Call it once all caches are synced. */
   start(): void;
   /** Takes no more keys and waits for the running ones; false when the deadline came first. */
@@ -99,7 +100,7 @@ export function createController(options: ControllerOptions): Controller {
     } catch (error) {
       const retryInMs = Math.round(queue.retry(key, priority));
       const fields = { controller: name, key, retryInMs, err: error };
-      if (error instanceof KubeError && error.isConflict) log.info(fields, "the object moved, retrying");
+      if (isConflict(error)) log.info(fields, "the object changed, retrying");
       else log.error(fields, "reconcile failed, retrying");
       report("error", from);
     } finally {
@@ -128,7 +129,7 @@ export function createController(options: ControllerOptions): Controller {
       const { resyncKeys } = options;
       if (resyncKeys !== undefined) {
         resync(resyncKeys).catch((error: unknown) =>
-          log.fatal({ controller: name, err: error }, "resync died"),
+          log.fatal({ controller: name, err: error }, "resync failed"),
         );
       }
     },
@@ -147,4 +148,9 @@ export function createController(options: ControllerOptions): Controller {
       return [...startedAt.values()].every((from) => now - from < stuckAfterMs);
     },
   };
+}
+
+function isConflict(error: unknown): boolean {
+  const cause = error instanceof StepError ? error.cause : error;
+  return cause instanceof KubeError && cause.isConflict;
 }

@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import type { CoreV1Event } from "@kubernetes/client-node";
 import type { Event } from "../kube/core-kinds.ts";
 import { defineKind, type KubeObject } from "../kube/kind.ts";
-import { microTime } from "./micro-time.ts";
+import { formatMicroTime, formatTime } from "./time.ts";
 
 /**
- * An Event as core/v1 has it, the same object as in events.k8s.io/v1. Written this way, for this API alone takes the
- * times by which `kubectl describe` puts Events in order.
+ * An Event of core/v1, the same object as in events.k8s.io/v1. Written through core/v1, because only that API accepts the
+ * times by which `kubectl describe` sorts Events.
  */
 export interface WrittenEvent extends KubeObject {
   involvedObject: EventReference;
@@ -50,7 +50,7 @@ export interface RecordedEvent {
   type: "Normal" | "Warning";
   /** CamelCase, at most 128 characters. */
   reason: string;
-  /** What was done or failed: CamelCase, at most 128 characters. */
+  /** What was done or failed, as a verb: CamelCase, at most 128 characters. */
   action: string;
   /** For people; cut at 1 kB. */
   note: string;
@@ -59,18 +59,18 @@ export interface RecordedEvent {
   dedupeKey?: string | undefined;
   /** When it happened (default: now). */
   at?: Date | undefined;
-  /** How often it happened in all, for a caller that mirrors a counted event. Without it each call counts one. */
+  /** How often it happened in total, when a counted event is mirrored. Without it each call counts one. */
   count?: number | undefined;
 }
 
-/** One Event's occurrences that are not yet written. */
+/** Occurrences of one Event that are not yet written. */
 export interface Occurrences {
   event: RecordedEvent;
   firstAt: Date;
   lastAt: Date;
   /** Since the last write. */
   more: number;
-  /** In all, when the caller counts. */
+  /** In total, when the caller counts. */
   total?: number | undefined;
 }
 
@@ -110,8 +110,8 @@ export function toEventObject(
 ) {
   return {
     metadata: { ...identity, ...(event.labels && { labels: event.labels }) },
-    eventTime: microTime(firstAt),
-    firstTimestamp: wholeSeconds(firstAt),
+    eventTime: formatMicroTime(firstAt),
+    firstTimestamp: formatTime(firstAt),
     ...toRepetition(total ?? more, lastAt),
     source: { component: reporting.controller },
     reportingComponent: reporting.controller,
@@ -125,24 +125,20 @@ export function toEventObject(
   };
 }
 
-/** The patch that adds what happened since to an Event that is there; undefined when it tells it already. */
+/** The patch that adds occurrences to an existing Event; undefined when it counts them already. */
 export function toSeriesPatch(existing: Event, { lastAt, more, total }: Occurrences) {
-  const told = existing.series?.count ?? existing.deprecatedCount ?? 1;
-  const count = Math.max(told, total ?? told + more);
-  return count === told ? undefined : toRepetition(count, lastAt);
+  const recorded = existing.series?.count ?? existing.deprecatedCount ?? 1;
+  const count = Math.max(recorded, total ?? recorded + more);
+  return count === recorded ? undefined : toRepetition(count, lastAt);
 }
 
 function toRepetition(count: number, lastAt: Date) {
   return {
     count,
-    lastTimestamp: wholeSeconds(lastAt),
-    // The API refuses a series of one.
-    ...(count > 1 && { series: { count, lastObservedTime: microTime(lastAt) } }),
+    lastTimestamp: formatTime(lastAt),
+    // The API rejects a series of one.
+    ...(count > 1 && { series: { count, lastObservedTime: formatMicroTime(lastAt) } }),
   };
-}
-
-function wholeSeconds(time: Date): string {
-  return `${time.toISOString().slice(0, 19)}Z`;
 }
 
 function cutBytes(text: string, bytes: number): string {

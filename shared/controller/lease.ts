@@ -3,7 +3,7 @@ import { type Lease, leaseKind } from "../kube/core-kinds.ts";
 import { KubeError } from "../kube/errors.ts";
 import { sleep } from "../kube/sleep.ts";
 import type { Logger } from "../log.ts";
-import { microTime } from "./micro-time.ts";
+import { formatMicroTime } from "./time.ts";
 
 export interface LeaderElectionOptions {
   client: Pick<KubeClient, "get" | "create" | "mergePatch">;
@@ -15,13 +15,13 @@ export interface LeaderElectionOptions {
   fieldManager: string;
   /** A candidate takes a Lease over that it has not seen renewed for this long (15 000). */
   leaseDurationMs?: number | undefined;
-  /** A leader that could not renew for this long no longer leads (10 000); must be shorter than the duration. */
+  /** A leader that could not renew for this long stops leading (10 000); must be shorter than the duration. */
   renewDeadlineMs?: number | undefined;
   /** Between two attempts (2 000). */
   retryPeriodMs?: number | undefined;
   /** This process leads now. */
   onStarted(): void;
-  /** It led and does not any more (not called by `release`). The process should end. */
+  /** It stopped leading (not called by `release`). The process should end. */
   onLost(): void;
   /** For the metric: called at start with false and on every change. */
   onLeader?: ((leads: boolean) => void) | undefined;
@@ -30,20 +30,20 @@ export interface LeaderElectionOptions {
 
 export interface LeaderElection {
   start(): void;
-  /** True only while the lease is certainly ours: turns false by the clock alone when renewing fails. */
+  /** True only while the Lease is certainly ours: turns false by the clock when it is not renewed. */
   isLeader(): boolean;
-  /** Stops, and gives the Lease back when it is ours, so that the next one need not wait for it to expire. */
+  /** Stops, and releases the Lease when it is ours, so that the next leader does not wait for it to expire. */
   release(): Promise<void>;
 }
 
-/** What a candidate last saw, and when it saw it change, by its own clock. */
+/** What a candidate last observed, and when it observed a change, by its own clock. */
 interface Observed {
   lease: Lease;
   changedAt: number;
 }
 
 /**
- * Leader election over one Lease, as client-go does it. Expiry counts from when this process saw the Lease change, so
+ * Leader election over one Lease, as client-go does it. Expiry counts from when this process observed a change, so
  * clocks need not agree; every write carries the resourceVersion read, so two candidates cannot both succeed.
  */
 export function createLeaderElection(options: LeaderElectionOptions): LeaderElection {
@@ -56,7 +56,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
   const stopping = new AbortController();
   const callTimeoutMs = renewDeadlineMs / 2;
   let observed: Observed | undefined;
-  /** Since when the Lease is ours for certain: the moment before the last successful write was sent. */
+  /** When the Lease was last renewed: the moment before the successful write was sent. */
   let renewedAt = Number.NEGATIVE_INFINITY;
   let leads = false;
   /** `observed` is what our own last write returned, so a leader renews in one call. */
@@ -102,7 +102,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
   }
 
   function firstLease() {
-    const now = microTime();
+    const now = formatMicroTime();
     return {
       metadata: { namespace, name },
       spec: {
@@ -116,7 +116,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
   }
 
   function claim({ metadata, spec }: Lease) {
-    const now = microTime();
+    const now = formatMicroTime();
     const changes = spec?.holderIdentity !== identity;
     return {
       metadata: { resourceVersion: metadata.resourceVersion },
@@ -144,7 +144,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     if (leads === now) return;
     leads = now;
     options.onLeader?.(now);
-    log.info({ lease: name, identity }, now ? "leading" : "lost the leadership");
+    log.info({ lease: name, identity }, now ? "leading" : "lost leadership");
     if (now) options.onStarted();
     else options.onLost();
   }
@@ -168,7 +168,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
       options.onLeader?.(false);
       const patch = {
         metadata: { resourceVersion: observed.lease.metadata.resourceVersion },
-        spec: { holderIdentity: "", leaseDurationSeconds: 1, renewTime: microTime() },
+        spec: { holderIdentity: "", leaseDurationSeconds: 1, renewTime: formatMicroTime() },
       };
       try {
         await client.mergePatch(leaseKind, namespace, name, patch, {
@@ -176,7 +176,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
           timeoutMs: callTimeoutMs,
         });
       } catch (error) {
-        log.warn({ lease: name, err: error }, "the Lease was not given back, it will expire");
+        log.warn({ lease: name, err: error }, "the Lease was not released, it will expire");
       }
     },
   };

@@ -11,17 +11,17 @@ export interface RuntimeMetrics {
 
 /**
  * `<prefix>_queue_depth`, `_queue_wait_seconds`, `_reconcile_duration_seconds` and `_active_workers` by controller,
- * `_reconcile_total` by controller and result, `_leader` (1 on the leader) and `_events_total` by result.
+ * `_reconciles_total` by controller and result, `_leader` (1 on the leader) and `_events_total` by result.
  */
 export function createRuntimeMetrics(registry: Registry, prefix: string): RuntimeMetrics {
   const leader = new Gauge({
     name: `${prefix}_leader`,
-    help: "1 while this process leads",
+    help: "Whether this process is the leader (1) or not (0).",
     registers: [registry],
   });
   const events = new Counter({
     name: `${prefix}_events_total`,
-    help: "Kubernetes Events by what became of them",
+    help: "Kubernetes Events by outcome: written, failed or dropped.",
     labelNames: ["result"],
     registers: [registry],
   });
@@ -37,33 +37,33 @@ function createControllerMetrics(registry: Registry, prefix: string): Controller
   const labelNames = ["controller"] as const;
   const depth = new Gauge({
     name: `${prefix}_queue_depth`,
-    help: "Keys that wait for a worker",
+    help: "Keys that wait for a worker.",
     labelNames,
     registers,
   });
   const wait = new Histogram({
     name: `${prefix}_queue_wait_seconds`,
-    help: "Time that a key waited for a worker",
+    help: "Time a key waited for a worker.",
     labelNames,
     buckets: [0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300],
     registers,
   });
   const duration = new Histogram({
     name: `${prefix}_reconcile_duration_seconds`,
-    help: "Duration of one reconcile",
+    help: "Duration of one reconcile.",
     labelNames,
     buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300],
     registers,
   });
   const total = new Counter({
-    name: `${prefix}_reconcile_total`,
-    help: "Reconciles by result",
+    name: `${prefix}_reconciles_total`,
+    help: "Reconciles by result: success, requeue or error.",
     labelNames: ["controller", "result"],
     registers,
   });
   const active = new Gauge({
     name: `${prefix}_active_workers`,
-    help: "Workers that reconcile now",
+    help: "Workers that are reconciling.",
     labelNames,
     registers,
   });

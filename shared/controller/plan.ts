@@ -7,7 +7,7 @@ import type { RecordedEvent, Recorder } from "./recorder.ts";
 export type Step =
   /** Server-side apply, forced: the object is ours. */
   | { verb: "apply"; kind: Kind<KubeObject>; object: KubeObject }
-  /** Fails with AlreadyExists when somebody was faster: a lock. */
+  /** Fails with AlreadyExists when the object exists: a lock. */
   | { verb: "create"; kind: Kind<KubeObject>; object: KubeObject }
   | {
       verb: "patch";
@@ -16,10 +16,10 @@ export type Step =
       name: string;
       operations: JsonPatchOperation[];
     }
-  /** An object that is gone already counts as deleted; one with another uid is a conflict. */
+  /** A missing object counts as deleted; one with another uid is a conflict. */
   | { verb: "delete"; kind: Kind<KubeObject>; namespace: string; name: string; uid: string | undefined };
 
-/** A step failed; `cause` is the KubeError. Tells a refusal of a child from one of the object itself. */
+/** A step failed; `cause` is the KubeError. Distinguishes an error of a child from one of the object itself. */
 export class StepError extends Error {
   override readonly name = "StepError";
   readonly step: Step;
@@ -32,24 +32,38 @@ export class StepError extends Error {
   }
 }
 
-/** What a reconcile decided, in the order in which it is done. Every step is idempotent. */
+/** What a reconcile decided, in the order in which it is applied. Every step is idempotent. */
 export interface Plan<Status> {
-  /** What the object itself must carry before anything else is made; undefined = it does. */
+  /** What the object itself lacks and gets before anything else is created; undefined = nothing. */
   metadata: MetadataChange | undefined;
   apply: Step[];
   remove: Step[];
   /** The whole status; undefined = unchanged. */
   status: Status | undefined;
   events: RecordedEvent[];
-  /** The finalizer to drop, last of all, when nothing is left of what the object stood for. */
+  /** Removes the finalizer, last of all: nothing is left of what the object stood for. */
   releaseFinalizer: boolean;
   requeueAfterMs: number | undefined;
 }
 
-/** Labels are merged; the finalizer is added to those that are there. */
+/** A plan with these parts; the rest is empty. */
+export function composePlan<Status>(parts: Partial<Plan<Status>> = {}): Plan<Status> {
+  return {
+    metadata: undefined,
+    apply: [],
+    remove: [],
+    status: undefined,
+    events: [],
+    releaseFinalizer: false,
+    requeueAfterMs: undefined,
+    ...parts,
+  };
+}
+
+/** Labels are merged; the finalizer is added to the existing ones. */
 export interface MetadataChange {
   labels?: Record<string, string>;
-  /** Annotations to take away. */
+  /** Annotations to remove. */
   dropAnnotations?: readonly string[];
   finalizer?: string;
 }
@@ -67,9 +81,9 @@ export interface PlanContext<T extends KubeObject> {
 }
 
 /**
- * Carries a plan out: metadata, apply, remove, status, events, finalizer. Stops at the first failure: a StepError for a
- * step, a KubeError for the object itself; a plan for an object that is gone is void. Running the same plan again is
- * safe. The status is written against the object that was read: a conflict means that it was decided on old facts.
+ * Applies a plan: metadata, apply, remove, status, events, finalizer. Stops at the first failure: a StepError for a step, a
+ * KubeError for the object itself; a plan for a missing object does nothing. Applying the same plan again is safe. The
+ * status is written against the object that was read: a conflict means that it was decided on an old state.
  */
 export async function applyPlan<T extends KubeObject, Status>(
   context: PlanContext<T>,
@@ -83,7 +97,7 @@ export async function applyPlan<T extends KubeObject, Status>(
     for (const event of plan.events) context.recorder.record(event);
     if (plan.releaseFinalizer) await releaseFinalizer(context, current);
   } catch (error) {
-    // The cache may show an object a moment longer than it lives.
+    // The cache may show an object a moment after it was deleted.
     if (!(error instanceof KubeError && error.isNotFound)) throw error;
   }
 }
@@ -123,7 +137,7 @@ async function applyMetadata<T extends KubeObject>(
   return written;
 }
 
-/** By JSON Patch with a test: another finalizer that comes or goes meanwhile is never lost. */
+/** By JSON Patch with a test, so that a concurrent change of another finalizer is never lost. */
 async function releaseFinalizer<T extends KubeObject>(context: PlanContext<T>, object: T): Promise<void> {
   const { namespace, name, uid } = object.metadata;
   const index = (object.metadata.finalizers ?? []).indexOf(context.finalizer);

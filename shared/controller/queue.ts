@@ -1,13 +1,13 @@
 import { createFairQueue, type FairQueue } from "./fair-queue.ts";
 
-/** What a person did: goes first. */
+/** A change: goes first. */
 export const PRIORITY_CHANGE = 0;
-/** Initial list and resync: everything else overtakes it. */
+/** Initial list and resync: goes after everything else. */
 export const PRIORITY_BACKGROUND = -100;
 
 const BACKOFF_BASE_MS = 5;
 const BACKOFF_CAP_MS = 1_000_000;
-/** The longest delay that setTimeout takes; waking early is harmless. */
+/** The longest delay that setTimeout accepts; waking early is harmless. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 export interface AddOptions {
@@ -17,9 +17,9 @@ export interface AddOptions {
 }
 
 export interface QueueMetrics {
-  /** Keys that wait for a worker; those that wait for a time do not count. */
+  /** Keys that wait for a worker; delayed ones do not count. */
   onDepth(depth: number): void;
-  /** From being ready to being taken. */
+  /** Time from being ready to being taken. */
   onWait(seconds: number): void;
 }
 
@@ -30,8 +30,8 @@ export interface QueueItem {
 
 /**
  * Keys to work on. A key waits at most once and runs at most once at a time; added while it runs, it runs once more
- * afterwards. Added again while it waits, the shorter delay and the higher priority count. Within a priority the
- * namespaces take turns, and within a namespace it is first in, first out. Else controller-runtime's priority queue.
+ * afterwards. Added again while it waits, the shorter delay and the higher priority count. Round robin over namespaces
+ * within a priority, and first in, first out within a namespace; otherwise as controller-runtime's priority queue.
  */
 export interface Queue {
   add(key: string, options?: AddOptions): void;
@@ -42,7 +42,7 @@ export interface Queue {
   retry(key: string, priority?: number): number;
   /** Ends the key's backoff. */
   forget(key: string): void;
-  /** Nothing is taken any more; running keys go on. */
+  /** Hands out no more keys; running ones are not affected. */
   shutDown(): void;
   readonly depth: number;
   readonly running: number;
@@ -79,9 +79,9 @@ export function createQueue(options: { metrics?: QueueMetrics; random?: () => nu
     const waiting = priorityOf.get(key);
     if (waiting !== undefined && waiting >= priority) return;
     const waitedFrom = waiting === undefined ? undefined : ready.get(waiting)?.remove(key);
-    const line = ready.get(priority) ?? createFairQueue();
-    line.add(key, waitedFrom ?? performance.now());
-    ready.set(priority, line);
+    const queue = ready.get(priority) ?? createFairQueue();
+    queue.add(key, waitedFrom ?? performance.now());
+    ready.set(priority, queue);
     priorityOf.set(key, priority);
     options.metrics?.onDepth(priorityOf.size);
     if (takers.length > 0) takers.shift()?.(pop());

@@ -28,9 +28,9 @@ export interface RecorderOptions {
 }
 
 export interface Recorder {
-  /** Best effort: never throws, never waits. A full queue (5000) drops its oldest and counts it. */
+  /** Best effort: never throws, never waits. A full queue (5000) drops its oldest Event and counts it. */
   record(event: RecordedEvent): void;
-  /** Writes everything that waits, for a drain; gives up at the deadline. */
+  /** Writes everything that is queued, for a drain; gives up at the deadline. */
   flush(deadlineMs: number): Promise<void>;
 }
 
@@ -45,8 +45,8 @@ interface Waiting extends Occurrences {
 }
 
 /**
- * Writes Events. The same event again (by dedupe key) is counted in the `series` of the one that is
- * there, also across restarts. Writes that the API server cannot take now are tried again with backoff.
+ * Writes Events. A repeated event (by dedupe key) is counted in the `series` of the existing one, also across restarts.
+ * Writes for which the API server is unavailable are retried with backoff.
  */
 export function createRecorder(options: RecorderOptions): Recorder {
   const { client, fieldManager, log } = options;
@@ -79,7 +79,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
     if (key === undefined) return;
     waiting.delete(key);
     options.onEvent?.("dropped");
-    log.warn({ event: oldest?.identity, reason: oldest?.event.reason }, "too many Events wait, dropped one");
+    log.warn(
+      { event: oldest?.identity, reason: oldest?.event.reason },
+      "the queue of Events is full, dropped the oldest",
+    );
   }
 
   function takeDue(): [string, Waiting] | undefined {

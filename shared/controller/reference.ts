@@ -1,7 +1,7 @@
 import { apiVersionOf, type Kind, type ObjectMeta } from "../kube/kind.ts";
 import type { EventReference } from "./recorder.ts";
 
-/** What an Event says of the object that it is about. */
+/** The reference by which an Event names an object. */
 export function referTo(kind: Kind<unknown>, metadata: ObjectMeta): EventReference {
   return {
     apiVersion: apiVersionOf(kind),

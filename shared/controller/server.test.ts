@@ -82,7 +82,7 @@ test("the metrics page carries every figure of the runtime under the given prefi
     'maker_cache_objects{kind="things"} 3',
     'maker_queue_depth{controller="thing"} 2',
     'maker_queue_wait_seconds_count{controller="thing"} 1',
-    'maker_reconcile_total{controller="thing",result="error"} 1',
+    'maker_reconciles_total{controller="thing",result="error"} 1',
     'maker_reconcile_duration_seconds_count{controller="thing"} 1',
     'maker_active_workers{controller="thing"} 1',
     "maker_leader 1",

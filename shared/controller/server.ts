@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { Logger } from "../log.ts";
 import type { Registry } from "../metrics.ts";
 
-/** By name; true is good. A throw or a rejection is not. */
+/** Checks by name; false or an error is a failure. */
 export type Checks = Record<string, () => boolean | Promise<boolean>>;
 
 export interface HealthServerOptions {
@@ -10,9 +10,9 @@ export interface HealthServerOptions {
   /** 0: any free port. */
   port: number;
   registry: Registry;
-  /** Failing means that only a restart helps. */
+  /** A failure means that only a restart helps. */
   healthz: Checks;
-  /** Failing means that this process cannot do its work now. */
+  /** A failure means that this process cannot do its work now. */
   readyz: Checks;
   log: Logger;
 }
@@ -24,11 +24,11 @@ export interface HealthServer {
 
 /**
  * Listens for GET /metrics, /healthz and /readyz. A health page is 200 or 503, with one line per check as in the
- * Kubernetes API server: "[+]name ok" or "[-]name failed". Rejects when the port cannot be had.
+ * Kubernetes API server: "[+]name ok" or "[-]name failed". Rejects when the port is not available.
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   const server = createServer((request, response) => {
-    answer(options, request.method, request.url, response).catch((error: unknown) => {
+    respond(options, request.method, request.url, response).catch((error: unknown) => {
       options.log.error({ err: error }, "a health or metrics page failed");
       send(response, 500, "internal error\n");
     });
@@ -40,7 +40,7 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   return { port: portOf(server), close: () => close(server) };
 }
 
-async function answer(
+async function respond(
   options: HealthServerOptions,
   method: string | undefined,
   url: string | undefined,
@@ -61,13 +61,13 @@ async function answer(
 
 async function sendChecks(response: ServerResponse, checks: Checks): Promise<void> {
   const results = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => ({ name, good: await isGood(check) })),
+    Object.entries(checks).map(async ([name, check]) => ({ name, ok: await isOk(check) })),
   );
-  const lines = results.map(({ name, good }) => (good ? `[+]${name} ok\n` : `[-]${name} failed\n`));
-  send(response, results.every(({ good }) => good) ? 200 : 503, lines.join(""));
+  const lines = results.map(({ name, ok }) => (ok ? `[+]${name} ok\n` : `[-]${name} failed\n`));
+  send(response, results.every(({ ok }) => ok) ? 200 : 503, lines.join(""));
 }
 
-async function isGood(check: Checks[string]): Promise<boolean> {
+async function isOk(check: Checks[string]): Promise<boolean> {
   try {
     return await check();
   } catch {

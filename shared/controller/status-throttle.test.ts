@@ -21,11 +21,11 @@ const said: Status = { conditions: [ready], nodes: 0 };
 const reworded: Status = { conditions: [{ ...ready, message: "The machine has no disk yet." }], nodes: 0 };
 
 let nowMs: number;
-let pace: StatusThrottle;
+let throttle: StatusThrottle;
 
 beforeEach(() => {
   nowMs = 1_000;
-  pace = createStatusThrottle(() => nowMs);
+  throttle = createStatusThrottle(() => nowMs);
 });
 
 function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Status> {
@@ -42,38 +42,38 @@ function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Statu
 
 describe("other words", () => {
   test("are written at once when nothing was written for 10 s", () => {
-    expect(pace("a", said, planOf(reworded)).status).toBe(reworded);
+    expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
     nowMs += 10_000;
-    expect(pace("a", said, planOf(reworded)).status).toBe(reworded);
+    expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
   });
 
   test("wait until 10 s after the last write, whatever that told", () => {
-    pace("a", undefined, planOf(said));
+    throttle("a", undefined, planOf(said));
     nowMs += 4_000;
-    expect(pace("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 6_000 });
+    expect(throttle("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 6_000 });
     nowMs += 5_999;
-    expect(pace("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 1 });
+    expect(throttle("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 1 });
     nowMs += 1;
-    expect(pace("a", said, planOf(reworded)).status).toBe(reworded);
+    expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
   });
 
   test("do not put off an earlier look, and hold back nothing else of the plan", () => {
-    pace("a", undefined, planOf(said));
+    throttle("a", undefined, planOf(said));
     const plan = { ...planOf(reworded, 300), releaseFinalizer: true };
-    expect(pace("a", said, plan)).toEqual({ ...plan, status: undefined });
+    expect(throttle("a", said, plan)).toEqual({ ...plan, status: undefined });
   });
 
   test("of one object do not wait for another's", () => {
-    pace("a", undefined, planOf(said));
-    expect(pace("b", said, planOf(reworded)).status).toBe(reworded);
+    throttle("a", undefined, planOf(said));
+    expect(throttle("b", said, planOf(reworded)).status).toBe(reworded);
   });
 
   test("wait although a hundred others were written in between", () => {
-    for (let n = 0; n < 100; n++) pace(`other-${n}`, undefined, planOf(said));
-    pace("a", undefined, planOf(said));
+    for (let n = 0; n < 100; n++) throttle(`other-${n}`, undefined, planOf(said));
+    throttle("a", undefined, planOf(said));
     nowMs += 9_999;
-    pace("other-1", said, planOf({ ...said, nodes: 1 }));
-    expect(pace("a", said, planOf(reworded)).status).toBeUndefined();
+    throttle("other-1", said, planOf({ ...said, nodes: 1 }));
+    expect(throttle("a", said, planOf(reworded)).status).toBeUndefined();
   });
 });
 
@@ -85,11 +85,11 @@ test.each<[string, Status]>([
   ["a count", { ...reworded, nodes: 1 }],
   ["the first message for people", { ...reworded, message: "It waits for a disk." }],
 ])("%s is written at once, with the words of that moment", (_name, next) => {
-  pace("a", undefined, planOf(said));
-  expect(pace("a", said, planOf(next)).status).toBe(next);
+  throttle("a", undefined, planOf(said));
+  expect(throttle("a", said, planOf(next)).status).toBe(next);
 });
 
 test("a status that stays as it is counts as no write", () => {
-  pace("a", said, planOf(undefined));
-  expect(pace("a", said, planOf(reworded)).status).toBe(reworded);
+  throttle("a", said, planOf(undefined));
+  expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
 });

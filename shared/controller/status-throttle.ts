@@ -1,30 +1,30 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConditionLike } from "./conditions.ts";
-import { earliest } from "./earliest.ts";
 import type { Plan } from "./plan.ts";
+import { earliest } from "./time.ts";
 
 /**
- * Until a node is up the engine words what it waits for anew a dozen times, and each status written costs the
- * kube-apiserver 11 ms: a third of all that 20 clusters wrote until they were ready.
+ * Until a node is up Cluster API changes its messages a dozen times, and each status written costs the kube-apiserver 11 ms
+ * of CPU: a third of all writes for 20 clusters until they were ready.
  */
-const WORDS_EVERY_MS = 10_000;
+const MESSAGES_EVERY_MS = 10_000;
 
-interface Spoken {
+interface StatusLike {
   conditions?: readonly ConditionLike[] | undefined;
   message?: string | undefined;
 }
 
-/** The plan for the object `key`, whose status says `last`, as it may be carried out now. */
-export type StatusThrottle = <Status extends Spoken>(
+/** The plan for the object `key` with the status `last`, as it may be applied now. */
+export type StatusThrottle = <Status extends StatusLike>(
   key: string,
   last: Status | undefined,
   plan: Plan<Status>,
 ) => Plan<Status>;
 
 /**
- * Makes a pace for words: a status that says what the last one said in other words waits until 10 s after the last
- * write, and the object is looked at again then. Whatever a program reads (a status, a reason, a count, that there is a
- * message at all) is written at once, with the words of that moment.
+ * Throttles changes of messages: a status that differs from the last one only in its messages is written no earlier than 10 s
+ * after the last write, and the object is reconciled again then. Everything that programs read (a status, a reason, a count,
+ * whether there is a message) is written at once, with the current messages.
  */
 export function createStatusThrottle(nowMs: () => number = () => performance.now()): StatusThrottle {
   /** The oldest first. */
@@ -32,7 +32,7 @@ export function createStatusThrottle(nowMs: () => number = () => performance.now
 
   function forgetOld(now: number): void {
     for (const [key, atMs] of writtenAtMs) {
-      if (now - atMs < WORDS_EVERY_MS) return;
+      if (now - atMs < MESSAGES_EVERY_MS) return;
       writtenAtMs.delete(key);
     }
   }
@@ -42,8 +42,8 @@ export function createStatusThrottle(nowMs: () => number = () => performance.now
     const now = nowMs();
     forgetOld(now);
     const atMs = writtenAtMs.get(key);
-    if (atMs !== undefined && last !== undefined && saysTheSame(last, plan.status)) {
-      const waitMs = atMs + WORDS_EVERY_MS - now;
+    if (atMs !== undefined && last !== undefined && differsInMessages(last, plan.status)) {
+      const waitMs = atMs + MESSAGES_EVERY_MS - now;
       return { ...plan, status: undefined, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
     }
     writtenAtMs.delete(key);
@@ -52,12 +52,12 @@ export function createStatusThrottle(nowMs: () => number = () => performance.now
   };
 }
 
-/** Whether two statuses differ in their words alone. */
-function saysTheSame(last: Spoken, next: Spoken): boolean {
-  return isDeepStrictEqual(withoutWords(last), withoutWords(next));
+/** Whether two statuses differ in their messages only. */
+function differsInMessages(last: StatusLike, next: StatusLike): boolean {
+  return isDeepStrictEqual(withoutMessages(last), withoutMessages(next));
 }
 
-function withoutWords(status: Spoken) {
+function withoutMessages(status: StatusLike) {
   return {
     ...status,
     message: status.message !== undefined,

@@ -1,11 +1,11 @@
-import { formatTime } from "./conditions.ts";
+import { formatTime } from "./time.ts";
 
 interface Transition {
   sequence: number;
   at: string;
 }
 
-/** The last `limit` transitions, oldest first, with what happened now numbered on from the last one. */
+/** The last `limit` transitions, oldest first; the new ones continue the numbering. */
 export function appendTransitions<T extends Transition>(
   previous: readonly T[],
   happened: readonly Omit<T, keyof Transition>[],

@@ -33,7 +33,7 @@ export const clusterConditionTypes = [
   "EndpointReachable",
   "NetworkPolicyApplied",
   "Upgrading",
-  "EnginePaused",
+  "ClusterAPIPaused",
   "Reconciling",
   "Stalled",
 ] as const;

@@ -11,21 +11,24 @@ export type ConditionStatus = (typeof conditionStatuses)[number];
 
 /** The reasons that Marina itself gives for Clusters and NodePools, by what they mean to their owner. */
 export const CONDITION_REASONS = {
-  /** All is as it should be. */
-  fine: [
+  /** The aspect is as the specification requests. */
+  healthy: [
     "Available",
-    "Settled",
+    "ReconciliationSucceeded",
+    "NotStalled",
+    "NotPaused",
+    "NotUpgrading",
+    "NotScaling",
     "UpToDate",
-    "EndpointAnswers",
+    "EndpointReachable",
     "PrivateEndpoint",
     "NoNodePools",
     "Applied",
     "Enabled",
-    "Disabled",
     "FixedSize",
   ],
-  /** What was asked for is being done. */
-  moving: ["Provisioning", "Scaling", "Upgrading", "RollingOut", "Deleting"],
+  /** A change is being made. */
+  progressing: ["Provisioning", "Scaling", "Upgrading", "RollingOut", "Deleting"],
   /** Something else has to happen first. */
   waiting: [
     "WaitingForCluster",
@@ -34,18 +37,18 @@ export const CONDITION_REASONS = {
     "WaitingForNodes",
     "WaitingForAutoscaler",
     "UpgradeInProgress",
-    "EnginePaused",
-    "EngineUnavailable",
+    "Paused",
+    "ClusterAPIUnavailable",
   ],
-  /** The platform is not well. */
-  unwell: [
+  /** Something that worked does not work now. */
+  degraded: [
     "ControlPlaneUnavailable",
     "EndpointUnreachable",
     "NodesUnhealthy",
     "AutoscalerUnavailable",
     "NotConfigured",
   ],
-  /** Only people can help. */
+  /** A person has to act. */
   stalled: [
     "DuplicateID",
     "DuplicateName",
@@ -55,7 +58,7 @@ export const CONDITION_REASONS = {
     "UnknownVersion",
     "DowngradeRefused",
     "UnsupportedByClass",
-    "RefusedByEngine",
+    "RejectedByClusterAPI",
     "ClassNotFound",
     "NoFreeSubnet",
     "NameTaken",
@@ -98,12 +101,12 @@ export interface Condition<Type extends string = string> {
   observedGeneration: number;
 }
 
-/** Shortens a text to what a condition's message may hold, so that a long refusal never blocks a status write. */
+/** Shortens a text to the maximum length of a condition's message, so that a long error never blocks a status write. */
 export function clipConditionMessage(message: string): string {
   return clip(message, MAX_CONDITION_MESSAGE_LENGTH);
 }
 
-/** Shortens a text to what `status.message` may hold. */
+/** Shortens a text to the maximum length of `status.message`. */
 export function clipStatusMessage(message: string): string {
   return clip(message, MAX_STATUS_MESSAGE_LENGTH);
 }

@@ -24,6 +24,9 @@ export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 /** On an organization's Namespace: its limits (quota.ts), written by the API server and enforced by the operator. */
 export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";
 
+/** On what the operator applies: a hash of it (shared/controller/applied.ts). */
+export const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
+
 export const FINALIZER = "cloud.marina.dev/operator";
 
 export const MANAGER_OPERATOR = "marina-operator";

@@ -53,7 +53,7 @@ const stalled = (message: string): NodePoolStatus => ({
     {
       type: "Stalled",
       status: "True",
-      reason: "RefusedByEngine",
+      reason: "RejectedByClusterAPI",
       message,
       observedGeneration: 1,
       lastTransitionTime: "2026-11-21T09:00:00Z",

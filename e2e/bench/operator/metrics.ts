@@ -26,7 +26,7 @@ const QUIET_LOOKS = 3;
 const LOOK_MS = 300;
 
 /** This controller visits one tenant's API after the other continuously. */
-const PACED = 'controller="access"';
+const PACED = 'controller="admin-kubeconfig"';
 
 function countUnder(metrics: Metrics, filter: string): number {
   const sum = (name: string) => metrics.sum(`marina_operator_${name}`, filter);
@@ -40,7 +40,7 @@ export async function waitUntilIdle(metricsUrl: string, timeoutMs = 300_000): Pr
   const look = async () => {
     const metrics = await readMetrics(metricsUrl);
     const hasBegun =
-      metrics.sum("marina_operator_reconcile_total") > 0 || metrics.sum("marina_operator_clusters") === 0;
+      metrics.sum("marina_operator_reconciles_total") > 0 || metrics.sum("marina_operator_clusters") === 0;
     const under = countUnder(metrics, "") - countUnder(metrics, PACED);
     const busy = under > 0 || !hasBegun;
     if (!busy && quiet === 0) since = performance.now();
@@ -54,7 +54,7 @@ export async function waitUntilIdle(metricsUrl: string, timeoutMs = 300_000): Pr
 /** The number of reconciles of one controller. */
 export async function countReconciles(metricsUrl: string, controller: string): Promise<number> {
   const metrics = await readMetrics(metricsUrl);
-  return metrics.sum("marina_operator_reconcile_total", `controller="${controller}"`);
+  return metrics.sum("marina_operator_reconciles_total", `controller="${controller}"`);
 }
 
 /** Waits until each of this many objects has been reconciled again since `from`. */

@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import type { Secret } from "../../shared/kube/core-kinds.ts";
+import { aCluster, CLUSTER_ID, START } from "../testing.ts";
+import {
+  composeAdminSecret,
+  composeRequest,
+  composeRevisionPatch,
+  decideIssue,
+  type KubeconfigBasis,
+} from "./kubeconfig.ts";
+import { trimCredential } from "./trim.ts";
+
+const DAY_MS = 24 * 3600 * 1000;
+const basis: KubeconfigBasis = {
+  clusterId: CLUSTER_ID,
+  credentialsGeneration: 0,
+  server: "https://api.demo.test:6443",
+};
+const MARK = "uid-ca/7";
+const { cluster } = aCluster().observed;
+const secret = composeAdminSecret(
+  cluster,
+  basis,
+  { certificate: "ca", revision: MARK },
+  { certificate: "certificate", key: "key" },
+  START,
+);
+const after = (days: number) => new Date(START.getTime() + days * DAY_MS);
+const decideOn = (existing: Secret, { change = {}, authority = MARK, now = START } = {}) =>
+  decideIssue(trimCredential(existing), { ...basis, ...change }, authority, now);
+const annotate = (annotations: Record<string, string>) => ({
+  ...secret,
+  metadata: { ...secret.metadata, annotations: { ...secret.metadata.annotations, ...annotations } },
+});
+
+test("a kubeconfig is issued when there is none", () => {
+  expect(decideIssue(undefined, basis, MARK, START)).toEqual({ kind: "issue" });
+});
+
+test("a fresh one is renewed at two thirds of its seven days", () => {
+  expect(decideOn(secret)).toEqual({ kind: "keep", caCertificate: "ca", renewInMs: (14 / 3) * DAY_MS });
+  expect(decideOn(secret, { now: after(4.6) }).kind).toBe("keep");
+  expect(decideOn(secret, { now: after(4.7) }).kind).toBe("issue");
+});
+
+test.each([
+  { what: "the credentials were renewed", change: { credentialsGeneration: 1 } },
+  { what: "the endpoint moved", change: { server: "https://elsewhere.test:6443" } },
+])("it is issued anew when $what", ({ change }) => {
+  expect(decideOn(secret, { change }).kind).toBe("issue");
+});
+
+const { "cloud.marina.dev/credential-authority": _, ...unrevisioned } = secret.metadata.annotations ?? {};
+test.each([
+  { what: "the CA's Secret is another version", existing: secret, authority: "uid-ca/8" },
+  { what: "the CA's Secret was made anew", existing: secret, authority: "uid-new/7" },
+  {
+    what: "it was issued by an operator that set no revision",
+    existing: { ...secret, metadata: { ...secret.metadata, annotations: unrevisioned } },
+    authority: MARK,
+  },
+])("its CA is compared, and nothing is issued yet, when $what", ({ existing, authority }) => {
+  expect(decideOn(existing, { authority })).toMatchObject({ kind: "compare", caCertificate: "ca" });
+  expect(decideOn(existing, { authority, now: after(4.7) }).kind).toBe("issue");
+  expect(decideOn(existing, { authority, change: { credentialsGeneration: 1 } }).kind).toBe("issue");
+});
+
+test("a CA that was compared is noted with the version that was compared, unless the credential moved", () => {
+  const patch = composeRevisionPatch("uid-ca/8", { name: "demo-admin-kubeconfig", resourceVersion: "12" });
+  expect(patch).toEqual({
+    metadata: { resourceVersion: "12", annotations: { "cloud.marina.dev/credential-authority": "uid-ca/8" } },
+  });
+  const noted = annotate({ "cloud.marina.dev/credential-authority": "uid-ca/8" });
+  expect(decideOn(noted, { authority: "uid-ca/8" }).kind).toBe("keep");
+});
+
+test("it is issued anew when somebody changed its content", () => {
+  expect(decideOn({ ...secret, data: { value: "Zm9yZ2Vk" } }).kind).toBe("issue");
+  const { value = "" } = secret.data ?? {};
+  const otherKey = Buffer.from(value, "base64").toString().replace("a2V5", "b3Ro");
+  expect(decideOn({ ...secret, data: { value: Buffer.from(otherKey).toString("base64") } }).kind).toBe(
+    "issue",
+  );
+});
+
+test("each generation of credentials has a group of its own", () => {
+  const { organization, commonName } = composeRequest({ ...basis, credentialsGeneration: 3 }, START);
+  expect(organization).toBe(`cloud.marina.dev:admin:${CLUSTER_ID}:3`);
+  expect(commonName).toBe(`cloud.marina.dev:admin:${CLUSTER_ID}`);
+});
+
+test("the Secret belongs to the Cluster and holds a kubeconfig with one context", () => {
+  expect(secret.metadata).toMatchObject({
+    name: "demo-admin-kubeconfig",
+    ownerReferences: [{ kind: "Cluster", name: "demo", uid: "uid-demo" }],
+  });
+  const kubeconfig: unknown = parse(Buffer.from(secret.data?.value ?? "", "base64").toString());
+  expect(kubeconfig).toMatchObject({
+    clusters: [{ cluster: { server: basis.server, "certificate-authority-data": "Y2E=" } }],
+    users: [{ user: { "client-certificate-data": "Y2VydGlmaWNhdGU=", "client-key-data": "a2V5" } }],
+    "current-context": "demo",
+  });
+});

@@ -1,0 +1,168 @@
+import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
+import { apiVersionOf, type ObjectMeta } from "../../shared/kube/kind.ts";
+import { nameAdminGroup } from "../tenant/binding.ts";
+import type { ClientCertificate } from "../tenant/sign.ts";
+import type { CaCertificate } from "../tenant/tenant.ts";
+import { fingerprint } from "./fingerprint.ts";
+
+/** Marks the Secrets that hold a credential issued here. */
+export const LABEL_CREDENTIAL = "cloud.marina.dev/credential";
+/** A hash of what a credential was issued from; with another value it is issued again. */
+const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";
+const ANNOTATION_RENEW_AT = "cloud.marina.dev/renew-at";
+const ANNOTATION_CONTENT = "cloud.marina.dev/content";
+/** The revision of the CA's Secret whose certificate was last found equal to that in the credential. */
+const ANNOTATION_CA_REVISION = "cloud.marina.dev/credential-authority";
+
+const LIFETIME_MS = 7 * 24 * 3600 * 1000;
+/** Renewed at two thirds: whoever fetches it has at least two days before it expires. */
+export const RENEW_AFTER_MS = (LIFETIME_MS * 2) / 3;
+
+/** What the admin kubeconfig of a cluster is issued from, beside its CA. */
+export interface KubeconfigBasis {
+  clusterId: string;
+  credentialsGeneration: number;
+  server: string;
+}
+
+const SUFFIX = "-admin-kubeconfig";
+
+/** The name of a cluster's admin kubeconfig; of "namespace/cluster" it makes "namespace/name". */
+export function nameAdminSecret(cluster: string): string {
+  return `${cluster}${SUFFIX}`;
+}
+
+/** The cluster that an admin kubeconfig, or the right to read it, belongs to; undefined for another name. */
+export function clusterOfAdminSecret(name: string): string | undefined {
+  return name.endsWith(SUFFIX) ? name.slice(0, -SUFFIX.length) : undefined;
+}
+
+/** A kubeconfig as it was issued: its CA (PEM), and when it is to be renewed. */
+export interface IssuedKubeconfig {
+  caCertificate: string;
+  renewInMs: number;
+}
+
+export type IssueDecision =
+  | { kind: "issue" }
+  | ({ kind: "keep" } & IssuedKubeconfig)
+  /** The CA's Secret has another revision than the last one compared: keep it while the CA has this certificate. */
+  | ({ kind: "compare"; compared: string | undefined } & IssuedKubeconfig);
+
+/** Whether the Secret has to be issued now. `existing` comes from the trimmed cache; `caRevision` is the current one. */
+export function decideIssue(
+  existing: Secret | undefined,
+  basis: KubeconfigBasis,
+  caRevision: string,
+  now: Date,
+): IssueDecision {
+  const annotations = existing?.metadata.annotations ?? {};
+  const caCertificate = existing?.data?.["ca.crt"];
+  const renewInMs = Date.parse(annotations[ANNOTATION_RENEW_AT] ?? "") - now.getTime();
+  const intact =
+    caCertificate !== undefined &&
+    annotations[ANNOTATION_BASIS] === hashBasis(basis, caCertificate) &&
+    annotations[ANNOTATION_CONTENT] === existing?.data?.value;
+  if (!intact || !(renewInMs > 0)) return { kind: "issue" };
+  const compared = annotations[ANNOTATION_CA_REVISION];
+  if (compared === caRevision) return { kind: "keep", caCertificate, renewInMs };
+  return { kind: "compare", compared, caCertificate, renewInMs };
+}
+
+/** The patch that records the revision of the CA's Secret that was compared with a credential. */
+export function composeRevisionPatch(caRevision: string, { resourceVersion }: ObjectMeta): object {
+  return { metadata: { resourceVersion, annotations: { [ANNOTATION_CA_REVISION]: caRevision } } };
+}
+
+/** What the signer gets. */
+export function composeRequest(basis: KubeconfigBasis, now: Date) {
+  return {
+    commonName: `cloud.marina.dev:admin:${basis.clusterId}`,
+    organization: nameAdminGroup(basis.clusterId, basis.credentialsGeneration),
+    notBefore: new Date(now.getTime() - CLOCK_SKEW_MS),
+    notAfter: new Date(now.getTime() + LIFETIME_MS),
+  };
+}
+
+/** The Secret with the kubeconfig, owned by the Cluster. */
+export function composeAdminSecret(
+  cluster: Cluster,
+  basis: KubeconfigBasis,
+  ca: CaCertificate,
+  credential: ClientCertificate,
+  now: Date,
+): Secret {
+  const { name, namespace, uid } = cluster.metadata;
+  const value = encode(composeKubeconfig(name, basis.server, ca.certificate, credential));
+  return {
+    apiVersion: "v1",
+    kind: secretKind.kind,
+    metadata: {
+      name: nameAdminSecret(name),
+      ...(namespace !== undefined && { namespace }),
+      labels: { [LABEL_CREDENTIAL]: "admin-kubeconfig", [LABEL_CLUSTER_ID]: basis.clusterId },
+      annotations: {
+        [ANNOTATION_BASIS]: hashBasis(basis, ca.certificate),
+        [ANNOTATION_RENEW_AT]: new Date(now.getTime() + RENEW_AFTER_MS).toISOString(),
+        [ANNOTATION_CONTENT]: fingerprint(value),
+        [ANNOTATION_CA_REVISION]: ca.revision,
+      },
+      ownerReferences: [
+        {
+          apiVersion: apiVersionOf(clusterKind),
+          kind: clusterKind.kind,
+          name,
+          uid: uid ?? "",
+          controller: true,
+        },
+      ],
+    },
+    type: "Opaque",
+    data: { value },
+  };
+}
+
+const CA_FIELD = "certificate-authority-data: ";
+
+/** The CA's certificate (PEM) in a kubeconfig issued here (base64); undefined when it has none. */
+export function readCaCertificate(value: string): string | undefined {
+  const kubeconfig = Buffer.from(value, "base64");
+  const from = kubeconfig.indexOf(CA_FIELD) + CA_FIELD.length;
+  const to = kubeconfig.indexOf("\n", from);
+  if (from < CA_FIELD.length || to < 0) return undefined;
+  return Buffer.from(kubeconfig.toString("latin1", from, to), "base64").toString();
+}
+
+function composeKubeconfig(name: string, server: string, ca: string, credential: ClientCertificate): string {
+  return `apiVersion: v1
+kind: Config
+clusters:
+  - name: ${name}
+    cluster:
+      server: ${server}
+      ${CA_FIELD}${encode(ca)}
+users:
+  - name: ${name}-admin
+    user:
+      client-certificate-data: ${encode(credential.certificate)}
+      client-key-data: ${encode(credential.key)}
+contexts:
+  - name: ${name}
+    context:
+      cluster: ${name}
+      user: ${name}-admin
+current-context: ${name}
+`;
+}
+
+function hashBasis(basis: KubeconfigBasis, caCertificate: string): string {
+  const { clusterId, credentialsGeneration, server } = basis;
+  return fingerprint(JSON.stringify([clusterId, credentialsGeneration, server, caCertificate]));
+}
+
+function encode(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

@@ -1,0 +1,54 @@
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { Role, RoleBinding, Secret } from "../../shared/kube/core-kinds.ts";
+import type { Caches } from "../caches.ts";
+import { hasFinalizer, isDeleting } from "../identity.ts";
+import { INDEX_CLUSTER } from "../indexes.ts";
+import { findTenant, type Tenant } from "../tenant/tenant.ts";
+import { nameAdminSecret } from "./kubeconfig.ts";
+import type { ServiceAccountName } from "./role.ts";
+
+/** All that is known about the admin kubeconfig of one cluster when it is reconciled: plain data, no client. */
+export interface ObservedAdminKubeconfig {
+  cluster: Cluster;
+  clusterId: string;
+  /** Who may read the kubeconfig. */
+  apiserver: ServiceAccountName;
+  role: Role | undefined;
+  roleBinding: RoleBinding | undefined;
+  /** The issued kubeconfig, trimmed; one of another Cluster (before a restore) does not count. */
+  credential: Secret | undefined;
+  /** Undefined until there are an endpoint and a CA. */
+  tenant: Tenant | undefined;
+}
+
+/** Gathers it from the caches; undefined for a cluster without finalizer, or one that is being deleted. */
+export function observeAdminKubeconfig(
+  caches: Caches,
+  apiserver: ServiceAccountName,
+  key: string,
+): ObservedAdminKubeconfig | undefined {
+  const cluster = caches.clusters.get(key);
+  const clusterId = cluster?.metadata.labels?.[LABEL_ID];
+  if (cluster === undefined || clusterId === undefined) return undefined;
+  if (!hasFinalizer(cluster.metadata) || isDeleting(cluster)) return undefined;
+  const secretKey = nameAdminSecret(key);
+  const credential = caches.credentials.get(secretKey);
+  // The garbage collector deletes a credential that belongs to the Cluster of before a restore.
+  const isOwned = credential?.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid);
+  return {
+    cluster,
+    clusterId,
+    apiserver,
+    role: caches.roles.get(secretKey),
+    roleBinding: caches.roleBindings.get(secretKey),
+    credential: isOwned ? credential : undefined,
+    tenant: findTenant(caches, key),
+  };
+}
+
+/** The accesses to a cluster. */
+export function observeAccesses(caches: Caches, key: string): ClusterAccess[] {
+  return caches.accesses.byIndex(INDEX_CLUSTER, key);
+}

@@ -1,0 +1,65 @@
+import { planApply, withAppliedHash } from "../../shared/controller/applied.ts";
+import { composePlan, type Plan } from "../../shared/controller/plan.ts";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { ANNOTATION_APPLIED, LABEL_ID } from "../../shared/crd/names.ts";
+import { roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
+import { isLive } from "../cluster-access/reconcile.ts";
+import { composeAccessBinding, composeAdminBinding, type DesiredBindings } from "../tenant/binding.ts";
+import { decideIssue, type IssueDecision, type KubeconfigBasis } from "./kubeconfig.ts";
+import type { ObservedAdminKubeconfig } from "./observe.ts";
+import { composeSecretRole, composeSecretRoleBinding } from "./role.ts";
+
+export interface AdminKubeconfigDecision {
+  /** The right of the API server to read the kubeconfig. */
+  plan: Plan<never>;
+  /** Undefined until there are an endpoint and a CA. */
+  credential: { basis: KubeconfigBasis; issue: IssueDecision } | undefined;
+}
+
+/** Decides what the admin kubeconfig of one cluster needs. */
+export function reconcileAdminKubeconfig(
+  observed: ObservedAdminKubeconfig,
+  now: Date,
+): AdminKubeconfigDecision {
+  const { cluster, clusterId, tenant } = observed;
+  const role = withAppliedHash(composeSecretRole(cluster, clusterId), ANNOTATION_APPLIED);
+  const roleBinding = withAppliedHash(
+    composeSecretRoleBinding(cluster, clusterId, observed.apiserver),
+    ANNOTATION_APPLIED,
+  );
+  const plan = composePlan<never>({
+    apply: [
+      ...planApply(roleKind, role, observed.role),
+      ...planApply(roleBindingKind, roleBinding, observed.roleBinding),
+    ],
+  });
+  if (tenant === undefined) return { plan, credential: undefined };
+  const credentialsGeneration = cluster.spec.credentialsGeneration ?? 0;
+  const basis = { clusterId, credentialsGeneration, server: tenant.server };
+  return {
+    plan,
+    credential: { basis, issue: decideIssue(observed.credential, basis, tenant.caRevision, now) },
+  };
+}
+
+/**
+ * The bindings of a tenant cluster: the admin kubeconfig's, and those of the live accesses that were issued. The binding of
+ * an access that is being issued is kept if it is there.
+ */
+export function decideBindings(
+  basis: KubeconfigBasis,
+  accesses: readonly ClusterAccess[],
+  now: Date,
+): DesiredBindings {
+  const live = accesses.filter((access) => isLive(access, now));
+  const issued = live.filter((access) => access.status?.certificate !== undefined);
+  const bindingOf = (access: ClusterAccess) =>
+    composeAccessBinding(access.metadata.labels?.[LABEL_ID] ?? "unknown");
+  return {
+    desired: [
+      composeAdminBinding(basis.clusterId, basis.credentialsGeneration),
+      ...issued.map((access) => bindingOf(access)),
+    ],
+    kept: new Set(live.map((access) => bindingOf(access).metadata.name)),
+  };
+}

@@ -1,0 +1,46 @@
+import type { Controller } from "../../shared/controller/controller.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
+import type { CacheSet } from "../caches.ts";
+import { clusterOfCaSecret } from "../engine/secrets.ts";
+import { enqueueTo } from "../enqueue.ts";
+import { hasFinalizer } from "../identity.ts";
+import { isTenantChanged } from "../tenant/changes.ts";
+import { clusterOfAdminSecret } from "./kubeconfig.ts";
+
+/** Adds the key of a cluster for every change that its admin kubeconfig depends on. */
+export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const add = enqueueTo(controller);
+  const addByChild = (change: Change<KubeObject>) => {
+    const { namespace, name } = change.object.metadata;
+    const cluster = clusterOfAdminSecret(name);
+    if (cluster !== undefined) add(toKey(namespace, cluster), change);
+  };
+  set.listen("clusters", (change) => {
+    const before = change.previous?.metadata;
+    if (before === undefined || summarize(before) !== summarize(change.object.metadata)) {
+      add(objectKey(change.object), change);
+    }
+  });
+  set.listen("engineClusters", (change) => {
+    if (isTenantChanged(change)) add(objectKey(change.object), change);
+  });
+  set.listen("caSecrets", (change) => {
+    const cluster = clusterOfCaSecret(change.object.metadata);
+    if (cluster !== undefined) add(toKey(change.object.metadata.namespace, cluster), change);
+  });
+  set.listen("credentials", addByChild);
+  set.listen("roles", addByChild);
+  set.listen("roleBindings", addByChild);
+  // A binding that a deleted access left behind is removed with the cluster's other unknown bindings.
+  set.listen("accesses", (change) => {
+    const { metadata, spec } = change.object;
+    if (change.type === "deleted") add(toKey(metadata.namespace, spec.clusterName), change);
+  });
+}
+
+function summarize(metadata: ObjectMeta): string {
+  return `${metadata.generation} ${metadata.labels?.[LABEL_ID]} ${hasFinalizer(metadata)}`;
+}

@@ -1,0 +1,55 @@
+import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { Deployment, Role, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
+import type { Caches } from "../caches.ts";
+import { isDeleting } from "../identity.ts";
+import { INDEX_CLUSTER } from "../indexes.ts";
+import type { PoolDefaults } from "../pool-defaults.ts";
+import { nameAutoscaler } from "./children.ts";
+
+export interface AutoscalerSettings {
+  /** Undefined = the platform runs no autoscalers. */
+  autoscalerImage: string | undefined;
+  poolDefaults: PoolDefaults;
+}
+
+/** All that is known about the autoscaler of one cluster when it is reconciled: plain data, no client. */
+export interface ObservedAutoscaler {
+  cluster: Cluster;
+  clusterId: string;
+  hasAutoscaledPool: boolean;
+  /** The live objects of the autoscaler. */
+  live: {
+    serviceAccount: ServiceAccount | undefined;
+    role: Role | undefined;
+    roleBinding: RoleBinding | undefined;
+    deployment: Deployment | undefined;
+  };
+  settings: AutoscalerSettings;
+}
+
+/** Gathers it from the caches; undefined for a cluster that is deleted or has no id yet. */
+export function observeAutoscaler(
+  caches: Caches,
+  settings: AutoscalerSettings,
+  key: string,
+): ObservedAutoscaler | undefined {
+  const cluster = caches.clusters.get(key);
+  const clusterId = cluster?.metadata.labels?.[LABEL_ID];
+  if (cluster === undefined || clusterId === undefined) return undefined;
+  const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
+  const name = nameAutoscaler(key);
+  return {
+    cluster,
+    clusterId,
+    hasAutoscaledPool: pools.some((pool) => !isDeleting(pool) && isAutoscaled(pool.spec)),
+    live: {
+      serviceAccount: caches.serviceAccounts.get(name),
+      role: caches.roles.get(name),
+      roleBinding: caches.roleBindings.get(name),
+      deployment: caches.deployments.get(name),
+    },
+    settings,
+  };
+}

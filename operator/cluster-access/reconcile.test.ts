@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import type { ObservedAccess } from "./observe.ts";
+import { findExpiry, MAX_LIVE_ACCESSES, reconcileAccess } from "./reconcile.ts";
+import { composeAccessStatus } from "./status.ts";
+
+const NOW = new Date("2026-03-01T12:00:00Z");
+const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000).toISOString();
+
+function anAccess(
+  name = "mine",
+  metadata: Partial<ClusterAccess["metadata"]> = {},
+  status: ClusterAccess["status"] = {},
+): ClusterAccess {
+  return {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "ClusterAccess",
+    metadata: {
+      name,
+      namespace: "org-x",
+      uid: name,
+      generation: 1,
+      creationTimestamp: at(-60),
+      finalizers: [FINALIZER],
+      labels: { [LABEL_ID]: name, [LABEL_ORG_ID]: "x" },
+      ...metadata,
+    },
+    spec: { clusterName: "blue", subject: "alice", ttlSeconds: 600, csr: "csr" },
+    status,
+  };
+}
+
+const cluster = { metadata: { name: "blue" } } as Cluster;
+const deletingCluster = { metadata: { name: "blue", deletionTimestamp: at(-1) } } as Cluster;
+const issued = { certificate: "pem" };
+
+function observe(rest: Partial<ObservedAccess> = {}): ObservedAccess {
+  return {
+    access: anAccess(),
+    organization: { kind: "known", id: "x" },
+    olderDuplicate: undefined,
+    cluster,
+    candidateId: "new",
+    tenant: {} as Tenant,
+    siblings: [],
+    ...rest,
+  };
+}
+
+const others = (count: number, rest: Partial<ClusterAccess["metadata"]> = {}, status = {}) =>
+  Array.from({ length: count }, (_, index) => anAccess(`other-${index}`, rest, status));
+const older = { creationTimestamp: at(-120) };
+const younger = { creationTimestamp: at(-10) };
+
+test.each<[string, Partial<ObservedAccess>, string]>([
+  ["one that can be issued is granted", {}, "grant"],
+  [
+    "one that was issued is granted again: the binding may be lost",
+    { access: anAccess("mine", {}, issued) },
+    "grant",
+  ],
+  [
+    "one in its last second is still granted",
+    { access: anAccess("mine", { creationTimestamp: at(-599) }) },
+    "grant",
+  ],
+  ["an expired one is deleted", { access: anAccess("mine", { creationTimestamp: at(-600) }) }, "delete"],
+  [
+    "one whose cluster is being deleted is deleted",
+    { access: anAccess("mine", {}, issued), cluster: deletingCluster },
+    "delete",
+  ],
+  ["one without our labels gets them first", { access: anAccess("mine", { labels: {} }) }, "label"],
+  ["one without a cluster waits for it", { cluster: undefined }, "wait"],
+  ["one without a control plane waits for it", { tenant: undefined }, "wait"],
+  ["one that is deleted is revoked", { access: anAccess("mine", { deletionTimestamp: at(-1) }) }, "revoke"],
+  [
+    "one that is deleted and expired is revoked",
+    { access: anAccess("mine", { deletionTimestamp: at(-1), creationTimestamp: at(-900) }) },
+    "revoke",
+  ],
+  [
+    "one without our finalizer is ignored",
+    { access: anAccess("mine", { deletionTimestamp: at(-1), finalizers: [] }) },
+    "ignore",
+  ],
+  ["a copy is rejected", { olderDuplicate: "org-x/original" }, "reject"],
+  ["one without an organization is rejected", { organization: { kind: "unknown" } }, "reject"],
+  ["the eleventh is rejected", { siblings: others(MAX_LIVE_ACCESSES, older) }, "reject"],
+  ["the tenth is granted", { siblings: others(MAX_LIVE_ACCESSES - 1, older) }, "grant"],
+  ["younger ones do not count", { siblings: others(20, younger) }, "grant"],
+  ["younger ones that were issued count", { siblings: others(10, younger, issued) }, "reject"],
+  ["expired ones do not count", { siblings: others(20, { creationTimestamp: at(-700) }) }, "grant"],
+  [
+    "ones being deleted do not count",
+    { siblings: others(20, { ...older, deletionTimestamp: at(-1) }) },
+    "grant",
+  ],
+])("%s", (_name, rest, kind) => {
+  expect(reconcileAccess(observe(rest), NOW).kind).toBe(kind);
+});
+
+test("an access expires its lifetime after its creation, whatever happens to its status", () => {
+  expect(findExpiry(anAccess("mine", {}, {})).toISOString()).toBe(at(540));
+});
+
+test("a status keeps what was issued through a wait, and is written only when it changes", () => {
+  const granted = { kind: "granted", certificate: "pem", expiresAt: new Date(at(540)) } as const;
+  const first = composeAccessStatus(anAccess(), granted, NOW);
+  expect(first).toMatchObject({ certificate: "pem", expiresAt: "2026-03-01T12:09:00Z" });
+  expect(composeAccessStatus(anAccess("mine", {}, first), granted, new Date(at(30)))).toBeUndefined();
+  const waiting = { kind: "waiting", reason: "ControlPlaneUnavailable", message: "it is silent" } as const;
+  const second = composeAccessStatus(anAccess("mine", {}, first), waiting, NOW);
+  expect(second).toMatchObject({ certificate: "pem" });
+  expect(second?.conditions?.map(({ type, status }) => `${type} ${status}`)).toEqual([
+    "Ready False",
+    "Reconciling True",
+    "Stalled False",
+  ]);
+});

@@ -1,0 +1,97 @@
+import type { Fault } from "../../shared/controller/conditions.ts";
+import type { MetadataChange } from "../../shared/controller/plan.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { isOlder } from "../../shared/kube/age.ts";
+import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import type { ObservedAccess } from "./observe.ts";
+
+/** How many accesses one subject may hold to one cluster at a time. */
+export const MAX_LIVE_ACCESSES = 10;
+
+/** An access that can be issued or revoked in its tenant cluster. */
+export interface GrantTarget {
+  id: string;
+  cluster: Cluster;
+  tenant: Tenant;
+}
+
+export type AccessDecision =
+  /** Sign, unless there is a certificate, and bind; it ends at `expiresAt`. */
+  | { kind: "grant"; target: GrantTarget; expiresAt: Date }
+  /** It has expired, or its cluster is deleted: delete the object, which revokes it. */
+  | { kind: "delete" }
+  /** It is being deleted: remove the binding (undefined = there is none), then the finalizer. */
+  | { kind: "revoke"; target: GrantTarget | undefined }
+  /** Nothing is left to do for it. */
+  | { kind: "ignore" }
+  /** Id, organization and finalizer first: a right without an object could never be revoked. */
+  | { kind: "label"; metadata: MetadataChange; expiresAt: Date }
+  | { kind: "wait"; reason: string; message: string; expiresAt: Date }
+  | { kind: "reject"; fault: Fault };
+
+/** Decides what to do for one access. */
+export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDecision {
+  const { access, organization, cluster, tenant } = observed;
+  const { metadata, spec } = access;
+  if (isDeleting(access)) {
+    return hasFinalizer(metadata)
+      ? { kind: "revoke", target: findRevokeTarget(observed) }
+      : { kind: "ignore" };
+  }
+  const expiresAt = findExpiry(access);
+  if (expiresAt <= now) return { kind: "delete" };
+  const fault = findIdentityFault(metadata.namespace ?? "", organization, observed.olderDuplicate);
+  if (fault !== undefined || organization.kind !== "known") {
+    return fault === undefined ? { kind: "ignore" } : { kind: "reject", fault };
+  }
+  if (cluster === undefined || isDeleting(cluster)) {
+    if (access.status?.certificate !== undefined) return { kind: "delete" };
+    const message = `There is no cluster ${spec.clusterName} in this namespace; create it, or delete this access.`;
+    return { kind: "wait", reason: "WaitingForCluster", message, expiresAt };
+  }
+  if (observed.siblings.filter((other) => comesFirst(other, access, now)).length >= MAX_LIVE_ACCESSES) {
+    const message = `${spec.subject} holds ${MAX_LIVE_ACCESSES} accesses to the cluster ${spec.clusterName}; delete one of them.`;
+    return { kind: "reject", fault: { reason: "TooManyAccesses", message } };
+  }
+  if (tenant === undefined) {
+    const message = `The control plane of ${spec.clusterName} is not up yet; the access is issued as soon as it is.`;
+    return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
+  }
+  const missing = findMissingMetadata(metadata, organization.id, observed.candidateId);
+  if (missing !== undefined) return { kind: "label", metadata: missing, expiresAt };
+  const target = { id: metadata.labels?.[LABEL_ID] ?? "", cluster, tenant };
+  return { kind: "grant", target, expiresAt };
+}
+
+/** A deleted cluster, or one whose API server is unknown, needs no revocation; a duplicate's binding is the older one's. */
+function findRevokeTarget({
+  access,
+  cluster,
+  tenant,
+  olderDuplicate,
+}: ObservedAccess): GrantTarget | undefined {
+  const id = access.metadata.labels?.[LABEL_ID];
+  if (cluster === undefined || tenant === undefined || id === undefined) return undefined;
+  return olderDuplicate === undefined ? { id, cluster, tenant } : undefined;
+}
+
+/** Counted from the creation: a lost status never extends an access. */
+export function findExpiry({ metadata, spec }: ClusterAccess): Date {
+  return new Date(Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000);
+}
+
+/** Whether an access is in force: neither expired nor being deleted. */
+export function isLive(access: ClusterAccess, now: Date): boolean {
+  return !isDeleting(access) && findExpiry(access) > now;
+}
+
+/** Issued accesses before waiting ones, then by age. */
+function comesFirst(other: ClusterAccess, own: ClusterAccess, now: Date): boolean {
+  if (!isLive(other, now)) return false;
+  const [left, right] = [other, own].map((access) => access.status?.certificate !== undefined);
+  if (left !== right) return left === true;
+  return isOlder(other.metadata, own.metadata);
+}

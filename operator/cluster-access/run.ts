@@ -1,0 +1,138 @@
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
+import { applyPlan, composePlan, type Plan } from "../../shared/controller/plan.ts";
+import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
+import {
+  type ClusterAccess,
+  type ClusterAccessStatus,
+  clusterAccessKind,
+} from "../../shared/crd/cluster-access.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { Caches } from "../caches.ts";
+import { isDeleting } from "../identity.ts";
+import type { RunContext } from "../run-context.ts";
+import { composeAccessBinding, ensureBinding, nameAccessGroup, removeBinding } from "../tenant/binding.ts";
+import { RequestError, signRequest } from "../tenant/sign.ts";
+import { readCertificateAuthority, type TenantAccess } from "../tenant/tenant.ts";
+import { observeAccess } from "./observe.ts";
+import { type AccessDecision, type GrantTarget, reconcileAccess } from "./reconcile.ts";
+import { type AccessOutcome, composeAccessStatus } from "./status.ts";
+
+export interface AccessDeps {
+  client: Pick<KubeClient, "get">;
+  caches: Caches;
+  now(): Date;
+  tenants: Pick<TenantAccess, "withTenant">;
+}
+
+/**
+ * Reconciles one access. The binding is created before the certificate is published, and removed before the object is
+ * deleted. Rejects with the KubeError of either API server; running it again is safe.
+ */
+export async function runAccess(
+  deps: AccessDeps,
+  key: string,
+  context: RunContext,
+): Promise<ReconcileResult> {
+  const now = deps.now();
+  const observed = observeAccess(deps.caches, key);
+  if (observed === undefined) return undefined;
+  const { access } = observed;
+  const decision = reconcileAccess(observed, now);
+  const apply = (parts: Partial<Plan<ClusterAccessStatus>>) =>
+    applyPlan({ ...context, kind: clusterAccessKind }, access, composePlan(parts));
+  const report = (outcome: AccessOutcome) =>
+    apply({ status: composeAccessStatus(access, outcome, deps.now()) });
+  switch (decision.kind) {
+    case "ignore":
+      break;
+    case "delete":
+      await apply({ remove: [planDeletion(access)] });
+      break;
+    case "revoke":
+      if (decision.target !== undefined) await revoke(deps, decision.target, context.signal);
+      await apply({ releaseFinalizer: true });
+      break;
+    case "reject":
+      await report({ ...decision.fault, kind: "rejected" });
+      break;
+    case "wait":
+      await report({ ...decision, kind: "waiting" });
+      break;
+    case "label":
+      await apply({ metadata: decision.metadata });
+      break;
+    default:
+      await grant(deps, access, decision, context.signal, report);
+  }
+  return "expiresAt" in decision
+    ? { requeueAfterMs: decision.expiresAt.getTime() - now.getTime() }
+    : undefined;
+}
+
+function planDeletion({ metadata }: ClusterAccess): Plan<never>["remove"][number] {
+  const { namespace = "", name, uid } = metadata;
+  return { verb: "delete", kind: clusterAccessKind, namespace, name, uid };
+}
+
+async function grant(
+  deps: AccessDeps,
+  access: ClusterAccess,
+  { target, expiresAt }: AccessDecision & { kind: "grant" },
+  signal: AbortSignal,
+  report: (outcome: AccessOutcome) => Promise<void>,
+): Promise<void> {
+  const { cluster, tenant, id } = target;
+  try {
+    const certificate = access.status?.certificate ?? (await sign(deps, access, target, expiresAt, signal));
+    await deps.tenants.withTenant(cluster, tenant, signal, (client) =>
+      ensureBinding(client, composeAccessBinding(id)),
+    );
+    await report({ kind: "granted", certificate, expiresAt });
+  } catch (error) {
+    const outcome = describeFailure(access, error);
+    if (outcome !== undefined) await report(outcome);
+    if (outcome?.kind !== "rejected") throw error;
+  }
+}
+
+async function sign(
+  deps: AccessDeps,
+  access: ClusterAccess,
+  { cluster, id }: GrantTarget,
+  expiresAt: Date,
+  signal: AbortSignal,
+): Promise<string> {
+  const { certificate } = await signRequest(access.spec.csr, {
+    ca: await readCertificateAuthority(deps, cluster, signal),
+    commonName: access.spec.subject,
+    organization: nameAccessGroup(id),
+    notBefore: new Date(deps.now().getTime() - CLOCK_SKEW_MS),
+    notAfter: expiresAt,
+  });
+  return certificate;
+}
+
+function describeFailure(access: ClusterAccess, error: unknown): AccessOutcome | undefined {
+  if (error instanceof RequestError) {
+    const message = `${error.message} Create another access with a new request.`;
+    return { kind: "rejected", reason: "InvalidRequest", message };
+  }
+  if (!(error instanceof KubeError) || !error.isUnavailable) return undefined;
+  const message = `The API server of ${access.spec.clusterName} does not respond: ${error.kubeMessage}. It is retried automatically.`;
+  return { kind: "waiting", reason: "ControlPlaneUnavailable", message };
+}
+
+/** A cluster that is being deleted takes its bindings with it; in any other one the binding must be removed first. */
+async function revoke(
+  deps: AccessDeps,
+  { cluster, tenant, id }: GrantTarget,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const { name } = composeAccessBinding(id).metadata;
+    await deps.tenants.withTenant(cluster, tenant, signal, (client) => removeBinding(client, name));
+  } catch (error) {
+    if (!isDeleting(cluster)) throw error;
+  }
+}

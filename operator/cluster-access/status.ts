@@ -1,0 +1,65 @@
+import { isDeepStrictEqual } from "node:util";
+import { type NewCondition, setConditions } from "../../shared/controller/conditions.ts";
+import { formatTime } from "../../shared/controller/time.ts";
+import type {
+  ClusterAccess,
+  ClusterAccessConditionType,
+  ClusterAccessStatus,
+} from "../../shared/crd/cluster-access.ts";
+import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+
+const NOT_STALLED = {
+  type: "Stalled",
+  status: "False",
+  reason: "NotStalled",
+  message: "No blocking problem.",
+} as const;
+
+/** The result of a reconcile. */
+export type AccessOutcome =
+  | { kind: "granted"; certificate: string; expiresAt: Date }
+  | { kind: "waiting"; reason: string; message: string }
+  | { kind: "rejected"; reason: string; message: string };
+
+/** The whole status of an access; undefined when it did not change. An issued certificate stays in it. */
+export function composeAccessStatus(
+  access: ClusterAccess,
+  outcome: AccessOutcome,
+  now: Date,
+): ClusterAccessStatus | undefined {
+  const last = access.status;
+  const generation = access.metadata.generation ?? 0;
+  const issued =
+    outcome.kind === "granted"
+      ? { certificate: outcome.certificate, expiresAt: formatTime(outcome.expiresAt) }
+      : {
+          ...(last?.certificate !== undefined && { certificate: last.certificate }),
+          ...(last?.expiresAt !== undefined && { expiresAt: last.expiresAt }),
+        };
+  const conditions = setConditions<ClusterAccessConditionType>(
+    last?.conditions ?? [],
+    decideConditions(outcome),
+    now,
+    generation,
+  );
+  const status = { observedGeneration: generation, conditions, ...issued };
+  return isDeepStrictEqual(status, last) ? undefined : status;
+}
+
+function decideConditions(outcome: AccessOutcome): NewCondition<ClusterAccessConditionType>[] {
+  if (outcome.kind === "granted") {
+    const message = "The certificate is issued and its binding exists.";
+    return [
+      { type: "Ready", status: "True", reason: "Issued", message },
+      { type: "Reconciling", status: "False", reason: "ReconciliationSucceeded", message },
+      NOT_STALLED,
+    ];
+  }
+  const cause = { reason: outcome.reason, message: clipConditionMessage(outcome.message) };
+  const isWaiting = outcome.kind === "waiting";
+  return [
+    { type: "Ready", status: "False", ...cause },
+    { type: "Reconciling", status: isWaiting ? "True" : "False", ...cause },
+    isWaiting ? NOT_STALLED : { type: "Stalled", status: "True", ...cause },
+  ];
+}

@@ -1,0 +1,40 @@
+import type { Controller } from "../../shared/controller/controller.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
+import type { CacheSet } from "../caches.ts";
+import { clusterOfCaSecret } from "../engine/secrets.ts";
+import { enqueueTo } from "../enqueue.ts";
+import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
+import { isTenantChanged } from "../tenant/changes.ts";
+
+/** Adds the key of an access for every change that it depends on. */
+export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = set;
+  const add = enqueueTo(controller);
+  const addAllOf = (clusterKey: string, change: Change<KubeObject>) => {
+    for (const access of caches.accesses.byIndex(INDEX_CLUSTER, clusterKey)) add(objectKey(access), change);
+  };
+  set.listen("accesses", (change) => {
+    const { metadata, spec } = change.object;
+    // A deleted access may make room for another one.
+    if (change.type === "deleted") addAllOf(toKey(metadata.namespace, spec.clusterName), change);
+    else add(objectKey(change.object), change);
+  });
+  set.listen("clusters", (change) => {
+    const { metadata } = change.object;
+    const isDeletion = metadata.deletionTimestamp !== change.previous?.metadata.deletionTimestamp;
+    if (isDeletion || change.type !== "updated") addAllOf(objectKey(change.object), change);
+  });
+  set.listen("engineClusters", (change) => {
+    if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);
+  });
+  set.listen("caSecrets", (change) => {
+    const cluster = clusterOfCaSecret(change.object.metadata);
+    if (cluster !== undefined) addAllOf(toKey(change.object.metadata.namespace, cluster), change);
+  });
+  set.listen("namespaces", (change) => {
+    const accesses = caches.accesses.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
+    for (const access of accesses) add(objectKey(access), change);
+  });
+}

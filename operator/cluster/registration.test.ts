@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { aCluster, type ClusterFixture, makePool } from "../testing.ts";
+import type { ObservedClusterPool } from "./observe.ts";
+
+const running = aCluster().withPools(makePool("web")).ready();
+
+function withWeb(fixture: ClusterFixture, change: Partial<ObservedClusterPool>): ClusterFixture {
+  const pools = fixture.observed.pools.map((one) => ({ ...one, ...change }));
+  return fixture.with({ pools });
+}
+
+/** Its MachineDeployment is not held by both of the controllers yet. */
+function comingIn(fixture: ClusterFixture): ClusterFixture {
+  const [web] = fixture.observed.pools;
+  if (web?.engine === undefined) throw new Error("the engine has no pool in this fixture");
+  return withWeb(fixture, { engine: { ...web.engine, registered: false } });
+}
+
+/** The engine has not acted on its object as it stands. */
+function unobserved(fixture: ClusterFixture): ClusterFixture {
+  const object = fixture.engineObject();
+  return fixture.withEngine({ ...object, metadata: { ...object.metadata, generation: 99 } });
+}
+
+const withoutDeployment = (fixture: ClusterFixture) => withWeb(fixture, { engine: undefined });
+
+function deletesEngine(fixture: ClusterFixture): boolean {
+  return fixture.plan().remove.some(({ kind }) => kind === engineClusterKind);
+}
+
+describe("Cluster API deletes a cluster", () => {
+  const deleting = running.deleting();
+
+  test.each<[string, boolean, ClusterFixture]>([
+    ["at once when it has taken in all", true, deleting],
+    ["not while it takes in a pool", false, comingIn(deleting)],
+    ["not while it may be making one", false, withoutDeployment(unobserved(deleting))],
+    ["while a pool waits for its control plane", true, withoutDeployment(deleting)],
+    ["after 30 s, whatever holds it up", true, comingIn(deleting).after(30)],
+    ["when the deletion comes from the future: a clock is wrong", true, comingIn(deleting).after(-1)],
+  ])("%s", (_name, told, fixture) => {
+    expect(deletesEngine(fixture)).toBe(told);
+  });
+
+  test("when the wait is over; its pools are deleted before, and the status does not say that it was told", () => {
+    const plan = comingIn(deleting).after(10).plan();
+    expect(plan.requeueAfterMs).toBe(20_000);
+    expect(plan.remove.map(({ verb, kind }) => `${verb} ${kind.plural}`)).toEqual(["delete nodepools"]);
+    const ready = plan.status?.conditions?.find(({ type }) => type === "Ready");
+    expect(ready).toMatchObject({
+      reason: "Deleting",
+      message: "The deletion is being passed on to Cluster API.",
+    });
+  });
+});
+
+describe("a pool that is being deleted", () => {
+  const deletionTimestamp = running.now.toISOString();
+  const pool = makePool("web", {}, { deletionTimestamp });
+  const going = withWeb(running, { pool });
+
+  const staysIn = (fixture: ClusterFixture): boolean => {
+    const step = fixture.plan().apply.find(({ kind }) => kind === engineClusterKind);
+    // Nothing to apply: it is as it was.
+    if (step?.verb !== "apply") return true;
+    const { spec } = step.object as EngineCluster;
+    return spec?.topology?.workers?.machineDeployments?.some(({ name }) => name === "web") === true;
+  };
+
+  test.each<[string, boolean, ClusterFixture]>([
+    ["leaves the topology at once when it was taken in", false, going],
+    ["stays while it is taken in", true, comingIn(going)],
+    ["stays while the engine may be making it", true, withoutDeployment(unobserved(going))],
+    ["leaves at once while it waits for its control plane", false, withoutDeployment(going)],
+    ["leaves after 30 s, whatever holds it up", false, comingIn(going).after(30)],
+    ["leaves when its deletion comes from the future", false, comingIn(going).after(-1)],
+  ])("%s", (_name, stays, fixture) => {
+    expect(staysIn(fixture)).toBe(stays);
+  });
+
+  test("is looked at again when the wait is over", () => {
+    expect(comingIn(going).after(10).plan().requeueAfterMs).toBe(20_000);
+  });
+
+  test("does not come back into a topology that it has left", () => {
+    const left = going.reconciled();
+    expect(left.engineObject().spec?.topology?.workers).toBeUndefined();
+    expect(comingIn(left).plan().apply).toEqual([]);
+  });
+});

@@ -1,0 +1,132 @@
+import { type ConditionLike, type Fault, findCondition } from "../../shared/controller/conditions.ts";
+import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
+import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+import { explain } from "../engine/explain.ts";
+import { type ClusterCondition, condition, type Facts } from "./conditions.ts";
+import { adviseOperator, describePause } from "./messages.ts";
+import type { ObservedCluster } from "./observe.ts";
+
+type Conditions = readonly ConditionLike<ClusterConditionType>[];
+
+interface Wait {
+  reason: string;
+  message: string;
+}
+
+/** The summary conditions Ready, Reconciling and Stalled, decided together so that they never contradict each other. */
+export function decideSummary(
+  facts: Facts,
+  conditions: Conditions,
+  degraded: Fault | undefined,
+): ClusterCondition[] {
+  const { fault } = facts;
+  const ready = decideReady(facts, conditions, degraded);
+  const progress = fault === undefined ? findProgress(facts, conditions, ready) : undefined;
+  return [ready, decideReconciling(progress, fault), decideStalled(fault)];
+}
+
+function decideReady(facts: Facts, conditions: Conditions, degraded: Fault | undefined): ClusterCondition {
+  const { observed, fault } = facts;
+  const notReady = ({ reason, message }: Wait) => condition("Ready", "False", reason, message);
+  if (observed.cluster.metadata.deletionTimestamp !== undefined) {
+    return notReady({ reason: "Deleting", message: describeDeletion(observed) });
+  }
+  if (degraded !== undefined) return notReady(degraded);
+  const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
+  const wait = wasReady ? undefined : (fault ?? findInitialWait(observed, conditions));
+  return wait === undefined
+    ? condition("Ready", "True", "Available", "The cluster is available.")
+    : notReady(wait);
+}
+
+function decideReconciling(progress: Wait | undefined, fault: Fault | undefined): ClusterCondition {
+  if (progress !== undefined) return condition("Reconciling", "True", progress.reason, progress.message);
+  if (fault !== undefined) return condition("Reconciling", "False", fault.reason, fault.message);
+  const message = "The cluster is as specified.";
+  return condition("Reconciling", "False", "ReconciliationSucceeded", message);
+}
+
+function decideStalled(fault: Fault | undefined): ClusterCondition {
+  return fault === undefined
+    ? condition("Stalled", "False", "NotStalled", "No blocking problem.")
+    : condition("Stalled", "True", fault.reason, fault.message);
+}
+
+/** What a cluster that was never ready waits for; undefined = nothing. */
+function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wait | undefined {
+  const { cluster, applyFailure, engine } = observed;
+  const { name } = cluster.metadata;
+  const advice = adviseOperator(cluster);
+  if (applyFailure !== undefined) {
+    return { reason: "ClusterAPIUnavailable", message: describeUnavailable(observed) };
+  }
+  const state = engine?.state;
+  if (state?.paused) return { reason: "Paused", message: describePause(cluster) };
+  if (!state?.controlPlaneInitialized) {
+    const cause = state?.blockingCondition === undefined ? "" : `: ${explain(state.blockingCondition)}`;
+    const message = `The control plane of ${name} is being provisioned${cause}. ${advice}`;
+    return { reason: "WaitingForControlPlane", message };
+  }
+  const workers = findCondition(conditions, "WorkersReady");
+  if (workers?.status === "False") {
+    return { reason: "WaitingForNodes", message: `${workers.message} ${advice}` };
+  }
+  if (state.available?.status !== "True") {
+    const cause = state.available
+      ? explain(state.available)
+      : "Cluster API has not reported it available yet";
+    return { reason: "WaitingForNodes", message: `The cluster ${name} is not complete: ${cause}. ${advice}` };
+  }
+  const endpoint = findCondition(conditions, "EndpointReachable");
+  if (endpoint?.status === "True" || endpoint?.reason === "PrivateEndpoint") return undefined;
+  const message =
+    endpoint?.status === "False"
+      ? endpoint.message
+      : `The API endpoint of ${name} has not responded yet: ${endpoint?.message ?? "there is none"} ${advice}`;
+  return { reason: "WaitingForEndpoint", message };
+}
+
+/** What is in progress, the most specific first; undefined = the cluster is as specified. */
+function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondition): Wait | undefined {
+  const { observed } = facts;
+  if (observed.applyFailure !== undefined) {
+    const message = clipConditionMessage(describeUnavailable(observed));
+    return { reason: "ClusterAPIUnavailable", message };
+  }
+  if (observed.engine?.state.paused) return findCondition(conditions, "ClusterAPIPaused");
+  const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
+  if (ready.status === "False" && (!wasReady || ready.reason === "Deleting")) return ready;
+  const upgrading = findCondition(conditions, "Upgrading");
+  if (upgrading?.status === "True") return upgrading;
+  const workers = findCondition(conditions, "WorkersReady");
+  if (workers?.status === "False") return workers;
+  if (observed.engine?.state.rollingOut) {
+    return { reason: "RollingOut", message: "Machines are being replaced one after another." };
+  }
+  return facts.applied
+    ? undefined
+    : { reason: "Provisioning", message: "Cluster API has not observed the change yet." };
+}
+
+function describeUnavailable({ cluster, applyFailure }: ObservedCluster): string {
+  return `Cluster API does not respond and is retried automatically: ${applyFailure?.message}. ${adviseOperator(cluster)}`;
+}
+
+function describeDeletion(observed: ObservedCluster): string {
+  const { cluster, engine, pools } = observed;
+  if (engine?.state.paused) return `Deletion waits. ${describePause(cluster)}`;
+  const left = pools.map(({ pool }) => pool.metadata.name);
+  if (engine === undefined) {
+    return left.length === 0
+      ? "Cluster API has deleted the cluster."
+      : `Cluster API has deleted the cluster; remaining node pools: ${left.join(", ")}.`;
+  }
+  const { deletion } = engine.state;
+  if (observed.applyFailure !== undefined) return `Deletion waits. ${describeUnavailable(observed)}`;
+  if (deletion?.status === "True") {
+    return `Cluster API is deleting the cluster: ${explain(deletion)}. ${adviseOperator(cluster)}`;
+  }
+  return engine.state.deleting
+    ? "Cluster API is deleting the cluster."
+    : "The deletion is being passed on to Cluster API.";
+}

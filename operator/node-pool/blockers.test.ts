@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { aPool, makeMachine } from "./testing.ts";
+
+const quota = {
+  reason: "QuotaExceeded",
+  message: "A quota of the platform stands in the way. Ask for more.",
+};
+
+test("a new pool whose cluster the engine refuses has failed, and says why", () => {
+  const plan = aPool().withCluster({ fault: quota }).plan();
+  expect(plan.status).toMatchObject({
+    phase: "Failed",
+    transitions: [{ type: "Failed", reason: "QuotaExceeded" }],
+  });
+  expect(plan.status?.message).toBe(`The node pool web cannot be changed: ${quota.message}`);
+  const pool = aPool().withCluster({ fault: quota });
+  for (const type of ["Ready", "Stalled"]) {
+    expect(pool.condition(type)).toMatchObject({ reason: "QuotaExceeded", message: plan.status?.message });
+  }
+  expect(pool.condition("Reconciling")).toMatchObject({ status: "False" });
+  expect(plan.events).toMatchObject([{ type: "Warning", note: expect.stringContaining(quota.message) }]);
+});
+
+test("a pool that serves goes on serving when its change is refused: it is stuck, with a Warning, and no less ready", () => {
+  const pool = aPool().withNodes(2).reconciled().asking({ desiredNodes: 4 }).withCluster({ fault: quota });
+  expect(pool.condition("Ready")).toMatchObject({ status: "True" });
+  expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
+  expect(pool.condition("Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
+  expect(pool.plan().status).toMatchObject({
+    phase: "Scaling",
+    message: expect.stringContaining("Ask for more"),
+  });
+  expect(pool.plan().events).toMatchObject([
+    { type: "Normal" },
+    { type: "Warning", reason: "QuotaExceeded" },
+  ]);
+  const over = pool.reconciled().withCluster({ fault: undefined });
+  expect(over.condition("Stalled")).toMatchObject({ status: "False" });
+  expect(over.condition("Reconciling")).toMatchObject({ status: "True", reason: "Scaling" });
+});
+
+test.each([
+  { what: "a pool that is as wanted", pool: aPool().withNodes(2).reconciled().withCluster({ fault: quota }) },
+  {
+    what: "a pool of a cluster with a fault of its own",
+    pool: aPool().withCluster({ fault: { reason: "UnknownPlan", message: "no such plan" } }),
+  },
+  { what: "a pool that is deleted", pool: aPool().withCluster({ fault: quota, deleting: true }) },
+])("$what is not stuck by it", ({ pool }) => {
+  expect(pool.condition("Stalled")?.status ?? "False").toBe("False");
+});
+
+test("labels that the engine keeps to itself are told of once the nodes are there, and the pool serves", () => {
+  const nodeLabels = { tier: "gold", "example.com/rack": "7", "node-role.kubernetes.io/worker": "" };
+  const syncedNodeLabels = /^example\.com\//;
+  const pool = aPool({ nodeLabels }).with({ syncedNodeLabels });
+  expect(pool.condition("Stalled")).toMatchObject({ status: "False" });
+  const there = pool.withNodes(2);
+  expect(there.condition("Ready")).toMatchObject({ status: "True" });
+  expect(there.condition("Stalled")).toMatchObject({ status: "True", reason: "LabelsNotPropagated" });
+  expect(there.plan().status?.message).toMatch(
+    /of the node pool web to its nodes: tier\. Leave them out, or ask/,
+  );
+  expect(there.with({ syncedNodeLabels: /.*/ }).condition("Stalled")).toMatchObject({ status: "False" });
+});
+
+test("a deletion that is held names the machine, what holds it and whom to ask, and raises one Warning", () => {
+  const held = { ...makeMachine("held"), deleting: true, deletion: "Drain: 1 Pod left" };
+  const pool = aPool()
+    .withNodes(2)
+    .reconciled()
+    .deleting()
+    .with({ machines: [held] })
+    .reconciled();
+  const told = pool.after(56);
+  const words =
+    /machines left: 1\. Machine .*\/held is being deleted: Drain: 1 Pod left\. If this lasts, ask/;
+  expect(told.plan().status?.message).toMatch(words);
+  expect(told.plan().events).toMatchObject([{ type: "Warning", reason: "Deleting" }]);
+  expect(told.reconciled().after(60).plan().events).toEqual([]);
+});

@@ -1,0 +1,29 @@
+import type { Fault } from "../../shared/controller/conditions.ts";
+import { isAlwaysPropagated } from "../engine/worker-pool.ts";
+import type { ObservedPool } from "./observe.ts";
+import type { PoolProgress } from "./progress.ts";
+
+/** Faults of a cluster that also block changes of its pools: Cluster API gets all of it in one object. */
+const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "UnsupportedByClass"]);
+
+/** The fault of the cluster that keeps this pool from its desired state; undefined = none does. */
+export function findRejection(
+  { pool, cluster, engine }: ObservedPool,
+  progress: PoolProgress,
+): Fault | undefined {
+  const fault = cluster?.fault;
+  if (fault === undefined || !REJECTIONS.has(fault.reason) || cluster?.deleting) return undefined;
+  const isOpen = progress.state === "absent" || engine?.replicas !== progress.desiredNodes;
+  if (!isOpen) return undefined;
+  const message = `The node pool ${pool.metadata.name} cannot be changed: ${fault.message}`;
+  return { reason: fault.reason, message };
+}
+
+/** Labels of the pool that Cluster API is not configured to propagate to its nodes. */
+export function findUnpropagatedLabels({ pool, syncedNodeLabels }: ObservedPool): Fault | undefined {
+  const keys = Object.keys(pool.spec.nodeLabels ?? {});
+  const blocked = keys.filter((key) => !isAlwaysPropagated(key) && !syncedNodeLabels.test(key));
+  if (blocked.length === 0) return undefined;
+  const message = `The platform does not propagate these labels of the node pool ${pool.metadata.name} to its nodes: ${blocked.join(", ")}. Leave them out, or ask the platform's operator to have them synchronized.`;
+  return { reason: "LabelsNotPropagated", message };
+}

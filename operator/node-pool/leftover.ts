@@ -1,0 +1,42 @@
+import type { Step } from "../../shared/controller/plan.ts";
+import { elapsedMs } from "../../shared/controller/time.ts";
+import { machineDeploymentKind } from "../engine/kinds.ts";
+import type { ObservedPool } from "./observe.ts";
+
+/** What to do about a MachineDeployment that still exists after its Cluster API cluster was deleted. */
+export interface Leftover {
+  remove: Step[];
+  requeueAfterMs: number | undefined;
+  /** Its finalizers keep it, and no controller of Cluster API will remove them. */
+  isStuck: boolean;
+}
+
+export const NO_LEFTOVER: Leftover = { remove: [], requeueAfterMs: undefined, isStuck: false };
+/** Longer than a deletion without a cluster takes. */
+const DELETED_WITHIN_MS = 30_000;
+
+/**
+ * Without its cluster no controller of Cluster API reconciles a MachineDeployment. Seen after restarts of the API server:
+ * 25 that no controller had registered yet remained when their clusters were deleted, and the pools with them.
+ */
+export function findLeftover(
+  { engine, engineClusterDeleted, machines, pool }: ObservedPool,
+  now: Date,
+): Leftover {
+  if (!engineClusterDeleted || engine === undefined || machines.length > 0) return NO_LEFTOVER;
+  const { name, uid, deletedAt } = engine;
+  if (deletedAt === undefined) {
+    const { namespace = "" } = pool.metadata;
+    return {
+      ...NO_LEFTOVER,
+      remove: [{ verb: "delete", kind: machineDeploymentKind, namespace, name, uid }],
+    };
+  }
+  const waitMs = DELETED_WITHIN_MS - elapsedMs(deletedAt, now);
+  return waitMs > 0 ? { ...NO_LEFTOVER, requeueAfterMs: waitMs } : { ...NO_LEFTOVER, isStuck: true };
+}
+
+export function describeLeftover({ pool, engine }: ObservedPool): string {
+  const name = `${pool.metadata.namespace}/${engine?.name}`;
+  return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers.`;
+}

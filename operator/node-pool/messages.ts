@@ -1,0 +1,27 @@
+import type { ObservedPool } from "./observe.ts";
+import type { PoolProgress } from "./progress.ts";
+
+/** What is left of a pool, and of the first machine being deleted what blocks it, with the next step. */
+export function describeDeletion({ pool, machines }: ObservedPool): string {
+  if (machines.length === 0) return "The pool is being deleted.";
+  const left = `The pool is being deleted; machines left: ${machines.length}.`;
+  const blocked = machines.find(({ deletion }) => deletion !== undefined);
+  if (blocked === undefined) return left;
+  const object = `Machine ${pool.metadata.namespace}/${blocked.name}`;
+  return `${left} ${object} is being deleted: ${blocked.deletion}. If this lasts, ask the platform's operator to look at it.`;
+}
+
+/** The oldest machine that has not joined, what it waits for, and the next step. */
+export function describeLateMachine({ pool }: ObservedPool, { joining }: PoolProgress): string {
+  const [late] = joining;
+  const { namespace, name } = pool.metadata;
+  if (late === undefined) {
+    return ` If this lasts, ask the platform's operator to look at the NodePool ${namespace}/${name}.`;
+  }
+  const object = `Machine ${namespace}/${late.name}`;
+  return ` ${object} has not joined: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
+}
+
+export function describeUnhealthyNodes(names: readonly string[]): string {
+  return `Unhealthy nodes: ${names.join(", ")}. Cluster API replaces them if its health checks cover them; otherwise replace them by hand.`;
+}

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { composeAccessBinding, composeAdminBinding, planBindings } from "./binding.ts";
+
+const admin = composeAdminBinding("id", 1);
+const old = composeAdminBinding("id", 0);
+const granted = composeAccessBinding("granted");
+const orphan = composeAccessBinding("orphan");
+const theirs = { ...orphan, metadata: { name: "tenant-admins" } };
+const widened = { ...granted, subjects: [{ kind: "Group", name: "system:authenticated" }] };
+
+function plan(existing: (typeof admin)[], desired: (typeof admin)[], kept: string[] = []) {
+  const { replace, remove } = planBindings(existing, { desired, kept: new Set(kept) });
+  return { create: replace.map(({ binding }) => binding.metadata.name), remove };
+}
+
+test.each([
+  ["nothing that is as desired", plan([admin, granted], [admin, granted]), { create: [], remove: [] }],
+  ["what is missing", plan([admin], [admin, granted]), { create: [granted.metadata.name], remove: [] }],
+  [
+    "what was widened",
+    plan([admin, widened], [admin, granted]),
+    { create: [granted.metadata.name], remove: [] },
+  ],
+  [
+    "an access without an object",
+    plan([admin, orphan], [admin]),
+    { create: [], remove: [orphan.metadata.name] },
+  ],
+  ["the last generation", plan([old, admin], [admin]), { create: [], remove: [old.metadata.name] }],
+  [
+    "nothing of an access that is being issued",
+    plan([admin, orphan], [admin], [orphan.metadata.name]),
+    { create: [], remove: [] },
+  ],
+  ["nothing of the tenant's own", plan([admin, theirs], [admin]), { create: [], remove: [] }],
+])("the bindings of a tenant: it creates or removes %s", (_name, planned, expected) => {
+  expect(planned).toEqual(expected);
+});
+
+test("each access and each generation has a group of its own", () => {
+  const groups = [admin, old, granted, orphan].map(({ subjects }) => subjects?.[0]?.name);
+  expect(groups).toEqual([
+    "cloud.marina.dev:admin:id:1",
+    "cloud.marina.dev:admin:id:0",
+    "cloud.marina.dev:access:granted",
+    "cloud.marina.dev:access:orphan",
+  ]);
+});

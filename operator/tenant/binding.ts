@@ -1,0 +1,121 @@
+import { isDeepStrictEqual } from "node:util";
+import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+
+/** Binds one group to cluster-admin in a tenant cluster. */
+export interface TenantBinding extends KubeObject {
+  roleRef: { apiGroup: string; kind: string; name: string };
+  subjects?: { kind: string; apiGroup?: string; name: string }[];
+}
+
+const clusterRoleBindingKind = defineKind<TenantBinding>({
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  kind: "ClusterRoleBinding",
+  plural: "clusterrolebindings",
+  namespaced: false,
+});
+
+const PREFIX = "cloud-marina-dev-";
+const WRITE = { fieldManager: MANAGER_OPERATOR };
+
+export type TenantClient = Pick<KubeClient, "get" | "listAll" | "create" | "delete">;
+
+/** Each generation has its own group: removing the binding of the last one revokes every older kubeconfig. */
+export function nameAdminGroup(clusterId: string, generation: number): string {
+  return `cloud.marina.dev:admin:${clusterId}:${generation}`;
+}
+
+/** The binding of the admin kubeconfig; one name per generation, so that the next one replaces the last one's. */
+export function composeAdminBinding(clusterId: string, generation: number): TenantBinding {
+  return composeBinding(`${PREFIX}admin-${generation}`, nameAdminGroup(clusterId, generation));
+}
+
+/** The group of one access. */
+export function nameAccessGroup(accessId: string): string {
+  return `cloud.marina.dev:access:${accessId}`;
+}
+
+export function composeAccessBinding(accessId: string): TenantBinding {
+  return composeBinding(`${PREFIX}access-${accessId}`, nameAccessGroup(accessId));
+}
+
+/** The bindings of a tenant cluster. */
+export interface DesiredBindings {
+  desired: readonly TenantBinding[];
+  /** Names of bindings that may exist: accesses that are being issued. */
+  kept: ReadonlySet<string>;
+}
+
+/**
+ * Brings a tenant cluster to exactly the desired bindings; every other one of ours is removed, and with it the right of its
+ * kubeconfigs. `decide` is called after the bindings were listed, so that an access issued or revoked meanwhile is not
+ * undone. No server-side apply: not every tenant API server has it. Rejects with the KubeError of the tenant's API server.
+ */
+export async function ensureBindings(tenant: TenantClient, decide: () => DesiredBindings): Promise<void> {
+  const existing = await tenant.listAll(clusterRoleBindingKind);
+  const { replace, remove } = planBindings(existing, decide());
+  for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
+  for (const name of remove) await removeBinding(tenant, name);
+}
+
+/** The bindings that are missing or differ, and the names of ours that are not desired. */
+export function planBindings(
+  existing: readonly TenantBinding[],
+  { desired, kept }: DesiredBindings,
+): { replace: { before: TenantBinding | undefined; binding: TenantBinding }[]; remove: string[] } {
+  const find = (name: string) => existing.find((binding) => binding.metadata.name === name);
+  const valid = new Set([...kept, ...desired.map((binding) => binding.metadata.name)]);
+  return {
+    replace: desired
+      .map((binding) => ({ before: find(binding.metadata.name), binding }))
+      .filter(({ before, binding }) => before === undefined || !isSame(before, binding)),
+    remove: existing
+      .map((binding) => binding.metadata.name)
+      .filter((name) => name.startsWith(PREFIX) && !valid.has(name)),
+  };
+}
+
+/** Creates one binding. Rejects with the KubeError of the tenant's API server. */
+export async function ensureBinding(tenant: TenantClient, binding: TenantBinding): Promise<void> {
+  const existing = await tenant.get(clusterRoleBindingKind, undefined, binding.metadata.name);
+  await replaceBinding(tenant, existing, binding);
+}
+
+/** Removes one binding, if it exists. Rejects with the KubeError of the tenant's API server. */
+export function removeBinding(tenant: TenantClient, name: string): Promise<void> {
+  return tenant.delete(clusterRoleBindingKind, undefined, name);
+}
+
+/** The role of a binding cannot be changed: it is deleted and created again. */
+async function replaceBinding(
+  tenant: TenantClient,
+  existing: TenantBinding | undefined,
+  desired: TenantBinding,
+): Promise<void> {
+  if (existing !== undefined && isSame(existing, desired)) return;
+  if (existing !== undefined) await removeBinding(tenant, desired.metadata.name);
+  try {
+    await tenant.create(clusterRoleBindingKind, desired, WRITE);
+  } catch (error) {
+    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+  }
+}
+
+function isSame(left: TenantBinding, right: TenantBinding): boolean {
+  return (
+    isDeepStrictEqual({ ...left.roleRef }, right.roleRef) && isDeepStrictEqual(left.subjects, right.subjects)
+  );
+}
+
+function composeBinding(name: string, group: string): TenantBinding {
+  return {
+    apiVersion: apiVersionOf(clusterRoleBindingKind),
+    kind: clusterRoleBindingKind.kind,
+    metadata: { name },
+    roleRef: { apiGroup: clusterRoleBindingKind.group, kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ kind: "Group", apiGroup: clusterRoleBindingKind.group, name: group }],
+  };
+}

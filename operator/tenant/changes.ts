@@ -1,0 +1,16 @@
+import type { Change } from "../../shared/kube/reflector.ts";
+import { readEngineCluster } from "../engine/cluster-state.ts";
+import type { EngineCluster } from "../engine/kinds.ts";
+
+/**
+ * Whether the endpoint or the availability of a tenant's API server changed. Every reconcile of an access or an admin
+ * kubeconfig connects to it: no other change is worth that.
+ */
+export function isTenantChanged({ previous, object }: Change<EngineCluster>): boolean {
+  return previous === undefined || summarize(previous) !== summarize(object);
+}
+
+function summarize(cluster: EngineCluster): string {
+  const { endpoint, controlPlaneInitialized, controlPlaneSignal } = readEngineCluster(cluster);
+  return `${endpoint?.url} ${controlPlaneInitialized} ${controlPlaneSignal}`;
+}

@@ -1,0 +1,133 @@
+import { createPrivateKey, createPublicKey, randomBytes, webcrypto } from "node:crypto";
+
+export interface ClientCertificateRequest {
+  /** PEM. The key may be RSA in PKCS#1 (kubeadm's is), or PKCS#8. */
+  ca: { certificate: string; key: string };
+  commonName: string;
+  /** The Kubernetes group. */
+  organization: string;
+  notBefore: Date;
+  notAfter: Date;
+}
+
+/** A certificate and its private key (EC P-256, PKCS#8), both PEM. */
+export interface ClientCertificate {
+  certificate: string;
+  key: string;
+}
+
+/** Issues a client certificate with a new key. Rejects when the CA cannot be read. */
+export async function issueClientCertificate(request: ClientCertificateRequest): Promise<ClientCertificate> {
+  const x509 = await loadX509();
+  const { subtle } = webcrypto;
+  const keys = await subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
+  const certificate = await signClientCertificate(x509, request, keys.publicKey);
+  const key = Buffer.from(await subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
+  const lines = key.match(/.{1,64}/g) ?? [];
+  return {
+    certificate,
+    key: `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`,
+  };
+}
+
+/** A certificate signing request that must not be signed; the message explains it to its author. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+}
+
+/**
+ * Signs the key of a certificate signing request (PEM) for the given name and group; the subject in the request is
+ * ignored. Rejects with a RequestError for a request that is broken, not signed by its own key, or has a key
+ * that is too weak.
+ */
+export async function signRequest(
+  csr: string,
+  request: ClientCertificateRequest,
+): Promise<{ certificate: string }> {
+  const x509 = await loadX509();
+  const parsed = parseRequest(x509, csr);
+  const weakness = findWeakness(Buffer.from(parsed.publicKey.rawData));
+  if (weakness !== undefined) throw new RequestError(weakness);
+  if (!(await parsed.verify().catch(() => false))) {
+    throw new RequestError("The certificate signing request is not signed by its own key.");
+  }
+  return { certificate: await signClientCertificate(x509, request, parsed.publicKey) };
+}
+
+type X509 = Awaited<ReturnType<typeof loadX509>>;
+
+function parseRequest(x509: X509, csr: string) {
+  try {
+    return new x509.Pkcs10CertificateRequest(csr);
+  } catch (error) {
+    throw new RequestError("The certificate signing request cannot be read.", { cause: error });
+  }
+}
+
+const CURVES = ["prime256v1", "secp384r1", "secp521r1"];
+const MIN_RSA_BITS = 2048;
+
+function findWeakness(spki: Buffer): string | undefined {
+  const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({
+    key: spki,
+    format: "der",
+    type: "spki",
+  });
+  const { namedCurve = "", modulusLength = 0 } = asymmetricKeyDetails ?? {};
+  if (asymmetricKeyType === "ed25519") return undefined;
+  if (asymmetricKeyType === "ec" && CURVES.includes(namedCurve)) return undefined;
+  if (asymmetricKeyType === "rsa" && modulusLength >= MIN_RSA_BITS) return undefined;
+  return `The key of the certificate signing request must be RSA of ${MIN_RSA_BITS} bits or more, EC (P-256, P-384, P-521) or Ed25519.`;
+}
+
+async function signClientCertificate(
+  x509: X509,
+  request: ClientCertificateRequest,
+  publicKey: Parameters<X509["X509CertificateGenerator"]["create"]>[0]["publicKey"],
+): Promise<string> {
+  const authority = new x509.X509Certificate(request.ca.certificate);
+  const { key: signingKey, algorithm } = await importSigningKey(request.ca.key);
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: newSerialNumber(),
+    subject: new x509.Name([{ O: [request.organization] }, { CN: [request.commonName] }]).toString(),
+    issuer: authority.subject,
+    notBefore: request.notBefore,
+    notAfter: request.notAfter,
+    publicKey,
+    signingKey,
+    signingAlgorithm: algorithm,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
+      await x509.AuthorityKeyIdentifierExtension.create(authority),
+    ],
+  });
+  return `${certificate.toString("pem")}\n`;
+}
+
+/** Loaded with the first certificate: the package takes longer to load than the rest of the operator. */
+async function loadX509() {
+  await import("reflect-metadata");
+  const x509 = await import("@peculiar/x509");
+  x509.cryptoProvider.set(webcrypto as typeof globalThis.crypto);
+  return x509;
+}
+
+/** Web Crypto reads PKCS#8 only; Node's own parser reads the rest. */
+async function importSigningKey(pem: string) {
+  const key = createPrivateKey(pem);
+  const der = key.export({ format: "der", type: "pkcs8" });
+  const algorithm =
+    key.asymmetricKeyType === "rsa"
+      ? { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }
+      : { name: "ECDSA", hash: "SHA-256", namedCurve: "P-256" };
+  return { key: await webcrypto.subtle.importKey("pkcs8", der, algorithm, false, ["sign"]), algorithm };
+}
+
+/** 16 random bytes; the first bit is 0, for DER has no unsigned numbers. */
+function newSerialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes.writeUInt8((bytes.readUInt8(0) & 0x7f) | 0x40, 0);
+  return bytes.toString("hex");
+}

@@ -1,0 +1,32 @@
+import { findOldest } from "../kube/age.ts";
+import type { Namespace } from "../kube/core-kinds.ts";
+import type { Store } from "../kube/store.ts";
+import { LABEL_ORG_ID } from "./names.ts";
+
+/** Who a namespace belongs to. */
+export type Organization =
+  | { kind: "known"; id: string }
+  | { kind: "unknown" }
+  /** An older Namespace has the same label; `namespace` is its name. */
+  | { kind: "duplicate"; namespace: string };
+
+/** Name of the index by which a store of Namespaces finds them by organization. */
+export const INDEX_ORGANIZATION = "organization";
+
+/** Indexes Namespaces by the organization in their label. */
+export function indexByOrganization({ metadata }: Namespace): string[] {
+  const id = metadata.labels?.[LABEL_ORG_ID];
+  return id === undefined ? [] : [id];
+}
+
+/** The organization of a namespace, by its label. Of several Namespaces with the same label only the oldest counts. */
+export function findOrganization(
+  namespaces: Pick<Store<Namespace>, "get" | "byIndex">,
+  namespace = "",
+): Organization {
+  const own = namespaces.get(namespace);
+  const id = own?.metadata.labels?.[LABEL_ORG_ID];
+  if (own === undefined || id === undefined) return { kind: "unknown" };
+  const oldest = findOldest(namespaces.byIndex(INDEX_ORGANIZATION, id))?.metadata.name ?? namespace;
+  return oldest === namespace ? { kind: "known", id } : { kind: "duplicate", namespace: oldest };
+}
