@@ -13,7 +13,7 @@ export const clusterIntents = pgTable(
     clusterId: uuid("cluster_id").primaryKey(),
     orgId: uuid("org_id").notNull(),
     state: text({ enum: ["pending", "done", "abandoned"] }).notNull(),
-    request: jsonb("wish").$type<NewCluster>().notNull(),
+    request: jsonb().$type<NewCluster>().notNull(),
     origin: jsonb().$type<Origin>().notNull(),
     startedAt: timestamp("started_at", { withTimezone: true }).notNull().defaultNow(),
   },

@@ -1,0 +1,1 @@
+ALTER TABLE "cluster_intents" RENAME COLUMN "wish" TO "request";
