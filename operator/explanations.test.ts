@@ -148,7 +148,7 @@ function noSubnets() {
   return { subnetRange: { ...subnetRange, count: 0 } };
 }
 
-/** The engine has a cluster of this name that is not ours. */
+/** Cluster API has a cluster of this name that is not ours. */
 function taken(): ClusterFixture {
   const made = aCluster().reconciled();
   const object = made.engineObject();

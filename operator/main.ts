@@ -22,13 +22,13 @@ import { observeFleet } from "./fleet-metrics.ts";
 
 const LEASE = "marina-operator";
 const METRICS_PREFIX = "marina_operator";
-/** How long runs under way may take to end; Kubernetes kills a Pod after 30 s. */
+/** How long running reconciles may take to end; Kubernetes kills a Pod after 30 s. */
 const DRAIN_DEADLINE_MS = 15_000;
 const FLUSH_DEADLINE_MS = 3_000;
-/** Events have a rate of their own: two thirds of all requests in a storm of changes, and no status is to wait for them. */
+/** Events have their own rate limit: they are two thirds of all requests in a burst of changes, and must not delay a status. */
 const EVENT_RATE = { qps: 50, burst: 100 };
 
-/** Runs the operator until SIGTERM or SIGINT, then drains it. Resolves when all has ended. */
+/** Runs the operator until SIGTERM or SIGINT, then drains it. Resolves when everything has ended. */
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: "operator", level: config.logLevel });
   const stopping = stopOnSignals(log);
@@ -55,7 +55,7 @@ async function run(config: Config): Promise<void> {
   }
 
   const finished = await controllers.drain(DRAIN_DEADLINE_MS);
-  if (!finished) log.warn("runs were cut off at the deadline");
+  if (!finished) log.warn("reconciles were aborted at the deadline");
   await recorder.flush(FLUSH_DEADLINE_MS);
   await election.release();
   caching.abort();
@@ -64,7 +64,7 @@ async function run(config: Config): Promise<void> {
   log.info("stopped");
 }
 
-/** Makes all parts and ties them together; nothing runs yet. */
+/** Creates and connects all parts; nothing runs yet. */
 function assemble(config: Config, log: Logger) {
   const identity = `${hostname()}_${randomBytes(4).toString("hex")}`;
   const registry = createRegistry();
@@ -85,7 +85,7 @@ function assemble(config: Config, log: Logger) {
     onLeader: metrics.onLeader,
     log,
   });
-  // A process that was paused goes on in the middle of its runs: what it decided then must not be written any more.
+  // A process that was suspended resumes in the middle of its reconciles, whose decisions must not be written any more.
   const onlyAsLeader = { mayWrite: () => election.isLeader() };
   const client = createClient(transport, onlyAsLeader);
   const set = createCaches({ client, platformNamespace, log, metrics: kubeMetrics });
@@ -121,7 +121,7 @@ function assemble(config: Config, log: Logger) {
 
 type ElectionParts = Pick<LeaderElectionOptions, "client" | "namespace" | "identity" | "onLeader" | "log">;
 
-/** One operator works at a time; the others keep their caches warm. Who loses the lead ends and starts anew. */
+/** One operator reconciles at a time; the others keep their caches warm. A process that loses the lead ends and restarts. */
 function elect(parts: ElectionParts): LeaderElection {
   return createLeaderElection({
     ...parts,
@@ -129,7 +129,7 @@ function elect(parts: ElectionParts): LeaderElection {
     fieldManager: MANAGER_OPERATOR,
     onStarted: () => undefined,
     onLost: () => {
-      parts.log.fatal("leadership is lost, ending");
+      parts.log.fatal("leadership lost, exiting");
       process.exit(1);
     },
   });

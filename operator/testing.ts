@@ -100,7 +100,7 @@ export function makeCondition(
   return { type, status, reason: "Seen", lastTransitionTime: START.toISOString(), ...more };
 }
 
-/** What the engine says of a pool whose nodes are all there. */
+/** What Cluster API says of a pool whose nodes are all there. */
 export function enginePoolWith(counts: {
   desired: number;
   nodes?: number;
@@ -252,7 +252,7 @@ export class ClusterFixture {
     return this.with({ engine: { object, state: readEngineCluster(object) } });
   }
 
-  /** The engine changes what it says; the specification stays. */
+  /** Cluster API changes what it says; the specification stays. */
   engineSaying(conditions: EngineCondition[], status: EngineCluster["status"] = {}): ClusterFixture {
     const object = this.engineObject();
     const said = conditions.map((condition) => condition.type);
@@ -263,7 +263,7 @@ export class ClusterFixture {
     });
   }
 
-  /** The engine has done all it was asked for, and the endpoint answers. */
+  /** Cluster API has done all it was asked for, and the endpoint answers. */
   engineDone(): ClusterFixture {
     const object = this.engineObject();
     const version = object.spec?.topology?.version ?? "";
@@ -303,7 +303,7 @@ export class ClusterFixture {
 
   engineObject(): EngineCluster {
     const object = this.observed.engine?.object;
-    if (object === undefined) throw new Error("the engine has no such cluster in this fixture");
+    if (object === undefined) throw new Error("Cluster API has no such cluster in this fixture");
     return object;
   }
 }

@@ -146,7 +146,7 @@ function follow(
   return plan.status === undefined && plan.apply.length === 0;
 }
 
-/** The engine's objects name the API server that simulates the tenant's, and its CA. */
+/** Cluster API's objects name the API server that simulates the tenant's, and its CA. */
 function moveToTenant(object: KubeObject, tenant: Tenant): KubeObject {
   if (object.kind === "Cluster" && object.apiVersion.startsWith("cluster.x-k8s.io")) {
     const engine = object as EngineCluster;

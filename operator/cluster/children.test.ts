@@ -21,7 +21,7 @@ const poor = (...without: string[]) =>
     ],
   ]);
 
-describe("what is sent to the engine", () => {
+describe("what is sent to Cluster API", () => {
   test("nothing of a pool that is engineDeleting, unheld, being deleted, or a copy", () => {
     const pools = [
       aClusterPool({ pool: named("stays") }),
@@ -113,7 +113,7 @@ describe("the version", () => {
     expect(topology.workers?.machineDeployments).toMatchObject([{ replicas: 5 }]);
   });
 
-  test("that the engine has just refused is held, the rest is applied", () => {
+  test("that Cluster API has just refused is held, the rest is applied", () => {
     const observed = observeBlue({ cluster: aCluster({ version: "1.35" }), upgradeRejection: "not now" });
     expect(topologyOf(observed).version).toBe("v1.34.2");
   });

@@ -32,7 +32,7 @@ test("an endpoint that is silent for a minute degrades the cluster, and its answ
 
 test.each([
   { what: "its control plane is not available", type: "ControlPlaneAvailable", status: "Unknown" as const },
-  { what: "the engine cannot reach it", type: "RemoteConnectionProbe", status: "False" as const },
+  { what: "Cluster API cannot reach it", type: "RemoteConnectionProbe", status: "False" as const },
 ])("a cluster is degraded when $what for a minute", ({ type, status }) => {
   const lost = aCluster()
     .ready()

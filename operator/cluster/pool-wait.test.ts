@@ -19,7 +19,7 @@ const withPool = aCluster().withPools(makePool("web"));
 /** As a pool is until its own reconcile has taken it in. */
 const bare = makePool("web", {}, { finalizers: [] });
 
-describe("the engine is told of a new cluster", () => {
+describe("Cluster API is told of a new cluster", () => {
   test.each<[string, boolean, ClusterFixture]>([
     ["not within 2 s, for its pools come after it", false, created(aCluster(), 1_999)],
     ["not within 2 s when one pool is there: more may come", false, created(withPool, 0)],

@@ -36,7 +36,7 @@ describe("what the quotas of the organization block", () => {
     expect(condition(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 
-  test("the growth of a pool: it stays as the engine has it, all else of it follows, and nothing waits", () => {
+  test("the growth of a pool: it stays as Cluster API has it, all else of it follows, and nothing waits", () => {
     const ready = aCluster().withPools(makePool("web")).ready();
     const pools = ready.observed.pools.map((it) => ({
       ...it,

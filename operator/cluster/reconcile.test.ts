@@ -23,7 +23,7 @@ const topology = (plan: Plan<unknown>) => applied(plan)?.object.spec?.topology;
 const condition = (plan: Plan<{ conditions?: { type: string }[] | undefined }>, type: string) =>
   plan.status?.conditions?.find((it) => it.type === type);
 
-test("a new cluster gets id, organization and finalizer, then its subnet, then the engine's object", () => {
+test("a new cluster gets id, organization and finalizer, then its subnet, then Cluster API's object", () => {
   const plan = aCluster().plan();
   expect(plan.metadata).toEqual({
     labels: { [LABEL_ID]: CLUSTER_ID, [LABEL_ORG_ID]: ORG },
@@ -149,7 +149,7 @@ test.each([
     pool: makePool("db", {}, { finalizers: [] }),
     engineDeleting: false,
   },
-  { what: "has a predecessor that the engine still removes", pool: makePool("db"), engineDeleting: true },
+  { what: "has a predecessor that Cluster API still removes", pool: makePool("db"), engineDeleting: true },
 ])("a pool that $what has no place in the topology", ({ pool, engineDeleting }) => {
   const fixture = aCluster().withPools(makePool("web"));
   const pools = [
@@ -177,7 +177,7 @@ test("a pool of somebody else in the topology is removed, and the owner is told"
   expect(plan.events).toMatchObject([{ reason: "ForeignNodePoolRemoved", type: "Warning" }]);
 });
 
-test("what a person changed in the engine's object is set right", () => {
+test("what a person changed in Cluster API's object is set right", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
   const object = structuredClone(fixture.engineObject());
   const pool = object.spec?.topology?.workers?.machineDeployments?.[0];
@@ -334,7 +334,7 @@ test("an engine cluster of the same name that is not ours is left alone", () => 
   expect(condition(plan, "Stalled")).toMatchObject({ reason: "NameTaken" });
 });
 
-test("deleting removes the pools and the engine's cluster, and holds on until both are gone", () => {
+test("deleting removes the pools and Cluster API's cluster, and holds on until both are gone", () => {
   const fixture = aCluster().withPools(makePool("web")).ready().deleting();
   const plan = fixture.plan();
   expect(verbs(plan)).toEqual(["delete nodepools", "delete clusters"]);
@@ -399,7 +399,7 @@ test("a cluster that never got a finalizer is not held up", () => {
   expect(plan.releaseFinalizer).toBe(false);
 });
 
-test("a cluster with an older twin leaves the twin its subnet", () => {
+test("a cluster with an older duplicate leaves the twin its subnet", () => {
   const twin = aCluster().ready().deleting().with({ engine: undefined, olderDuplicate: "other/demo" });
   expect(verbs(twin.plan())).toEqual([]);
   expect(twin.plan().releaseFinalizer).toBe(true);

@@ -13,11 +13,11 @@ function withWeb(fixture: ClusterFixture, change: Partial<ObservedClusterPool>):
 /** Its MachineDeployment is not held by both of the controllers yet. */
 function comingIn(fixture: ClusterFixture): ClusterFixture {
   const [web] = fixture.observed.pools;
-  if (web?.engine === undefined) throw new Error("the engine has no pool in this fixture");
+  if (web?.engine === undefined) throw new Error("Cluster API has no pool in this fixture");
   return withWeb(fixture, { engine: { ...web.engine, registered: false } });
 }
 
-/** The engine has not acted on its object as it stands. */
+/** Cluster API has not acted on its object as it stands. */
 function unobserved(fixture: ClusterFixture): ClusterFixture {
   const object = fixture.engineObject();
   return fixture.withEngine({ ...object, metadata: { ...object.metadata, generation: 99 } });
@@ -71,7 +71,7 @@ describe("a pool that is being deleted", () => {
   test.each<[string, boolean, ClusterFixture]>([
     ["leaves the topology at once when it was taken in", false, going],
     ["stays while it is taken in", true, comingIn(going)],
-    ["stays while the engine may be making it", true, withoutDeployment(unobserved(going))],
+    ["stays while Cluster API may be making it", true, withoutDeployment(unobserved(going))],
     ["leaves at once while it waits for its control plane", false, withoutDeployment(going)],
     ["leaves after 30 s, whatever holds it up", false, comingIn(going).after(30)],
     ["leaves when its deletion comes from the future", false, comingIn(going).after(-1)],

@@ -83,7 +83,7 @@ describe("before the first Ready", () => {
       "False WaitingForControlPlane",
     ],
     [
-      "nodes that are not ready although the engine says so",
+      "nodes that are not ready although Cluster API says so",
       { pools: [aClusterPool({ engine: aPoolState({ readyNodes: 0 }) })] },
       "False WaitingForNodes",
     ],
@@ -110,7 +110,7 @@ describe("before the first Ready", () => {
     expect(status.phase).toBe(expected.startsWith("True") ? "Ready" : "Provisioning");
   });
 
-  test("Ready names the version although the engine has not converged yet", () => {
+  test("Ready names the version although Cluster API has not converged yet", () => {
     const engineFacts = { conditions: [aCondition("TopologyReconciled", "False")] };
     const status = statusAfter(observeBlue({ engineFacts }));
     expect(status).toMatchObject({ phase: "Ready", version: "1.34.2" });
@@ -133,7 +133,7 @@ describe("after the first Ready it stays True", () => {
   test.each<[string, (converged: ObservedCluster) => ObservedCluster, string]>([
     ["while a pool scales", (it) => ({ ...it, pools: busy() }), "Scaling"],
     [
-      "while the engine says Available False",
+      "while Cluster API says Available False",
       (it) => withConditions(it, aCondition("Available", "False")),
       "Ready",
     ],
@@ -173,7 +173,7 @@ describe("degraded", () => {
       "ControlPlaneUnavailable",
     ],
     [
-      "the engine's own way in",
+      "Cluster API's own way in",
       (it) => withConditions(it, aCondition("RemoteConnectionProbe", "False", "ProbeFailed")),
       "ControlPlaneUnavailable",
     ],
@@ -240,7 +240,7 @@ describe("an upgrade", () => {
     });
 
   test.each<[string, EngineFacts]>([
-    ["the engine has not seen it", { observedGeneration: 0 }],
+    ["Cluster API has not seen it", { observedGeneration: 0 }],
     [
       "the topology is not reconciled",
       { conditions: [aCondition("TopologyReconciled", "False", "ClusterUpgrading")] },
@@ -271,7 +271,7 @@ describe("an upgrade", () => {
     expect(upgrade?.message).toContain(words);
   });
 
-  test("that the engine puts off is waiting, one that it refuses is Stalled, in its own words", () => {
+  test("that Cluster API puts off is waiting, one that it refuses is Stalled, in its own words", () => {
     const wants = settle(aCluster({ version: "1.34" }));
     const cluster = { ...wants.cluster, spec: { ...wants.cluster.spec, version: "1.35" } };
     const answer = (words: string) =>
@@ -288,11 +288,11 @@ describe("an upgrade", () => {
   });
 });
 
-describe("what the engine answers", () => {
+describe("what Cluster API answers", () => {
   const answered = (kind: "rejected" | "unavailable", message: string) =>
     reconcileCluster(observeBlue({ engine: undefined, applyFailure: { kind, message } }), NOW);
 
-  test("a refusal is Stalled with the engine's words and asked again now and then", () => {
+  test("a refusal is Stalled with Cluster API's words and asked again now and then", () => {
     const plan = answered(
       "rejected",
       'Cluster.cluster.x-k8s.io "blue" is invalid: spec.topology.variables[x]: not defined',

@@ -83,7 +83,7 @@ export function aMachine(name: string, rest: Partial<EngineMachine> = {}): Engin
   };
 }
 
-/** What the engine says of a pool whose two nodes are as wanted. */
+/** What Cluster API says of a pool whose two nodes are as wanted. */
 export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState {
   return {
     name: "demo-general-x",
@@ -133,7 +133,7 @@ export interface EngineFacts {
   observedGeneration?: number;
 }
 
-/** The engine's Cluster of `aCluster`, running and converged where nothing else is said. Versions without `v`. */
+/** Cluster API's Cluster of `aCluster`, running and converged where nothing else is said. Versions without `v`. */
 export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
   const version = facts.version ?? "1.34.2";
   const versions = (list: string[]) => list.map((entry) => ({ version: `v${entry}`, replicas: 1 }));

@@ -23,7 +23,7 @@ describe("the full version that is requested", () => {
   });
 });
 
-describe("the version to ask of the engine now", () => {
+describe("the version to ask of Cluster API now", () => {
   const live = (version: string, converged = true) => ({ version, converged });
   test.each([
     ["a new cluster gets what it wants", "1.36", undefined, [], "1.36.0"],

@@ -34,7 +34,7 @@ test("a rollout has converged when every sign says so", () => {
 
 test.each<{ what: string; status: EngineCluster["status"] }>([
   {
-    what: "the engine has not seen the object as it is",
+    what: "Cluster API has not seen the object as it is",
     status: { ...converged.status, observedGeneration: 3 },
   },
   {

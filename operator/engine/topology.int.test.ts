@@ -113,11 +113,11 @@ test("a change by somebody else of what is ours is seen and set right; what we n
   expect(entry?.metadata?.labels).toEqual({ tier: "web" });
 });
 
-/** The engine writes its own status after a change: read until it has. */
+/** Cluster API writes its own status after a change: read until it has. */
 async function readAtRest(): Promise<EngineCluster> {
   for (let last: EngineCluster | undefined; ; ) {
     const now = await api.client.get(engineClusterKind, api.namespace, "owned");
-    if (now === undefined) throw new Error("the engine's object is gone");
+    if (now === undefined) throw new Error("Cluster API's object is gone");
     if (now.metadata.resourceVersion === last?.metadata.resourceVersion) return now;
     last = now;
     await new Promise((resolve) => setTimeout(resolve, 500));

@@ -6,7 +6,7 @@ const quota = {
   message: "A quota of the platform stands in the way. Ask for more.",
 };
 
-test("a new pool whose cluster the engine refuses has failed, and says why", () => {
+test("a new pool whose cluster Cluster API refuses has failed, and says why", () => {
   const plan = aPool().withCluster({ fault: quota }).plan();
   expect(plan.status).toMatchObject({
     phase: "Failed",
@@ -50,7 +50,7 @@ test.each([
   expect(pool.condition("Stalled")?.status ?? "False").toBe("False");
 });
 
-test("labels that the engine keeps to itself are told of once the nodes are there, and the pool serves", () => {
+test("labels that Cluster API keeps to itself are told of once the nodes are there, and the pool serves", () => {
   const nodeLabels = { tier: "gold", "example.com/rack": "7", "node-role.kubernetes.io/worker": "" };
   const syncedNodeLabels = /^example\.com\//;
   const pool = aPool({ nodeLabels }).with({ syncedNodeLabels });

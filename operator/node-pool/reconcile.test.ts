@@ -62,7 +62,7 @@ test("a pool with all its nodes is ready, from then on", () => {
   expect(scaling.plan().status?.firstReadyAt).toBe(pool.status()?.firstReadyAt);
 });
 
-test("a pool of no nodes is ready when the engine has made it", () => {
+test("a pool of no nodes is ready when Cluster API has made it", () => {
   const pool = aPool({ desiredNodes: 0 }).withNodes(0);
   expect(pool.plan().status?.phase).toBe("Ready");
 });
@@ -157,7 +157,7 @@ test("an object out of place is told what to do, and gets no id", () => {
 test.each([
   { what: "it has a MachineDeployment", change: { engine: enginePoolWith({ desired: 0 }) } },
   { what: "it has machines", change: { machines: [makeMachine("a")] } },
-  { what: "the engine's topology still names it", change: { leftTopology: false } },
+  { what: "Cluster API's topology still names it", change: { leftTopology: false } },
 ])("a deleted pool is held while $what", ({ change }) => {
   const plan = aPool().deleting().with(change).plan();
   expect(plan.releaseFinalizer).toBe(false);
@@ -168,7 +168,7 @@ test("a deleted pool of which nothing is left is let go", () => {
   expect(aPool().deleting().plan()).toMatchObject({ releaseFinalizer: true, status: undefined });
 });
 
-describe("a MachineDeployment that outlived the engine's cluster", () => {
+describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   const engine = enginePoolWith({ desired: 0 });
   const pool = aPool().deleting().with({ engine, engineClusterDeleted: true });
 
@@ -194,14 +194,14 @@ describe("a MachineDeployment that outlived the engine's cluster", () => {
 
   test.each([
     { what: "the pool is not being deleted", fixture: aPool().with({ engine, engineClusterDeleted: true }) },
-    { what: "the engine has its cluster", fixture: pool.with({ engineClusterDeleted: false }) },
+    { what: "Cluster API has its cluster", fixture: pool.with({ engineClusterDeleted: false }) },
     { what: "it has machines", fixture: pool.with({ machines: [makeMachine("a")] }) },
   ])("is left alone while $what", ({ fixture }) => {
     expect(fixture.plan()).toMatchObject({ remove: [], releaseFinalizer: false });
   });
 });
 
-test("a pool that the quotas hold back is Stalled; what runs of it goes on and is not waited for", () => {
+test("a pool that the quotas blocks is Stalled; what runs of it goes on and is not waited for", () => {
   const blocker = { reason: "QuotaExceeded", message: "Too many." };
   const fresh = aPool().fresh().with({ blocker }).plan();
   expect(fresh.metadata).toMatchObject({ finalizer: FINALIZER });

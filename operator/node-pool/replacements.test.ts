@@ -48,7 +48,7 @@ function play(...looks: (readonly EngineMachine[] | Partial<ObservedPool>)[]) {
   return { replaced, open: status?.replacements ?? [], steps };
 }
 
-describe("a node that the engine replaces", () => {
+describe("a node that Cluster API replaces", () => {
   const [one, two] = [machine("one"), machine("two")];
   const sick = machine("two", marked);
 

@@ -14,7 +14,7 @@ import { createQuotaUsage } from "./usage.ts";
 const PLENTY: QuotaAmounts = { clusters: 9, nodePools: 9, nodes: 99, vcpus: 999, memoryGB: 999 };
 const KEY = `${NAMESPACE}/demo`;
 
-/** An organization with one cluster and its pools as the engine has them, and other limits than it granted. */
+/** An organization with one cluster and its pools as Cluster API has them, and other limits than it granted. */
 function observe(
   limits: Partial<QuotaAmounts> | undefined,
   pools: NodePool[],

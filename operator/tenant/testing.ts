@@ -33,7 +33,7 @@ export async function makeAuthority(name: string): Promise<TestPair> {
   return { certificate: certificate.toString("pem"), key: pem };
 }
 
-/** What the Secret of a CA holds, as the engine makes it. */
+/** What the Secret of a CA holds, as Cluster API makes it. */
 export function composeCaData({ certificate, key }: TestPair): NonNullable<Secret["data"]> {
   const encode = (text: string) => Buffer.from(text).toString("base64");
   return { "tls.crt": encode(certificate), "tls.key": encode(key) };

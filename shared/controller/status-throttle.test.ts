@@ -57,7 +57,7 @@ describe("other words", () => {
     expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
   });
 
-  test("do not put off an earlier look, and hold back nothing else of the plan", () => {
+  test("do not put off an earlier look, and blocks nothing else of the plan", () => {
     throttle("a", undefined, planOf(said));
     const plan = { ...planOf(reworded, 300), releaseFinalizer: true };
     expect(throttle("a", said, plan)).toEqual({ ...plan, status: undefined });
