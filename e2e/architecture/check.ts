@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findFileCycles, findFolderCycles } from "./cycles.ts";
+import { findFolderCycles } from "./cycles.ts";
 import { findBrokenFileRules } from "./file-rules.ts";
 import { findBrokenRule } from "./import-rules.ts";
 import { isTestFile, listSourceFiles, readImports } from "./imports.ts";
@@ -16,7 +16,6 @@ export function findViolations(root: string): string[] {
       const rule = findBrokenRule(edge);
       return rule === undefined ? [] : [`${edge.from} imports ${edge.to}: ${rule}`];
     }),
-    ...findFileCycles(own).map((files) => `import cycle of files: ${files.join(", ")}`),
     ...findFolderCycles(own).map((folders) => `import cycle of folders: ${folders.join(", ")}`),
     ...listSourceFiles(root, FOLDERS).flatMap((file) =>
       findBrokenFileRules(file, readFileSync(join(root, file), "utf8")).map((rule) => `${file}: ${rule}`),

@@ -1,12 +1,10 @@
 import { dirname } from "node:path";
 import type { ImportEdge } from "./imports.ts";
 
-/** Files that import one another, directly or through others: each cycle sorted. Imports of types count. */
-export function findFileCycles(edges: readonly ImportEdge[]): string[][] {
-  return findCycles(edges.map(({ from, to }) => [from, to]));
-}
-
-/** The same for folders. A file beside folders counts by itself, for `main.ts` may import them all. */
+/**
+ * Folders that import one another, directly or through others: each cycle sorted. Imports of types count. A file beside
+ * folders counts by itself, for `main.ts` may import them all. Cycles of files are found by oxlint.
+ */
 export function findFolderCycles(edges: readonly ImportEdge[]): string[][] {
   const parents = new Set(edges.flatMap(({ from, to }) => [from, to]).map((file) => dirname(dirname(file))));
   const nodeOf = (file: string) => (parents.has(dirname(file)) ? file : dirname(file));

@@ -1,15 +1,15 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { findViolations } from "./check.ts";
-import { findFileCycles, findFolderCycles } from "./cycles.ts";
+import { findFolderCycles } from "./cycles.ts";
 import { findBrokenFileRules } from "./file-rules.ts";
 import { findBrokenRule } from "./import-rules.ts";
 import { type ImportEdge, readImports } from "./imports.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
-/** Temporary: what is still to be repaired. It only falls; see report.ts. */
-const KNOWN_VIOLATIONS = 125;
+/** Temporary: what report.ts still lists. Set it to 0 when the list is empty. */
+const KNOWN_VIOLATIONS = 13;
 
 test("the repository keeps to its rules", () => {
   expect(findViolations(root).length).toBeLessThanOrEqual(KNOWN_VIOLATIONS);
@@ -67,20 +67,14 @@ describe("cycles", () => {
   const edges = (...pairs: [string, string][]): ImportEdge[] =>
     pairs.map(([from, to]) => ({ from, to, line: 1, typeOnly: true }));
 
-  test("of files are found through others, imports of types too", () => {
-    const circle = edges(
-      ["a/x.ts", "a/y.ts"],
-      ["a/y.ts", "a/z.ts"],
-      ["a/z.ts", "a/x.ts"],
-      ["a/w.ts", "a/x.ts"],
-    );
-    expect(findFileCycles(circle)).toEqual([["a/x.ts", "a/y.ts", "a/z.ts"]]);
-    expect(findFileCycles(circle.slice(1))).toEqual([]);
+  test("of folders are found through others, imports of types too", () => {
+    const circle = edges(["p/a/x.ts", "p/b/x.ts"], ["p/b/x.ts", "p/c/x.ts"], ["p/c/x.ts", "p/a/x.ts"]);
+    expect(findFolderCycles(circle)).toEqual([["p/a", "p/b", "p/c"]]);
+    expect(findFolderCycles(circle.slice(1))).toEqual([]);
   });
 
   test("of folders are found where no file imports itself", () => {
     const circle = edges(["p/a/x.ts", "p/b/x.ts"], ["p/b/y.ts", "p/a/y.ts"]);
-    expect(findFileCycles(circle)).toEqual([]);
     expect(findFolderCycles(circle)).toEqual([["p/a", "p/b"]]);
   });
 

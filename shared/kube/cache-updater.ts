@@ -1,6 +1,16 @@
-import type { KubeObject } from "./kind.ts";
+import type { Logger } from "../log.ts";
+import type { Kind, KubeObject } from "./kind.ts";
 import { objectKey } from "./object.ts";
-import type { Change, ReflectorOptions } from "./reflector.ts";
+import type { Store } from "./store.ts";
+
+export interface Change<T> {
+  type: "added" | "updated" | "deleted";
+  /** For "deleted": the last known state. */
+  object: T;
+  previous?: T | undefined;
+  /** From the first list: the object existed before. */
+  initial: boolean;
+}
 
 export interface CacheUpdater<T> {
   /** Returns the object's key. */
@@ -10,10 +20,17 @@ export interface CacheUpdater<T> {
   keepOnly(present: Set<string>): void;
 }
 
-export type CacheUpdaterOptions<T> = Pick<
-  ReflectorOptions<T>,
-  "kind" | "store" | "transform" | "keepManagedFields" | "onChange" | "log" | "metrics"
->;
+export interface CacheUpdaterOptions<T> {
+  kind: Kind<T>;
+  store: Store<T>;
+  /** Trims an object before it is stored; must keep the metadata. Undefined = the object is not stored. */
+  transform?: ((object: T) => T | undefined) | undefined;
+  keepManagedFields?: boolean | undefined;
+  /** Must be synchronous and cheap (add a key). An exception is logged and does not stop the reflector. */
+  onChange(change: Change<T>): void;
+  log: Logger;
+  metrics?: { onSize(kindPlural: string, objects: number): void } | undefined;
+}
 
 /** Updates the store with the objects that the server sent and delivers each change. */
 export function createCacheUpdater<T extends KubeObject>(options: CacheUpdaterOptions<T>): CacheUpdater<T> {

@@ -1,40 +1,23 @@
-import type { Logger } from "../log.ts";
-import { createCacheUpdater } from "./cache-updater.ts";
+import { type CacheUpdaterOptions, createCacheUpdater } from "./cache-updater.ts";
 import { type KubeClient, LIST_PAGE_SIZE } from "./client.ts";
 import { KubeError } from "./errors.ts";
-import type { Kind, KubeObject } from "./kind.ts";
+import type { KubeObject } from "./kind.ts";
 import { fullJitterMs, sleep } from "./sleep.ts";
-import type { Store } from "./store.ts";
 
-export interface Change<T> {
-  type: "added" | "updated" | "deleted";
-  /** For "deleted": the last known state. */
-  object: T;
-  previous?: T | undefined;
-  /** From the first list: the object existed before. */
-  initial: boolean;
-}
+export type { Change } from "./cache-updater.ts";
 
 export interface ReflectorMetrics {
   onRestart(kindPlural: string, reason: "error" | "gone" | "idle"): void;
   onSize(kindPlural: string, objects: number): void;
 }
 
-export interface ReflectorOptions<T> {
+export interface ReflectorOptions<T> extends CacheUpdaterOptions<T> {
   client: Pick<KubeClient, "list" | "watch">;
-  kind: Kind<T>;
-  store: Store<T>;
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
-  /** Trims an object before it is stored; must keep the metadata. Undefined = the object is not stored. */
-  transform?: ((object: T) => T | undefined) | undefined;
-  keepManagedFields?: boolean | undefined;
-  /** Must be synchronous and cheap (add a key). An exception is logged and does not stop the reflector. */
-  onChange(change: Change<T>): void;
   /** Called after each complete list, the first one included: epoch 1, 2, ... */
   onRelist?: ((epoch: number) => void) | undefined;
-  log: Logger;
   metrics?: ReflectorMetrics | undefined;
   timing?: Partial<ReflectorTiming> | undefined;
 }
