@@ -1,5 +1,5 @@
 /** What other slices may use of the projection: reading it, keeping it up to date after a write, and names. */
-export { isNameInFlight, releaseLeases, releaseName, reserveName } from "./names.ts";
+export { isNameInFlight, releaseLeases, releaseName, reserveName } from "./name-reservations.ts";
 export {
   type ProjectedCluster,
   type ProjectedNodePool,

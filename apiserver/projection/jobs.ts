@@ -5,12 +5,12 @@ import type { PeriodicJob } from "../jobs/periodic.ts";
 import { nameReservations, projectedClusters, projectedNodePools } from "./table.ts";
 
 const EVERY_MS = 3_600_000;
-/** No report of an object is that late: a watch that was away for longer begins with a list of what is there. */
+/** No observation is that late: a watch that was closed for longer starts with a list. */
 const TOMBSTONE_DAYS = 7;
-/** A lease that has run out can be taken over at once; the row itself is of no more use. */
+/** An expired lease can be taken over immediately; the row itself is not needed. */
 const LEASE_DAYS = 1;
 
-/** The job that removes what the projection has kept long enough: tombstones, and names that nobody came back for. */
+/** Deletes old tombstones and expired name reservations. */
 export function projectionJobs(deps: Pick<Deps, "db">): PeriodicJob[] {
   return [{ name: "purge-projection", everyMs: EVERY_MS, run: () => purge(deps.db) }];
 }

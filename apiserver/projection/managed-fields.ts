@@ -2,7 +2,7 @@ import { MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
 import type { ManagedFieldsEntry, ObjectMeta } from "../../shared/kube/kind.ts";
 
 /**
- * When an object was last changed by anybody: the newest managedFields time outside the status subresource, its
+ * When an object was last changed: the newest managedFields time outside the status subresource, its
  * creation at least. Times have whole seconds, as the Kubernetes API writes them.
  */
 export function updatedAtOf(metadata: ObjectMeta): Date {

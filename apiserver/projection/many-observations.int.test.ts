@@ -12,9 +12,9 @@ import { auditLog } from "../audit/table.ts";
 import { connectDatabase, type Queryable } from "../db/client.ts";
 import { systemEvents } from "../event-log/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import type { Observation } from "./batches.ts";
 import type { ProjectedObject } from "./project.ts";
 import { projectBatch } from "./project-batch.ts";
-import type { Observation } from "./rounds.ts";
 import { projectObservations } from "./store.ts";
 import {
   clusterRecords,
@@ -24,7 +24,7 @@ import {
   projectedNodePools,
   transitions,
 } from "./table.ts";
-import { aCluster, createRandom, createStory, projected, TRANSITION_TYPES } from "./testing.ts";
+import { aCluster, createObservations, createRandom, projected, TRANSITION_TYPES } from "./testing.ts";
 
 let api: TestApp;
 beforeAll(async () => {
@@ -32,18 +32,18 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-function see(...sights: Observation[]): Promise<string[]> {
-  return api.deps.db.transaction((tx) => projectObservations(tx, sights));
+function see(...observations: Observation[]): Promise<string[]> {
+  return api.deps.db.transaction((tx) => projectObservations(tx, observations));
 }
 
-/** All that is told of the objects of a story, without what is another one in each telling. */
-async function readStory(orgId: string, sights: readonly Observation[]) {
+/** Everything that is stored of the observed objects, without values that differ between runs. */
+async function readStored(orgId: string, observations: readonly Observation[]) {
   const { db } = api.deps;
-  const ids = [...new Set(sights.map(({ object }) => object.id))];
+  const ids = [...new Set(observations.map(({ object }) => object.id))];
   const numberOf = (id: string | null) => (id === null ? null : ids.indexOf(id));
   const rows = async (table: typeof projectedClusters | typeof projectedNodePools) =>
     (await db.select().from(table).where(eq(table.orgId, orgId)).orderBy(table.uid)).map((row) => [
-      sights.findIndex(({ object }) => object.uid === row.uid),
+      observations.findIndex(({ object }) => object.uid === row.uid),
       row.name,
       row.displayName,
       row.status,
@@ -57,9 +57,9 @@ async function readStory(orgId: string, sights: readonly Observation[]) {
       row.name,
       row.deletedAt !== null,
     ]);
-  const byObject = <T>(found: readonly T[], idOf: (row: T) => string, tell: (row: T) => unknown) =>
-    ids.map((id) => found.filter((row) => idOf(row) === id).map(tell));
-  const ledger = await db
+  const byObject = <T>(found: readonly T[], idOf: (row: T) => string, present: (row: T) => unknown) =>
+    ids.map((id) => found.filter((row) => idOf(row) === id).map(present));
+  const transitionLog = await db
     .select()
     .from(transitions)
     .where(eq(transitions.orgId, orgId))
@@ -76,8 +76,8 @@ async function readStory(orgId: string, sights: readonly Observation[]) {
     nodePools: sortRows(await rows(projectedNodePools)),
     clusterRecords: await records(clusterRecords),
     nodePoolRecords: await records(nodePoolRecords),
-    ledger: byObject(
-      ledger,
+    transitionLog: byObject(
+      transitionLog,
       ({ objectId }) => objectId,
       ({ type, at, sequence }) => (type === "deleted" ? [type] : [type, at, sequence]),
     ),
@@ -101,19 +101,19 @@ function sortRows(rows: readonly unknown[][]): unknown[][] {
   return rows.toSorted((left, right) => (JSON.stringify(left) < JSON.stringify(right) ? -1 : 1));
 }
 
-describe("many sights at once", () => {
+describe("many observations in one transaction", () => {
   test.each([1, 2, 3, 4])("end as one after another does (story %i)", async (seed) => {
     const [oneByOne, together] = [createId(), createId()];
-    const single = createStory(oneByOne, createRandom(seed));
-    for (const sight of single) await see(sight);
+    const single = createObservations(oneByOne, createRandom(seed));
+    for (const observation of single) await see(observation);
     const random = createRandom(seed);
-    const batched = createStory(together, random);
+    const batched = createObservations(together, random);
     for (let start = 0; start < batched.length; ) {
       const size = 1 + random(40);
       await see(...batched.slice(start, start + size));
       start += size;
     }
-    expect(await readStory(together, batched)).toEqual(await readStory(oneByOne, single));
+    expect(await readStored(together, batched)).toEqual(await readStored(oneByOne, single));
   });
 
   test("take no more statements than one", async () => {
@@ -160,16 +160,16 @@ describe("many sights at once", () => {
     });
   });
 
-  test("tell the ledger of each object's transitions in their order", async () => {
+  test("write each object's transitions to the log in order", async () => {
     const orgId = createId();
-    const told = TRANSITION_TYPES.map((type, n) => ({
+    const transitionsInOrder = TRANSITION_TYPES.map((type, n) => ({
       sequence: n + 1,
       type,
       at: `2026-11-21T09:0${n + 1}:00Z`,
     }));
     const objects = Array.from({ length: 20 }, (_, n) => {
       const object = projected(orgId, n);
-      return { ...object, object: { ...object.object, status: { transitions: told } } };
+      return { ...object, object: { ...object.object, status: { transitions: transitionsInOrder } } };
     });
     await see(...objects.map((object) => ({ object })));
     const [some] = objects;

@@ -37,7 +37,7 @@ describe("a change past REST", () => {
   });
   const before = seen([anEntry("argocd", ["desiredNodes"], { operation: "Apply" })], spec);
 
-  test("is told with its manager and the values before and after", () => {
+  test("is attributed to its manager, with the values before and after", () => {
     const after = seen([anEntry("argocd", ["desiredNodes"], { operation: "Apply", ...later })], {
       ...spec,
       desiredNodes: 4,
@@ -47,7 +47,7 @@ describe("a change past REST", () => {
     ]);
   });
 
-  test("is told of the latest writer that holds the field, once", () => {
+  test("is attributed once, to the latest writer that manages the field", () => {
     const entries = [
       anEntry("argocd", ["desiredNodes"], { operation: "Apply" }),
       anEntry("kubectl-edit", ["desiredNodes"], later),
@@ -65,7 +65,7 @@ describe("a change past REST", () => {
   });
 });
 
-test("a creation past REST is told of its first writer, with what that one set", () => {
+test("a creation outside REST is attributed to its first writer, with the fields that it set", () => {
   const entries = [anEntry("kubectl", ["maxNodes"]), anEntry("kubectl-edit", ["desiredNodes"], later)];
   expect(findOutsideCreation({ writers: outsideWritersOf(entries), spec })).toEqual({
     manager: "kubectl",

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
 
-/** Managers of the platform's own programs; what they write is audited where it is decided. */
+/** Managers of the platform's own programs; their writes are audited where they are made. */
 const OWN_PREFIX = "marina-";
 
-/** What somebody who writes to Kubernetes directly holds of an object's spec, as managedFields tell it. */
+/** The spec fields of an object that a direct Kubernetes client manages, according to managedFields. */
 export interface OutsideWriter {
   manager: string;
   operation: "Apply" | "Update";
@@ -13,7 +13,7 @@ export interface OutsideWriter {
   fields: string[];
 }
 
-/** One change that came past REST: who made it, and the values of the fields before and after. */
+/** One change made outside REST: its manager, and the values of the fields before and after. */
 export interface OutsideChange {
   manager: string;
   before: Record<string, unknown>;
@@ -22,7 +22,7 @@ export interface OutsideChange {
 
 type Spec = Readonly<Record<string, unknown>>;
 
-/** Everybody but the platform who holds fields of the spec, the latest writer last. */
+/** All managers of spec fields except the platform, the latest writer last. */
 export function outsideWritersOf(managedFields: readonly ManagedFieldsEntry[] = []): OutsideWriter[] {
   return managedFields
     .filter(({ manager, subresource }) => subresource !== "status" && !manager.startsWith(OWN_PREFIX))
@@ -37,8 +37,8 @@ export function outsideWritersOf(managedFields: readonly ManagedFieldsEntry[] = 
 }
 
 /**
- * The changes between two sights of an object that outside writers made: each changed field is told of the writer
- * whose entry is new or newer and holds it, the latest where there are several.
+ * The changes by outside writers between two observations of an object: each changed field is attributed to the writer
+ * whose managedFields entry is new or changed and contains it, the latest if there are several.
  */
 export function findOutsideChanges(
   before: { writers: readonly OutsideWriter[]; spec: Spec },
@@ -59,7 +59,7 @@ export function findOutsideChanges(
     });
 }
 
-/** The creation of an object by an outside writer, the first one; undefined when it tells of none. */
+/** The creation of an object by its first outside writer; undefined when there is none. */
 export function findOutsideCreation(after: {
   writers: readonly OutsideWriter[];
   spec: Spec;

@@ -2,27 +2,27 @@ import { inArray } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Deps } from "../deps.ts";
-import { type Caches, projectCluster, projectNodePool } from "./observations.ts";
+import type { Observation } from "./batches.ts";
+import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
+import { findMissing } from "./missing.ts";
 import type { ProjectedObject } from "./project.ts";
 import { findByUid } from "./read.ts";
-import type { Observation } from "./rounds.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 import { projectObservations } from "./upsert.ts";
-import { findVanished } from "./vanished.ts";
 
-/** What the projector has to look at: an object by its place, one that is gone, or what may be gone unseen. */
+/** Work of the projector: an object by its key, a deleted object, or the search for objects deleted while unwatched. */
 export type Work =
   | { kind: "Cluster" | "NodePool"; key: string }
-  | { kind: "vanished" }
+  | { kind: "missing" }
   | { gone: Cluster | NodePool };
 
-/** Under which work waits, so that it does so once. */
-export function keyOfWork(work: Work): string {
+/** The key under which work is queued once. */
+export function keyOf(work: Work): string {
   if ("gone" in work) return `gone ${work.gone.metadata.uid}`;
   return "key" in work ? `${work.kind} ${work.key}` : work.kind;
 }
 
-/** Objects in one transaction: each takes a lock, of which Postgres has some thousands, and a part of each statement. */
+/** Objects in one transaction: each takes a lock, of which Postgres has a few thousand, and a part of each statement. */
 const TRANSACTION_SIZE = 100;
 
 interface Known {
@@ -32,55 +32,55 @@ interface Known {
 }
 
 /**
- * Brings the projection up to the caches for some objects, each whole. An object that the database knows as
- * it is costs no transaction. One that it knows in a newer version is read live first: either the cache is behind a
- * write of this very moment, or the Kubernetes store was restored and the older version is the truth.
+ * Projects the cached state of some objects. An object that is stored in this version needs no transaction. One that is
+ * stored in a newer version is read live first: either the cache lags behind a recent write, or etcd was restored and
+ * the older version is right.
  */
 export async function projectBatch(deps: Deps, caches: Caches, batch: readonly Work[]): Promise<void> {
-  const isGeneral = (work: Work) => "kind" in work && work.kind === "vanished";
-  const seen = batch.flatMap((work) => toSeen(caches, work) ?? []);
+  const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
+  const cached = batch.flatMap((work) => toCachedObject(caches, work) ?? []);
   const known = await findKnown(
     deps,
-    seen.map(({ object }) => object.metadata.uid ?? ""),
+    cached.map(({ object }) => object.metadata.uid ?? ""),
   );
-  const sights: Observation[] = batch.some(isGeneral) ? await findVanished(deps, caches) : [];
-  for (const { object, gone } of seen) {
-    const sight = await toSight(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
-    if (sight !== undefined) sights.push(sight);
+  const observations: Observation[] = batch.some(isSearch) ? await findMissing(deps, caches) : [];
+  for (const { object, gone } of cached) {
+    const observation = await toObservation(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
+    if (observation !== undefined) observations.push(observation);
   }
-  for (let start = 0; start < sights.length; start += TRANSACTION_SIZE) {
-    const part = sights.slice(start, start + TRANSACTION_SIZE);
+  for (let start = 0; start < observations.length; start += TRANSACTION_SIZE) {
+    const part = observations.slice(start, start + TRANSACTION_SIZE);
     const refused = await deps.db.transaction((tx) => projectObservations(tx, part));
-    for (const id of refused) deps.log.warn({ id }, "an object is not served: its id belongs to another one");
+    for (const id of refused) deps.log.warn({ id }, "object is not served: its id belongs to another object");
   }
 }
 
-interface Seen {
+interface CachedObject {
   object: Cluster | NodePool;
   gone: boolean;
 }
 
-function toSeen(caches: Caches, work: Work): Seen | undefined {
+function toCachedObject(caches: Caches, work: Work): CachedObject | undefined {
   if ("gone" in work) return { object: work.gone, gone: true };
-  if (work.kind === "vanished") return undefined;
+  if (work.kind === "missing") return undefined;
   const object = (work.kind === "Cluster" ? caches.clusters : caches.nodePools).get(work.key);
   return object === undefined ? undefined : { object, gone: false };
 }
 
-async function toSight(
+async function toObservation(
   deps: Deps,
   caches: Caches,
   object: Cluster | NodePool,
   gone: boolean,
   known: Known | undefined,
 ): Promise<Observation | undefined> {
-  if (gone) return toGoneSight(deps, caches, object);
+  if (gone) return toDeletion(deps, caches, object);
   const projected = project(caches, object);
   if (projected === undefined) return undefined;
   if (known === undefined) return { object: projected };
   if (known.deleted) return undefined;
-  const isMoved = "clusterId" in projected && projected.clusterId !== known.clusterId;
-  if (projected.resourceVersion > known.resourceVersion || isMoved) return { object: projected };
+  const hasOtherCluster = "clusterId" in projected && projected.clusterId !== known.clusterId;
+  if (projected.resourceVersion > known.resourceVersion || hasOtherCluster) return { object: projected };
   if (projected.resourceVersion === known.resourceVersion) return undefined;
 
   const live = await readLive(deps, object);
@@ -90,8 +90,8 @@ async function toSight(
   return { object: current, authoritative: true };
 }
 
-/** What is stored says best where the object belonged; one that was never stored leaves a tombstone all the same. */
-async function toGoneSight(
+/** The stored row determines where the object belonged; one that was never stored gets a tombstone too. */
+async function toDeletion(
   deps: Deps,
   caches: Caches,
   object: Cluster | NodePool,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ManagedFieldsEntry, ObjectMeta } from "../../shared/kube/kind.ts";
-import { mayReplace } from "./guard.ts";
+import { mayReplace } from "./may-replace.ts";
 import { toProjectedCluster } from "./project.ts";
-import { deletedEntry, hasNewTransitions, ledgerEntriesOf } from "./transitions.ts";
+import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
@@ -82,7 +82,7 @@ test.each<
   expect(mayReplace(stored, { resourceVersion, authoritative })).toBe(allowed);
 });
 
-describe("the ledger", () => {
+describe("the transition log", () => {
   const status: Cluster["status"] = {
     transitions: [
       { sequence: 1, type: "Ready", at: "2026-11-21T09:05:00Z", version: "1.34.2" },
@@ -90,8 +90,8 @@ describe("the ledger", () => {
     ],
   };
 
-  test("holds the creation and every transition that the object tells of", () => {
-    expect(ledgerEntriesOf(project(aCluster({}, status)))).toEqual([
+  test("holds the creation and every transition in the status", () => {
+    expect(transitionEntriesOf(project(aCluster({}, status)))).toEqual([
       { type: "created", at: new Date("2026-11-21T09:00:00Z"), sequence: null, details: {} },
       { type: "ready", at: new Date("2026-11-21T09:05:00Z"), sequence: 1, details: { version: "1.34.2" } },
       {
@@ -103,7 +103,7 @@ describe("the ledger", () => {
     ]);
   });
 
-  test("is asked only when the object tells of something new", () => {
+  test("is written only when the status lists new transitions", () => {
     expect(hasNewTransitions(aCluster(), aCluster({}, status))).toBe(true);
     expect(hasNewTransitions(aCluster({}, status), aCluster({ generation: 2 }, status))).toBe(false);
   });

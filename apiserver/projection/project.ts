@@ -11,10 +11,10 @@ import {
   nodePoolStatusOf,
 } from "./status.ts";
 
-/** Admission holds labels to this form; an object that came past it is not served. */
+/** Admission enforces this format of labels; an object that bypassed it is not served. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A custom resource as the API serves it. `object` carries no managedFields: what is read from them stands beside it. */
+/** A custom resource as the API serves it. `object` has no managedFields; what is derived from them is stored beside. */
 interface Projected<Kind extends KubeObject> {
   uid: string;
   /** The public id (label `cloud.marina.dev/id`). */
@@ -23,11 +23,11 @@ interface Projected<Kind extends KubeObject> {
   namespace: string;
   /** metadata.name */
   name: string;
-  /** What REST calls name. */
+  /** `name` in the REST API. */
   displayName: string;
   resourceVersion: bigint;
   updatedAt: Date;
-  /** Who holds fields of its spec without having come by REST. */
+  /** Managers of its spec fields other than REST. */
   outsideWriters: OutsideWriter[];
   object: Kind;
 }
@@ -70,7 +70,7 @@ export function isPool(object: ProjectedObject): object is ProjectedNodePool {
   return "clusterId" in object;
 }
 
-/** The cluster that it is, or that it belongs to. */
+/** The id of the cluster, or of the cluster that the pool belongs to. */
 export function clusterIdOf(object: ProjectedObject): string {
   return isPool(object) ? object.clusterId : object.id;
 }

@@ -25,7 +25,7 @@ afterAll(() => api.close());
 let version = 1_000_000n;
 
 /** A cluster of the organization as some report shows it; nothing of it exists in Kubernetes. */
-function aSight(change: Partial<ProjectedCluster> = {}): ProjectedCluster {
+function anObject(change: Partial<ProjectedCluster> = {}): ProjectedCluster {
   const id = change.id ?? createId();
   version += 1n;
   const projected = toProjectedCluster(
@@ -84,9 +84,9 @@ async function statusesOf(clusterId: string) {
   return rows.map(({ payload }) => ("status" in payload ? [payload.previousStatus, payload.status] : []));
 }
 
-describe("what was seen", () => {
+describe("an observation", () => {
   test("is served, and an older report of it changes nothing", async () => {
-    const first = aSight();
+    const first = anObject();
     const second = { ...first, resourceVersion: first.resourceVersion + 10n, displayName: "Newer" };
     await see(second);
     await see(first);
@@ -94,14 +94,14 @@ describe("what was seen", () => {
   });
 
   test("is replaced by an older version when that was read live, as after a restore", async () => {
-    const now = aSight();
+    const now = anObject();
     await see(now);
     await see({ ...now, resourceVersion: 5n, displayName: "Restored" }, { authoritative: true });
     expect((await findCluster(api.deps.db, orgId, now.id))?.displayName).toBe("Restored");
   });
 
   test("is not brought back by a late report once it is gone", async () => {
-    const object = aSight();
+    const object = anObject();
     await see(object);
     await see(object, { gone: true });
     await see({ ...object, resourceVersion: object.resourceVersion + 10n });
@@ -112,7 +112,7 @@ describe("what was seen", () => {
   });
 
   test("under a new uid replaces the old one, which then may go without harm", async () => {
-    const old = aSight();
+    const old = anObject();
     await see(old);
     const restored = { ...old, uid: crypto.randomUUID(), resourceVersion: 3n };
     await see(restored);
@@ -121,17 +121,17 @@ describe("what was seen", () => {
     expect(await typesOf(old.id)).toEqual(["created"]);
   });
 
-  test("elsewhere under the same id is refused and served to nobody", async () => {
-    const own = aSight();
+  test("of another object with the same id is refused and not served", async () => {
+    const own = anObject();
     await see(own);
-    const thief = aSight({ id: own.id, orgId: createId(), namespace: "org-other" });
-    expect(await see(thief)).toEqual([own.id]);
+    const impostor = anObject({ id: own.id, orgId: createId(), namespace: "org-other" });
+    expect(await see(impostor)).toEqual([own.id]);
     expect((await findCluster(api.deps.db, orgId, own.id))?.uid).toBe(own.uid);
-    expect(await findCluster(api.deps.db, thief.orgId, own.id)).toBeUndefined();
+    expect(await findCluster(api.deps.db, impostor.orgId, own.id)).toBeUndefined();
   });
 
-  test("tells the live feed of each change of status once", async () => {
-    const object = aSight();
+  test("appends each change of status to the live feed once", async () => {
+    const object = anObject();
     await see(object);
     const running = { ...object, status: "running" as const, resourceVersion: object.resourceVersion + 1n };
     await see(running);
@@ -142,8 +142,8 @@ describe("what was seen", () => {
     ]);
   });
 
-  test("is in the ledger once, whoever reports it first", async () => {
-    const object = aSight();
+  test("is in the transition log once, whichever process reports it first", async () => {
+    const object = anObject();
     const ready = {
       ...object,
       resourceVersion: object.resourceVersion + 1n,
@@ -156,8 +156,8 @@ describe("what was seen", () => {
     expect((await typesOf(object.id)).sort()).toEqual(["created", "ready"]);
   });
 
-  test("by many writers at once, in any order, waits for nobody for ever", async () => {
-    const [a, b] = [aSight(), aSight()];
+  test("by many writers at once, in any order, does not deadlock", async () => {
+    const [a, b] = [anObject(), anObject()];
     const both = (objects: ProjectedCluster[], step: bigint) =>
       api.deps.db.transaction((tx) =>
         projectObservations(
@@ -175,8 +175,8 @@ describe("what was seen", () => {
 });
 
 describe("a name", () => {
-  test("is taken by the object that was seen with it, and free when that is gone", async () => {
-    const object = aSight({ displayName: "Wanted" });
+  test("belongs to the object observed with it, and is free when that is deleted", async () => {
+    const object = anObject({ displayName: "Wanted" });
     await see(object);
     expect(await reserveName(api.deps.db, orgId, "wANTED", createId())).toBe(false);
     await see(object, { gone: true });
@@ -184,7 +184,7 @@ describe("a name", () => {
   });
 
   test("follows a renaming by kubectl", async () => {
-    const object = aSight({ displayName: "Before" });
+    const object = anObject({ displayName: "Before" });
     await see(object);
     await see({ ...object, displayName: "After", resourceVersion: object.resourceVersion + 1n });
     expect(await reserveName(api.deps.db, orgId, "before", createId())).toBe(true);
@@ -192,8 +192,8 @@ describe("a name", () => {
   });
 
   test("that another object holds does not keep an object of GitOps from being served", async () => {
-    await see(aSight({ displayName: "Same" }));
-    const second = aSight({ displayName: "same" });
+    await see(anObject({ displayName: "Same" }));
+    const second = anObject({ displayName: "same" });
     await see(second);
     expect((await findCluster(api.deps.db, orgId, second.id))?.displayName).toBe("same");
   });
@@ -268,7 +268,7 @@ describe("the projector", () => {
   });
 
   test("that was away learns what came and went meanwhile", async () => {
-    const gone = aSight();
+    const gone = anObject();
     await see(gone);
     const id = createId();
     await apply(id);

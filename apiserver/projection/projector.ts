@@ -9,13 +9,13 @@ import { createStore } from "../../shared/kube/store.ts";
 import type { Deps } from "../deps.ts";
 import { type BatchQueue, createBatchQueue } from "../jobs/batch-queue.ts";
 import { runAsLeader } from "../jobs/leader.ts";
-import type { Caches } from "./observations.ts";
-import { keyOfWork, projectBatch, type Work } from "./project-batch.ts";
+import type { Caches } from "./caches.ts";
+import { keyOf, projectBatch, type Work } from "./project-batch.ts";
 
 const BATCH_SIZE = 100;
 
 export interface Projector {
-  /** Whether this process leads and has taken in everything that the Kubernetes API held when it began. */
+  /** Whether this process leads and has projected everything that the Kubernetes API held when it started. */
   synced(): boolean;
   /** Resolves when the signal has aborted and the last write is done. */
   stopped: Promise<void>;
@@ -23,7 +23,7 @@ export interface Projector {
 
 /**
  * Keeps the projection equal to the Kubernetes API: one process of all replicas watches Clusters and NodePools and
- * brings every change into the database. Runs until the signal aborts; leadership that is lost begins anew.
+ * writes every change to the database. Runs until the signal aborts; after lost leadership it campaigns again.
  */
 export function startProjector(deps: Deps, signal: AbortSignal): Projector {
   let synced = false;
@@ -54,7 +54,7 @@ async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Prom
   const queue = createBatchQueue<Work>({
     name: "projector",
     batchSize: BATCH_SIZE,
-    keyOf: keyOfWork,
+    keyOf: keyOf,
     run: (batch) => projectBatch(deps, caches, batch),
     log: deps.log,
     signal,
@@ -63,7 +63,7 @@ async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Prom
   await queue.stopped;
 }
 
-/** Namespaces first, for they say whose an object is; then clusters, then pools, which belong to clusters. */
+/** Namespaces first, since they determine the organization; then clusters, then pools, which belong to clusters. */
 async function follow(
   deps: Deps,
   caches: Caches,
@@ -79,7 +79,7 @@ async function follow(
     await Promise.race([reflector.synced, aborted]);
     if (signal.aborted) return;
   }
-  queue.add({ kind: "vanished" });
+  queue.add({ kind: "missing" });
   await Promise.race([queue.idle(), aborted]);
   if (!signal.aborted) onSynced();
   await aborted;
@@ -88,7 +88,7 @@ async function follow(
 function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): Reflector[] {
   const { kube: client, log, kubeMetrics: metrics } = deps;
   const onRelist = (epoch: number) => {
-    if (epoch > 1) queue.add({ kind: "vanished" });
+    if (epoch > 1) queue.add({ kind: "missing" });
   };
   return [
     createReflector({
@@ -124,7 +124,7 @@ function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): 
   ];
 }
 
-/** A pool is served as part of its cluster, so a cluster that comes or gets its id brings its pools along. */
+/** A pool is projected with the id of its cluster, so a cluster that is new or gets its id has its pools projected too. */
 function onClusterChange(
   caches: Caches,
   { type, object, previous }: Change<Cluster>,
@@ -139,7 +139,7 @@ function onClusterChange(
     queue.add({ kind: "NodePool", key: objectKey(pool) });
 }
 
-/** A Namespace that came late, or was given to an organization, makes its objects visible. */
+/** A Namespace that arrives late, or is assigned to an organization, makes its objects visible. */
 function addNamespace(caches: Caches, namespace: string, queue: BatchQueue<Work>): void {
   for (const cluster of caches.clusters.byIndex("namespace", namespace))
     queue.add({ kind: "Cluster", key: objectKey(cluster) });

@@ -2,8 +2,8 @@ import { type SQL, sql } from "drizzle-orm";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
 /**
- * A query of what each object of an organization counts: object_id, clusters, node_pools, nodes, vcpus, memory_gb.
- * Whoever made an object, it counts until it is gone.
+ * A query of the quota use of each object of an organization: object_id, clusters, node_pools, nodes, vcpus, memory_gb.
+ * An object counts until it is deleted, however it was created.
  */
 export function selectQuotaUse(orgId: string): SQL {
   return sql`

@@ -15,7 +15,7 @@ const {
   ...nodePoolColumns
 } = getTableColumns(projectedNodePools);
 
-/** A cluster of the organization that has not been removed. */
+/** A cluster of the organization that is not deleted. */
 export async function findCluster(
   db: Queryable,
   orgId: string,
@@ -30,11 +30,11 @@ export async function findCluster(
 
 export interface ClusterFilter extends PageRequest {
   status?: ClusterStatusName | undefined;
-  /** The whole name, letter case aside. */
+  /** The whole name, ignoring case. */
   name?: string | undefined;
 }
 
-/** One page of the organization's clusters (of all, without one) and one more, in the order of their ids. */
+/** A page of the organization's clusters (of all clusters without one), ordered by id; one row more than `limit`. */
 export async function listClusters(
   db: Queryable,
   orgId: string | undefined,
@@ -56,7 +56,7 @@ export async function listClusters(
   return rows;
 }
 
-/** A pool of the organization's cluster that has not been removed. */
+/** A pool of the organization's cluster that is not deleted. */
 export async function findNodePool(
   db: Queryable,
   orgId: string,
@@ -70,7 +70,7 @@ export async function findNodePool(
   return pool;
 }
 
-/** One page of the cluster's pools and one more, in the order of their ids. */
+/** A page of the cluster's pools, ordered by id; one row more than `limit`. */
 export async function listNodePools(
   db: Queryable,
   orgId: string,
@@ -85,7 +85,7 @@ export async function listNodePools(
     .limit(limit + 1);
 }
 
-/** Every pool of the cluster, in the order of their ids. */
+/** Every pool of the cluster, ordered by id. */
 export async function listAllNodePools(
   db: Queryable,
   orgId: string,
@@ -99,7 +99,7 @@ export async function listAllNodePools(
   return rows;
 }
 
-/** What is stored of an object by its metadata.uid, tombstones included. */
+/** The stored object with this metadata.uid, tombstones included. */
 export async function findByUid(
   db: Queryable,
   uid: string,
@@ -116,7 +116,7 @@ export async function findByUid(
   return nodePools[0];
 }
 
-/** What was last stored under a public id, tombstones included. */
+/** The last stored object with this public id, tombstones included. */
 export async function findLastSeen(
   db: Queryable,
   id: string,
@@ -138,8 +138,10 @@ export async function findLastSeen(
   return nodePools[0];
 }
 
-/** The places of everything that is served now, for comparing them with the Kubernetes API. */
-export async function listPlaces(db: Queryable): Promise<{ clusters: Place[]; nodePools: Place[] }> {
+/** All objects that are not deleted, to compare them with the Kubernetes API. */
+export async function listObjectNames(
+  db: Queryable,
+): Promise<{ clusters: ObjectName[]; nodePools: ObjectName[] }> {
   const columns = (table: typeof projectedClusters | typeof projectedNodePools) => ({
     uid: table.uid,
     namespace: table.namespace,
@@ -156,7 +158,7 @@ export async function listPlaces(db: Queryable): Promise<{ clusters: Place[]; no
   return { clusters, nodePools };
 }
 
-export interface Place {
+export interface ObjectName {
   uid: string;
   namespace: string;
   name: string;
@@ -176,7 +178,7 @@ export async function findClusterIds(db: Queryable, uids: readonly string[]): Pr
   return new Map([...clusters, ...nodePools].map(({ uid, clusterId }) => [uid, clusterId]));
 }
 
-/** The cluster of each of these pools, also of removed ones; unknown ones are left out. */
+/** The cluster of each of these pools, also of deleted ones; unknown ones are left out. */
 export async function findClusterIdsOfPools(
   db: Queryable,
   poolIds: readonly string[],
@@ -189,7 +191,7 @@ export async function findClusterIdsOfPools(
   return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
 }
 
-/** Whether the organization has this cluster now. */
+/** Whether the organization has this cluster and it is not deleted. */
 export async function isClusterServed(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
   const rows = await db
     .select({ id: projectedClusters.id })
@@ -198,7 +200,7 @@ export async function isClusterServed(db: Queryable, orgId: string, clusterId: s
   return rows.length > 0;
 }
 
-/** Which of these clusters have not been removed. */
+/** Which of these clusters exist and are not deleted. */
 export async function findServedClusterIds(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
   const rows = await db
     .select({ id: projectedClusters.id })
@@ -207,7 +209,7 @@ export async function findServedClusterIds(db: Queryable, ids: readonly string[]
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Whether the organization ever had this cluster, also when it has been removed. */
+/** Whether the organization ever had this cluster, deleted or not. */
 export async function hasClusterRecord(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
   const rows = await db
     .select({ id: clusterRecords.id })

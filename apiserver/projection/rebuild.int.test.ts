@@ -64,12 +64,12 @@ async function apply(): Promise<{ id: string; name: string }> {
 
 type Transition = NonNullable<NonNullable<Cluster["status"]>["transitions"]>[number];
 
-function tell(name: string, told: Transition[]): Promise<Cluster> {
+function setTransitions(name: string, reported: Transition[]): Promise<Cluster> {
   return api.deps.kube.mergePatch(
     clusterKind,
     namespace,
     name,
-    { status: { transitions: told } },
+    { status: { transitions: reported } },
     {
       fieldManager: "marina-operator-status",
       subresource: "status",
@@ -87,7 +87,7 @@ const DEGRADED: Transition = {
 const RECOVERED: Transition = { sequence: 103, type: "Recovered", at: "2026-11-21T09:07:00Z" };
 
 /** Without what the operator itself says of a plan that it does not have. */
-async function ledgerOf(id: string): Promise<string[]> {
+async function transitionsOf(id: string): Promise<string[]> {
   const rows = await api.deps.db
     .select({ type: transitions.type })
     .from(transitions)
@@ -111,7 +111,7 @@ async function readAll() {
       `select scope, name_key, object_id from name_reservations
        where scope = $1 or scope in (select id from cluster_records where org_id = $1) order by 1, 2`,
     ),
-    ledger: await read(
+    transitionLog: await read(
       "select object_id, type, at, details from transitions where org_id = $1 order by object_id, at, type",
     ),
     audit: await read("select id, action, target_id from audit_log where org_id = $1 order by id"),
@@ -139,18 +139,18 @@ async function settle() {
 }
 
 describe("a projection that was lost", () => {
-  test("is rebuilt from the Kubernetes API equal to the old one, and nothing is told a second time", async () => {
+  test("is rebuilt from the Kubernetes API equal to the old one, and nothing is announced a second time", async () => {
     const { name } = await apply();
     const body = { name: "By REST", k8s_version: "1.34", plan: "scale", node_pools: [] };
     const made = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
     expect(made.status).toBe(202);
-    await tell(name, [READY, DEGRADED]);
+    await setTransitions(name, [READY, DEGRADED]);
     await start();
     await settle();
     await end();
     const before = await readAll();
     expect(before.clusters.length).toBe(2);
-    expect(before.ledger.length).toBeGreaterThan(2);
+    expect(before.transitionLog.length).toBeGreaterThan(2);
     await api.deps.sql`truncate projected_clusters, projected_node_pools`;
     expect((await readAll()).clusters).toEqual([]);
     await start();
@@ -160,30 +160,32 @@ describe("a projection that was lost", () => {
   });
 });
 
-describe("each transition is in the ledger once (the durable source of what is told outside)", () => {
+describe("each transition is in the log once (the durable source of notifications)", () => {
   test("also when it came and others followed while no projector ran", async () => {
     const { id, name } = await apply();
-    await tell(name, [READY]);
-    await tell(name, [READY, DEGRADED]);
-    await tell(name, [READY, DEGRADED, RECOVERED]);
+    await setTransitions(name, [READY]);
+    await setTransitions(name, [READY, DEGRADED]);
+    await setTransitions(name, [READY, DEGRADED, RECOVERED]);
     await start();
-    expect(await ledgerOf(id)).toEqual(expect.arrayContaining(["created", "ready", "degraded", "recovered"]));
-    expect(await ledgerOf(id)).toHaveLength(4);
+    expect(await transitionsOf(id)).toEqual(
+      expect.arrayContaining(["created", "ready", "degraded", "recovered"]),
+    );
+    expect(await transitionsOf(id)).toHaveLength(4);
   });
 
   test("also after a crash in the middle of a batch, which then is carried out whole", async () => {
     const { id, name } = await apply();
-    const told = await tell(name, [READY, DEGRADED]);
-    const object = toProjectedCluster(told, orgId);
+    const reported = await setTransitions(name, [READY, DEGRADED]);
+    const object = toProjectedCluster(reported, orgId);
     if (object === undefined) throw new Error("not projected");
     const crash = api.deps.db.transaction(async (tx) => {
       await projectObservations(tx, [{ object }]);
       throw new Error("crashed before the commit");
     });
     await expect(crash).rejects.toThrow("crashed");
-    expect(await ledgerOf(id)).toEqual([]);
+    expect(await transitionsOf(id)).toEqual([]);
     await start();
-    await expect.poll(() => ledgerOf(id)).toHaveLength(3);
+    await expect.poll(() => transitionsOf(id)).toHaveLength(3);
   });
 
   test("also by two projectors at once, and after a takeover in the middle", async () => {
@@ -191,25 +193,25 @@ describe("each transition is in the ledger once (the durable source of what is t
     await start();
     const second = new AbortController();
     const other = startProjector(api.deps, second.signal);
-    await tell(name, [READY]);
-    await expect.poll(() => ledgerOf(id), { timeout: 20_000 }).toHaveLength(2);
+    await setTransitions(name, [READY]);
+    await expect.poll(() => transitionsOf(id), { timeout: 20_000 }).toHaveLength(2);
     await end();
-    await tell(name, [READY, DEGRADED]);
-    await expect.poll(() => ledgerOf(id), { timeout: 20_000 }).toHaveLength(3);
+    await setTransitions(name, [READY, DEGRADED]);
+    await expect.poll(() => transitionsOf(id), { timeout: 20_000 }).toHaveLength(3);
     second.abort();
     await other.stopped;
-    expect((await ledgerOf(id)).sort()).toEqual(["created", "degraded", "ready"]);
+    expect((await transitionsOf(id)).sort()).toEqual(["created", "degraded", "ready"]);
   });
 
   test("also when the projection was rebuilt, with ready, created and deleted at most once in a life", async () => {
     const { id, name } = await apply();
-    await tell(name, [READY]);
+    await setTransitions(name, [READY]);
     await start();
     await end();
     await api.deps.sql`truncate projected_clusters, projected_node_pools`;
-    await tell(name, [{ ...READY, at: "2026-11-21T10:05:00Z" }]);
+    await setTransitions(name, [{ ...READY, at: "2026-11-21T10:05:00Z" }]);
     await start();
-    expect((await ledgerOf(id)).filter((type) => type === "ready")).toHaveLength(1);
+    expect((await transitionsOf(id)).filter((type) => type === "ready")).toHaveLength(1);
     await end();
   });
 });

@@ -1,20 +1,20 @@
 import { and, eq, isNull, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
+import type { Batch } from "./batches.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
-import type { Round } from "./rounds.ts";
 import { clusterRecords, nodePoolRecords } from "./table.ts";
 
 const TABLES = { cluster: clusterRecords, node_pool: nodePoolRecords };
 
 /**
- * Makes or refreshes the durable records of objects, and says by id which it was. An object whose id belongs to one
- * of another place is left out.
+ * Creates or updates the durable records of objects, and returns by id which it was. An object whose id belongs to an
+ * object with another namespaced name is left out.
  */
-export async function keepRecords(
+export async function upsertRecords(
   tx: Queryable,
-  kind: Round["kind"],
+  kind: Batch["kind"],
   objects: readonly ProjectedObject[],
-): Promise<Map<string, "made" | "kept">> {
+): Promise<Map<string, "created" | "updated">> {
   if (objects.length === 0) return new Map();
   const records = TABLES[kind];
   const rows = await tx
@@ -32,13 +32,13 @@ export async function keepRecords(
     })
     // A row version that no transaction has locked or replaced was inserted by this statement.
     .returning({ id: records.id, isNew: sql<boolean>`xmax = 0` });
-  return new Map(rows.map(({ id, isNew }) => [id, isNew ? "made" : "kept"]));
+  return new Map(rows.map(({ id, isNew }) => [id, isNew ? "created" : "updated"]));
 }
 
-/** Notes in the durable records that objects are gone; returns the ids of those that were not known to be. */
+/** Marks the records of objects as deleted; returns the ids of those that were not marked yet. */
 export async function closeRecords(
   tx: Queryable,
-  kind: Round["kind"],
+  kind: Batch["kind"],
   objects: readonly ProjectedObject[],
 ): Promise<Set<string>> {
   if (objects.length === 0) return new Set();

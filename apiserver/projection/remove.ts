@@ -1,26 +1,26 @@
 import type { Queryable } from "../db/client.ts";
 import { notifyReaders } from "../event-log/index.ts";
-import { recordTransitions } from "./ledger.ts";
-import { releaseNames } from "./names.ts";
+import type { Batch } from "./batches.ts";
+import { releaseNames } from "./name-reservations.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
 import { closeRecords } from "./records.ts";
-import type { Round } from "./rounds.ts";
 import { findServedIds, findStored, writeRows } from "./rows.ts";
+import { recordTransitions } from "./transition-log.ts";
 import { deletedEntry } from "./transitions.ts";
 
 /**
- * Leaves tombstones of objects that are gone. Unless another object has come in the place of one, its record is
- * closed, its names are free, and the ledger says that it was deleted.
+ * Writes tombstones of deleted objects. Unless another object replaced one, its record is marked as deleted, its names
+ * are released, and its deletion is recorded in the transition log.
  */
 export async function remove(
   tx: Queryable,
-  kind: Round["kind"],
+  kind: Batch["kind"],
   objects: readonly ProjectedObject[],
 ): Promise<void> {
   if (objects.length === 0) return;
   const stored = await findStored(tx, kind, objects);
-  const standing = objects.filter(({ uid }) => (stored.get(uid)?.deletedAt ?? null) === null);
-  await writeRows(tx, kind, standing, new Date());
+  const undeleted = objects.filter(({ uid }) => (stored.get(uid)?.deletedAt ?? null) === null);
+  await writeRows(tx, kind, undeleted, new Date());
   const served = await findServedIds(
     tx,
     kind,

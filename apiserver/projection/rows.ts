@@ -1,13 +1,13 @@
 import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { setExcluded } from "../db/set-excluded.ts";
-import type { StoredVersion } from "./guard.ts";
+import type { Batch } from "./batches.ts";
+import type { StoredVersion } from "./may-replace.ts";
 import type { OutsideWriter } from "./outside-changes.ts";
 import type { ProjectedObject } from "./project.ts";
-import type { Round } from "./rounds.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
-/** What the projection holds of one object, tombstones included. */
+/** The stored row of one object, possibly a tombstone. */
 export interface Stored extends StoredVersion {
   status: string;
   displayName: string;
@@ -18,10 +18,10 @@ export interface Stored extends StoredVersion {
 
 const TABLES = { cluster: projectedClusters, node_pool: projectedNodePools };
 
-/** What is stored of these objects, by metadata.uid. */
+/** The stored rows of these objects by metadata.uid, tombstones included. */
 export async function findStored(
   tx: Queryable,
-  kind: Round["kind"],
+  kind: Batch["kind"],
   objects: readonly ProjectedObject[],
 ): Promise<Map<string, Stored>> {
   const table = TABLES[kind];
@@ -46,10 +46,10 @@ export async function findStored(
   return new Map(rows.map(({ uid, ...stored }) => [uid, stored]));
 }
 
-/** Writes the rows of these objects as they are now; with `deletedAt` they are tombstones. */
+/** Writes the rows of these objects; with `deletedAt` as tombstones. */
 export async function writeRows(
   tx: Queryable,
-  kind: Round["kind"],
+  kind: Batch["kind"],
   objects: readonly ProjectedObject[],
   deletedAt: Date | null = null,
 ): Promise<void> {
@@ -63,12 +63,12 @@ export async function writeRows(
 }
 
 /**
- * An object of the same place or id with another uid is one that a new object replaced: it is served no longer.
- * Returns their last statuses by id.
+ * Turns the rows of objects that these replaced into tombstones: those with the same namespaced name or id and another
+ * uid. Returns their last statuses by id.
  */
-export async function retireOthers(
+export async function retireReplaced(
   tx: Queryable,
-  kind: Round["kind"],
+  kind: Batch["kind"],
   objects: readonly ProjectedObject[],
 ): Promise<Map<string, string>> {
   if (objects.length === 0) return new Map();
@@ -84,10 +84,10 @@ export async function retireOthers(
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 
-/** Which of these ids are served. */
+/** Which of these ids exist and are not deleted. */
 export async function findServedIds(
   tx: Queryable,
-  kind: Round["kind"],
+  kind: Batch["kind"],
   ids: readonly string[],
 ): Promise<Set<string>> {
   const table = TABLES[kind];

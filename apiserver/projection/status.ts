@@ -33,15 +33,15 @@ const NODE_POOL_STATUS_BY_PHASE: Record<string, NodePoolStatusName> = {
 };
 
 /**
- * The status that REST shows for a cluster. An object that is being deleted is deleting before its operator says so,
- * one without a phase yet is provisioning.
+ * The status of a cluster in REST. An object with a deletionTimestamp is deleting before the operator reports it, one
+ * without a phase is provisioning.
  */
 export function clusterStatusOf(cluster: Pick<Cluster, "metadata" | "status">): ClusterStatusName {
   if (cluster.metadata.deletionTimestamp !== undefined) return "deleting";
   return CLUSTER_STATUS_BY_PHASE[cluster.status?.phase ?? "Provisioning"] ?? "provisioning";
 }
 
-/** The status that REST shows for a node pool, by the same rules as a cluster's. */
+/** The status of a node pool in REST, by the same rules as a cluster's. */
 export function nodePoolStatusOf(pool: Pick<NodePool, "metadata" | "status">): NodePoolStatusName {
   if (pool.metadata.deletionTimestamp !== undefined) return "deleting";
   return NODE_POOL_STATUS_BY_PHASE[pool.status?.phase ?? "Provisioning"] ?? "provisioning";

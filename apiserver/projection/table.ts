@@ -19,9 +19,8 @@ import type { OutsideWriter } from "./outside-changes.ts";
 import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
 
 /**
- * What both projections hold: the custom resource as it was last seen (without managedFields) and the columns that
- * lists filter and order by. The key is metadata.uid; a deleted object stays as a tombstone, so that a late report
- * of it cannot bring it back.
+ * Columns of both projections: the last observed custom resource (without managedFields) and what lists filter and order
+ * by. The key is metadata.uid; a deleted object stays as a tombstone, so that a late observation cannot restore it.
  */
 const projectionColumns = <Status extends string>() => ({
   uid: uuid().primaryKey(),
@@ -30,7 +29,7 @@ const projectionColumns = <Status extends string>() => ({
   namespace: text().notNull(),
   name: text().notNull(),
   displayName: text("display_name").notNull(),
-  /** Written by the projection alone, from the closed lists of status.ts. */
+  /** Written only by the projection, from the closed lists of status.ts. */
   status: text().$type<Status>().notNull(),
   resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
   updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
@@ -67,7 +66,7 @@ export const projectedNodePools = pgTable(
     ...projectionColumns<NodePoolStatusName>(),
     clusterId: uuid("cluster_id").notNull(),
     object: jsonb().$type<NodePool>().notNull(),
-    /** What quotas count: the rule of poolAmounts, kept by the database so that a sum needs no object. */
+    /** What quotas count: the rule of poolAmounts, as generated columns so that a sum reads no object. */
     quotaNodes: integer("quota_nodes").generatedAlwaysAs(quotaNodes),
     quotaVcpus: integer("quota_vcpus").generatedAlwaysAs(sql`(${quotaNodes}) * ${settingOf("vcpus")}`),
     quotaMemoryGB: integer("quota_memory_gb").generatedAlwaysAs(
@@ -77,7 +76,7 @@ export const projectedNodePools = pgTable(
   (table) => [
     index("projected_node_pools_org_idx").on(table.orgId).where(sql`${table.deletedAt} is null`),
     uniqueIndex("projected_node_pools_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
-    // Who replaces an object of the same place is asked for each new one: without it a rebuild reads the table each time.
+    // Every new object looks for one that it replaces: without this index a rebuild scans the table each time.
     uniqueIndex("projected_node_pools_object_key")
       .on(table.namespace, table.name)
       .where(sql`${table.deletedAt} is null`),
@@ -87,7 +86,7 @@ export const projectedNodePools = pgTable(
   ],
 );
 
-/** What is left of an object for good: tickets, usage, events and invoices refer to it. */
+/** The permanent record of an object: tickets, usage, events and invoices refer to it. */
 const recordColumns = () => ({
   id: uuid().primaryKey(),
   orgId: uuid("org_id").notNull(),
@@ -109,8 +108,8 @@ export const nodePoolRecords = pgTable(
 );
 
 /**
- * Names that are taken: of clusters in an organization, of pools in a cluster (`scope` is its id). A row with a lease
- * was taken by a request whose object has not been seen yet; without a lease the object holds it.
+ * Names of clusters in an organization and of pools in a cluster (`scope` is its id). A row with a lease was reserved by
+ * a request whose object has not been observed yet; without a lease the object has the name.
  */
 export const nameReservations = pgTable(
   "name_reservations",
@@ -127,7 +126,7 @@ export const nameReservations = pgTable(
   ],
 );
 
-/** The durable ledger of what happened to clusters and node pools; each fact once, whoever saw it first. */
+/** The durable log of transitions of clusters and node pools; each one once, whichever process observed it first. */
 export const transitions = pgTable(
   "transitions",
   {

@@ -2,6 +2,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
+import type { Observation } from "./batches.ts";
 import {
   type ProjectedCluster,
   type ProjectedNodePool,
@@ -9,9 +10,8 @@ import {
   toProjectedCluster,
   toProjectedNodePool,
 } from "./project.ts";
-import type { Observation } from "./rounds.ts";
 
-/** The n-th Cluster of an organization, as kubectl would have made it. */
+/** The n-th Cluster of an organization, as created by kubectl. */
 export function aCluster(orgId: string, n: number): Cluster {
   return {
     apiVersion: "cloud.marina.dev/v1",
@@ -63,7 +63,7 @@ export function projectedPool(orgId: string, n: number, clusterId: string): Proj
   return object;
 }
 
-/** The same numbers each time. */
+/** A deterministic generator of random numbers. */
 export function createRandom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -74,17 +74,17 @@ export function createRandom(seed: number): (below: number) => number {
 
 export const TRANSITION_TYPES = ["Ready", "Degraded", "Recovered", "Upgraded"] as const;
 const STATUSES = ["provisioning", "running", "degraded"] as const;
-const PLACES = 5;
+const CLUSTERS = 5;
 
 /**
- * What happens to five clusters with a pool each of a new organization, as somebody saw it: changes, stale reports,
- * deletions, the same place under another uid, and the same id at another place.
+ * Observations of five clusters with a pool each of a new organization: changes, stale observations, deletions, the same
+ * namespaced name with another uid, and the same id with another namespaced name.
  */
-export function createStory(orgId: string, random: (below: number) => number): Observation[] {
-  const clusters = Array.from({ length: PLACES }, (_, n) => projected(orgId, n));
+export function createObservations(orgId: string, random: (below: number) => number): Observation[] {
+  const clusters = Array.from({ length: CLUSTERS }, (_, n) => projected(orgId, n));
   const objects: ProjectedObject[] = [
     ...clusters,
-    ...clusters.map(({ id }, n) => projectedPool(orgId, PLACES + n, id)),
+    ...clusters.map(({ id }, n) => projectedPool(orgId, CLUSTERS + n, id)),
   ];
   let version = 1_000n;
   const step = (): Observation => {
@@ -95,7 +95,7 @@ export function createStory(orgId: string, random: (below: number) => number): O
     const what = random(10);
     if (what === 0) return { object: before, gone: true };
     if (what === 1) return { object: { ...before, resourceVersion: before.resourceVersion - 1n } };
-    if (what === 2) return { object: { ...before, uid: crypto.randomUUID(), name: `thief-${n}` } };
+    if (what === 2) return { object: { ...before, uid: crypto.randomUUID(), name: `impostor-${n}` } };
     if (what === 3) objects[n] = { ...before, uid: crypto.randomUUID(), resourceVersion: version };
     else if (what === 4)
       objects[n] = { ...before, displayName: `Name ${n}, ${version}`, resourceVersion: version };
@@ -110,10 +110,10 @@ function changeStatus(
   version: bigint,
   random: (below: number) => number,
 ): ProjectedObject {
-  const told = before.object.status?.transitions ?? [];
+  const previous = before.object.status?.transitions ?? [];
   const at = new Date(Date.parse("2026-11-21T10:00:00Z") + Number(version) * 1000).toISOString();
   const type = TRANSITION_TYPES[random(TRANSITION_TYPES.length)] ?? "Ready";
-  const status = { transitions: [...told, { sequence: told.length + 1, type, at }].slice(-16) };
+  const status = { transitions: [...previous, { sequence: previous.length + 1, type, at }].slice(-16) };
   return {
     ...before,
     resourceVersion: version,

@@ -1,19 +1,19 @@
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 
-/** One entry of the ledger: something that happened to a cluster or a pool. `type` in lower case with underscores. */
-export interface LedgerEntry {
+/** One entry of the transition log of a cluster or node pool. `type` is in snake case. */
+export interface TransitionEntry {
   type: string;
   at: Date;
-  /** Position in the object's own history; null for what the object itself does not record. */
+  /** Position in the object's own history; null for transitions that the object itself does not record. */
   sequence: number | null;
   details: Record<string, string>;
 }
 
 /**
- * What the ledger must hold for an object that was seen: its creation, and every transition that its status still
- * lists. Entries that are there already are skipped by the ledger's keys, so this may be asked at every sight.
+ * The entries that the transition log must hold for an object: its creation, and every transition that its status still
+ * lists. The log's unique keys skip existing entries, so all of them can be written at every observation.
  */
-export function ledgerEntriesOf({ object }: ProjectedCluster | ProjectedNodePool): LedgerEntry[] {
+export function transitionEntriesOf({ object }: ProjectedCluster | ProjectedNodePool): TransitionEntry[] {
   const created = {
     type: "created",
     at: new Date(object.metadata.creationTimestamp ?? 0),
@@ -31,12 +31,12 @@ export function ledgerEntriesOf({ object }: ProjectedCluster | ProjectedNodePool
   return [created, ...reported];
 }
 
-/** The ledger entry for an object that is gone. */
-export function deletedEntry(at: Date): LedgerEntry {
+/** The log entry of a deleted object. */
+export function deletedEntry(at: Date): TransitionEntry {
   return { type: "deleted", at, sequence: null, details: {} };
 }
 
-/** Whether an object tells of transitions that it did not tell of before, so that the ledger has to be asked. */
+/** Whether the status lists transitions that it did not list before. */
 export function hasNewTransitions(
   before: ProjectedCluster["object"] | ProjectedNodePool["object"],
   after: ProjectedCluster["object"] | ProjectedNodePool["object"],

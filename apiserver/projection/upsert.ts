@@ -2,34 +2,37 @@ import { sql } from "drizzle-orm";
 import { recordOutsideAudits } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent } from "../event-log/index.ts";
-import { auditsOfChanges, auditsOfCreation } from "./audit-outside.ts";
-import { mayReplace } from "./guard.ts";
-import { recordTransitions } from "./ledger.ts";
-import { confirmNames } from "./names.ts";
+import { type Batch, type Observation, scopeOf, toBatches } from "./batches.ts";
+import { mayReplace } from "./may-replace.ts";
+import { confirmNames } from "./name-reservations.ts";
+import { auditsOfChanges, auditsOfCreation } from "./outside-audit.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
-import { keepRecords } from "./records.ts";
+import { upsertRecords } from "./records.ts";
 import { remove } from "./remove.ts";
-import { type Observation, type Round, scopeOf, toRounds } from "./rounds.ts";
-import { findStored, retireOthers, type Stored, writeRows } from "./rows.ts";
-import { hasNewTransitions, ledgerEntriesOf } from "./transitions.ts";
+import { findStored, retireReplaced, type Stored, writeRows } from "./rows.ts";
+import { recordTransitions } from "./transition-log.ts";
+import { hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /**
- * Brings the projection up to what was seen, in one transaction with all that follows from it: durable records,
- * name reservations, the ledger of transitions and the status events of the live feed. A sight that is older than
- * what is stored changes nothing. Returns the ids of objects that were refused because another one, elsewhere,
- * already has their id. Each statement is one for many objects, so the round trips do not grow with their number.
+ * Projects observations in one transaction with everything that follows from them: durable records, name reservations,
+ * the transition log and the status events of the live feed. An observation older than the stored one changes nothing.
+ * Returns the ids of objects that were refused because another object already has their id. Every statement handles
+ * many objects, so the number of round trips does not grow with them.
  */
-export async function projectObservations(tx: Queryable, sights: readonly Observation[]): Promise<string[]> {
-  await lockObjects(tx, sights);
+export async function projectObservations(
+  tx: Queryable,
+  observations: readonly Observation[],
+): Promise<string[]> {
+  await lockObjects(tx, observations);
   const refused: string[] = [];
   const events: NewStatusEvent[] = [];
-  for (const { kind, gone, seen } of toRounds(sights)) {
+  for (const { kind, gone, present } of toBatches(observations)) {
     await remove(
       tx,
       kind,
       gone.map(({ object }) => object),
     );
-    const outcome = await upsert(tx, kind, seen, events);
+    const outcome = await upsert(tx, kind, present, events);
     refused.push(...outcome.refused);
     events.push(...outcome.events);
   }
@@ -38,18 +41,18 @@ export async function projectObservations(tx: Queryable, sights: readonly Observ
 }
 
 /**
- * One writer per object; always in the same order, so that two transactions never wait for each other. From here on
- * plans are made anew: one that was kept since the tables were empty, as a rebuild begins, reads them whole each time.
+ * One writer per object; always in the same order, so that two transactions never deadlock. From here on statements are
+ * planned each time: a plan cached while the tables were empty, as in a rebuild, scans them entirely.
  */
-async function lockObjects(tx: Queryable, sights: readonly Observation[]): Promise<void> {
-  const uids = [...new Set(sights.map(({ object }) => object.uid))].sort();
+async function lockObjects(tx: Queryable, observations: readonly Observation[]): Promise<void> {
+  const uids = [...new Set(observations.map(({ object }) => object.uid))].sort();
   if (uids.length === 0) return;
   await tx.execute(sql`select set_config('plan_cache_mode', 'force_custom_plan', true),
       pg_advisory_xact_lock(hashtextextended('marina object ' || uid, 0))
     from json_array_elements_text(${JSON.stringify(uids)}::text::json) as uid`);
 }
 
-/** An object that is to be written, and what was stored of it. */
+/** An object to write, and its stored row. */
 interface Step {
   object: ProjectedObject;
   stored: Stored | undefined;
@@ -57,22 +60,22 @@ interface Step {
 
 async function upsert(
   tx: Queryable,
-  kind: Round["kind"],
-  sights: readonly Observation[],
+  kind: Batch["kind"],
+  observations: readonly Observation[],
   eventsBefore: readonly NewStatusEvent[],
 ): Promise<{ refused: string[]; events: NewStatusEvent[] }> {
-  if (sights.length === 0) return { refused: [], events: [] };
-  const storedByUid = await findStored(tx, kind, sights.map(toObject));
-  const steps = sights.flatMap(({ object, authoritative = false }): Step[] => {
+  if (observations.length === 0) return { refused: [], events: [] };
+  const storedByUid = await findStored(tx, kind, observations.map(toObject));
+  const steps = observations.flatMap(({ object, authoritative = false }): Step[] => {
     const stored = storedByUid.get(object.uid);
     return mayWrite(object, stored, authoritative) ? [{ object, stored }] : [];
   });
-  const introduced = steps.filter(isIntroduction);
-  const records = await keepRecords(tx, kind, introduced.map(toObject));
-  const isRefused = (step: Step) => isIntroduction(step) && !records.has(step.object.id);
+  const introduced = steps.filter(needsRecord);
+  const records = await upsertRecords(tx, kind, introduced.map(toObject));
+  const isRefused = (step: Step) => needsRecord(step) && !records.has(step.object.id);
   const accepted = steps.filter((step) => !isRefused(step));
-  const named = accepted.filter(isIntroduction).map(toObject);
-  const toldStatuses = await findToldStatuses(
+  const named = accepted.filter(needsRecord).map(toObject);
+  const recordedStatuses = await findRecordedStatuses(
     tx,
     kind,
     accepted.filter(({ stored }) => stored === undefined).map(toObject),
@@ -85,7 +88,7 @@ async function upsert(
   );
   await writeRows(tx, kind, accepted.map(toObject));
   await recordOutsideAudits(tx, [
-    ...named.filter(({ id }) => records.get(id) === "made").flatMap(auditsOfCreation),
+    ...named.filter(({ id }) => records.get(id) === "created").flatMap(auditsOfCreation),
     ...accepted.flatMap(({ object, stored }) =>
       stored === undefined ? [] : auditsOfChanges(stored, object),
     ),
@@ -94,12 +97,12 @@ async function upsert(
     tx,
     accepted
       .filter(({ object, stored }) => stored === undefined || hasNewTransitions(stored.object, object.object))
-      .map(({ object }) => ({ object, entries: ledgerEntriesOf(object) })),
+      .map(({ object }) => ({ object, entries: transitionEntriesOf(object) })),
   );
   return {
     refused: steps.filter(isRefused).map(({ object }) => object.id),
     events: accepted.flatMap(({ object, stored }) => {
-      const previousStatus = stored?.status ?? toldStatuses.get(object.id) ?? null;
+      const previousStatus = stored?.status ?? recordedStatuses.get(object.id) ?? null;
       return previousStatus === object.status ? [] : [toStatusEvent(object, previousStatus)];
     }),
   };
@@ -114,8 +117,8 @@ function mayWrite(object: ProjectedObject, stored: Stored | undefined, authorita
   return stored?.deletedAt === null && stored.clusterId !== clusterIdOf(object);
 }
 
-/** Whether the object is new, has another name or belongs to another cluster: its record and name are looked at. */
-function isIntroduction({ object, stored }: Step): boolean {
+/** Whether the object is new, was renamed or belongs to another cluster: its record and name must be checked. */
+function needsRecord({ object, stored }: Step): boolean {
   return (
     stored === undefined ||
     stored.clusterId !== clusterIdOf(object) ||
@@ -124,29 +127,29 @@ function isIntroduction({ object, stored }: Step): boolean {
 }
 
 /**
- * What the feed said last of objects that have no row yet: the status of the one that each replaced, or, for a row
- * that was lost and is made anew, which is no news, what is in the feed itself.
+ * The last recorded status of objects without a row: that of the object that each replaced, or, for a lost row that is
+ * being rebuilt, that of the last event in the feed.
  */
-async function findToldStatuses(
+async function findRecordedStatuses(
   tx: Queryable,
-  kind: Round["kind"],
+  kind: Batch["kind"],
   objects: readonly ProjectedObject[],
-  records: ReadonlyMap<string, "made" | "kept">,
+  records: ReadonlyMap<string, "created" | "updated">,
   eventsBefore: readonly NewStatusEvent[],
 ): Promise<Map<string, string>> {
-  const told = await retireOthers(tx, kind, objects);
-  const lost = objects.filter(({ id }) => !told.has(id) && records.get(id) === "kept");
-  const statuses = await findLastStatuses(tx, lost.map(toPlace));
+  const recorded = await retireReplaced(tx, kind, objects);
+  const lost = objects.filter(({ id }) => !recorded.has(id) && records.get(id) === "updated");
+  const statuses = await findLastStatuses(tx, lost.map(subjectOf));
   lost.forEach((object, n) => {
     const status = findLastIn(eventsBefore, object) ?? statuses[n];
-    if (status !== undefined) told.set(object.id, status);
+    if (status !== undefined) recorded.set(object.id, status);
   });
-  return told;
+  return recorded;
 }
 
-/** Events are appended last of all, so those of an earlier round are not in the feed yet. */
+/** Events are appended last, so those of an earlier batch are not in the feed yet. */
 function findLastIn(events: readonly NewStatusEvent[], object: ProjectedObject): string | undefined {
-  const { clusterId, nodePoolId } = toPlace(object);
+  const { clusterId, nodePoolId } = subjectOf(object);
   return events.findLast((event) => event.clusterId === clusterId && event.nodePoolId === nodePoolId)?.payload
     .status;
 }
@@ -155,11 +158,11 @@ function toStatusEvent(object: ProjectedObject, previousStatus: string | null): 
   const message = object.object.status?.message ?? null;
   return {
     kind: "status",
-    ...toPlace(object),
+    ...subjectOf(object),
     payload: { status: object.status, previousStatus, message, at: new Date().toISOString() },
   };
 }
 
-function toPlace(object: ProjectedObject) {
+function subjectOf(object: ProjectedObject) {
   return { clusterId: clusterIdOf(object), nodePoolId: isPool(object) ? object.id : null };
 }

@@ -2,13 +2,13 @@ import { and, eq, gt, inArray, isNotNull, isNull, lt, ne, or, sql } from "drizzl
 import type { Queryable } from "../db/client.ts";
 import { nameReservations } from "./table.ts";
 
-/** How long a name stays taken for a request whose object nobody has seen. */
+/** How long a name stays reserved for a request whose object has not been observed. */
 const LEASE_MINUTES = 10;
 
 /**
- * Takes a name (letter case aside) in a scope for an object that is about to be written: the organization's id for a
- * cluster, the cluster's id for a pool. False when another object holds it. Taking it again for the same object
- * renews the lease.
+ * Reserves a name (ignoring case) in a scope for an object that is about to be written: the organization's id for a
+ * cluster, the cluster's id for a pool. False when another object has it. Reserving it again for the same object renews
+ * the lease.
  */
 export async function reserveName(
   tx: Queryable,
@@ -31,7 +31,7 @@ export async function reserveName(
   return isHeldBy(tx, scope, name, objectId);
 }
 
-/** An object and the name that it was seen with, in its scope. */
+/** An object and the name with which it was observed, in its scope. */
 export interface NameClaim {
   scope: string;
   name: string;
@@ -39,9 +39,9 @@ export interface NameClaim {
 }
 
 /**
- * Makes the names of objects that were seen their own, and lets go of those that they had before. An object whose
- * name another one holds is left without (it came by kubectl or GitOps, and is served all the same). Writes nothing
- * when all is as it should be. No two claims may be of one name, letter case aside.
+ * Assigns names to observed objects and releases the names that they had before. An object whose name is taken gets none
+ * (it was created by kubectl or GitOps, and is served all the same). Writes nothing when nothing changes. No two claims
+ * may be for the same name, ignoring case.
  */
 export async function confirmNames(tx: Queryable, claims: readonly NameClaim[]): Promise<void> {
   if (claims.length === 0) return;
@@ -49,7 +49,7 @@ export async function confirmNames(tx: Queryable, claims: readonly NameClaim[]):
   const rows = claims
     .map(({ scope, name, objectId }) => ({ scope, nameKey: name.toLowerCase(), objectId, leasedUntil: null }))
     .sort((left, right) => (toKey(left) < toKey(right) ? -1 : 1));
-  // Names given up are released first: another one of these objects may claim them.
+  // Former names are released first: another of these objects may claim them.
   const isFormerName = rows.map(({ objectId, scope, nameKey }) =>
     and(
       eq(nameReservations.objectId, objectId),
@@ -79,7 +79,7 @@ function toKey({ scope, nameKey }: { scope: string; nameKey: string }): string {
   return `${scope} ${nameKey}`;
 }
 
-/** Lets go of one name that was reserved for an object and never written. */
+/** Releases one name that was reserved for an object and never written. */
 export async function releaseName(
   tx: Queryable,
   scope: string,
@@ -98,19 +98,19 @@ export async function releaseName(
     );
 }
 
-/** Lets go of every name that was reserved for an object and never written. */
+/** Releases every name that was reserved for an object and never written. */
 export async function releaseLeases(tx: Queryable, objectId: string): Promise<void> {
   await tx
     .delete(nameReservations)
     .where(and(eq(nameReservations.objectId, objectId), isNotNull(nameReservations.leasedUntil)));
 }
 
-/** Lets go of every name of objects that are gone. */
+/** Releases every name of deleted objects. */
 export async function releaseNames(tx: Queryable, objectIds: readonly string[]): Promise<void> {
   await tx.delete(nameReservations).where(inArray(nameReservations.objectId, [...objectIds]));
 }
 
-/** Whether the name is taken by a request that has not come to its end. */
+/** Whether the name is reserved by a request in progress. */
 export async function isNameInFlight(tx: Queryable, scope: string, name: string): Promise<boolean> {
   const rows = await tx
     .select({ objectId: nameReservations.objectId })

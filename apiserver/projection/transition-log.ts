@@ -1,17 +1,17 @@
 import type { Queryable } from "../db/client.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { transitions } from "./table.ts";
-import type { LedgerEntry } from "./transitions.ts";
+import type { TransitionEntry } from "./transitions.ts";
 
-/** What has to be in the ledger of one object, in its order. */
-export interface Told {
+/** The transitions of one object, in order. */
+export interface ObjectTransitions {
   object: ProjectedObject;
-  entries: readonly LedgerEntry[];
+  entries: readonly TransitionEntry[];
 }
 
-/** Writes what is not in the ledger yet, in the order given. */
-export async function recordTransitions(tx: Queryable, told: readonly Told[]): Promise<void> {
-  const rows = told.flatMap(({ object, entries }) =>
+/** Writes the transitions that are not in the log yet, in the order given. */
+export async function recordTransitions(tx: Queryable, objects: readonly ObjectTransitions[]): Promise<void> {
+  const rows = objects.flatMap(({ object, entries }) =>
     entries.map((entry) => ({
       ...entry,
       objectKind: isPool(object) ? ("node_pool" as const) : ("cluster" as const),

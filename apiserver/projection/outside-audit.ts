@@ -8,24 +8,24 @@ import {
 } from "./outside-changes.ts";
 import { isPool, type ProjectedObject } from "./project.ts";
 
-/** The audit of an object seen for the first time, unless REST made it (and has told of it). */
+/** The audit of an object observed for the first time, unless it was created (and audited) by REST. */
 export function auditsOfCreation(object: ProjectedObject): OutsideAudit[] {
   if (object.object.metadata.annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return [];
-  const creation = findOutsideCreation(toSeen(object));
+  const creation = findOutsideCreation(toState(object));
   return creation === undefined ? [] : [toAudit(object, "create", creation)];
 }
 
-/** The audits of what others than REST changed since the object was stored, one per writer. */
+/** The audits of changes made by others than REST since the object was stored, one per writer. */
 export function auditsOfChanges(
   stored: { outsideWriters: OutsideWriter[]; object: ProjectedObject["object"] },
   object: ProjectedObject,
 ): OutsideAudit[] {
-  const changes = findOutsideChanges(toSeen(stored), toSeen(object));
+  const changes = findOutsideChanges(toState(stored), toState(object));
   return changes.map((change) => toAudit(object, "update", change));
 }
 
-function toSeen(seen: { outsideWriters: OutsideWriter[]; object: ProjectedObject["object"] }) {
-  return { writers: seen.outsideWriters, spec: { ...seen.object.spec } };
+function toState(state: { outsideWriters: OutsideWriter[]; object: ProjectedObject["object"] }) {
+  return { writers: state.outsideWriters, spec: { ...state.object.spec } };
 }
 
 function toAudit(

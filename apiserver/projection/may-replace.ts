@@ -1,4 +1,4 @@
-/** What the projection holds of one object, as far as the guard looks at it. */
+/** The stored version of one object. */
 export interface StoredVersion {
   resourceVersion: bigint;
   /** Set on a tombstone. */
@@ -6,9 +6,9 @@ export interface StoredVersion {
 }
 
 /**
- * Whether a report of an object may replace the row of the same metadata.uid. A tombstone takes nothing; otherwise
- * the higher resourceVersion wins, compared as an integer. `authoritative` marks a quorum read made after the row was
- * seen: it wins also with a lower version, which happens after a restore of the Kubernetes store.
+ * Whether an observation may replace the row of the same metadata.uid. A tombstone is never replaced; otherwise the
+ * higher resourceVersion wins, compared as an integer. `authoritative` marks a quorum read made after the row was read:
+ * it also wins with a lower version, which occurs after a restore of etcd.
  */
 export function mayReplace(
   stored: StoredVersion | undefined,

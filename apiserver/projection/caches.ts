@@ -7,7 +7,10 @@ import { toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 
-/** What the projector holds of the Kubernetes API. `namespaces` is indexed by INDEX_ORGANIZATION, the others by "namespace". */
+/**
+ * The projector's caches of the Kubernetes API. `namespaces` is indexed by INDEX_ORGANIZATION, the others by
+ * "namespace".
+ */
 export interface Caches {
   namespaces: Store<Namespace>;
   clusters: Store<Cluster>;
@@ -20,13 +23,13 @@ export function findOrgId({ namespaces }: Pick<Caches, "namespaces">, namespace 
   return organization.kind === "known" ? organization.id : undefined;
 }
 
-/** A Cluster as it has to be projected; undefined while it has no id or no organization. */
+/** The projection of a Cluster; undefined while it has no id or no organization. */
 export function projectCluster(caches: Caches, cluster: Cluster): ProjectedObject | undefined {
   const orgId = findOrgId(caches, cluster.metadata.namespace);
   return orgId === undefined ? undefined : toProjectedCluster(cluster, orgId);
 }
 
-/** A NodePool as it has to be projected; undefined while it has no id, no organization or no cluster. */
+/** The projection of a NodePool; undefined while it has no id, no organization or no cluster. */
 export function projectNodePool(caches: Caches, pool: NodePool): ProjectedObject | undefined {
   const { namespace } = pool.metadata;
   const orgId = findOrgId(caches, namespace);

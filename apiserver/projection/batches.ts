@@ -1,0 +1,69 @@
+import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
+
+export interface Observation {
+  object: ProjectedObject;
+  /** The object is deleted; `object` is its last known state. */
+  gone?: boolean;
+  /** Read with a quorum after the stored row was; see `mayReplace`. */
+  authoritative?: boolean;
+}
+
+/** Independent observations of one kind, ordered by id. */
+export interface Batch {
+  kind: "cluster" | "node_pool";
+  gone: Observation[];
+  present: Observation[];
+}
+
+/**
+ * Divides observations into batches that are written one after another, clusters before pools. An observation that
+ * shares an object, an id, a namespaced name or a display name with an earlier one comes in a later batch, so that the
+ * result is the same as of single observations; but a name that one object releases is free for all others.
+ */
+export function toBatches(observations: readonly Observation[]): Batch[] {
+  return [
+    ...toBatchesOfKind(
+      "cluster",
+      observations.filter(({ object }) => !isPool(object)),
+    ),
+    ...toBatchesOfKind(
+      "node_pool",
+      observations.filter(({ object }) => isPool(object)),
+    ),
+  ];
+}
+
+/** The scope in which display names are unique: the organization, for a pool its cluster. */
+export function scopeOf(object: ProjectedObject): string {
+  return isPool(object) ? clusterIdOf(object) : object.orgId;
+}
+
+function toBatchesOfKind(kind: Batch["kind"], observations: readonly Observation[]): Batch[] {
+  const batches: Observation[][] = [];
+  const nextByKey = new Map<string, number>();
+  for (const observation of observations) {
+    const keys = keysOf(observation.object);
+    const n = Math.max(...keys.map((key) => nextByKey.get(key) ?? 0));
+    const batch = batches[n] ?? [];
+    batches[n] = batch;
+    batch.push(observation);
+    for (const key of keys) nextByKey.set(key, n + 1);
+  }
+  return batches.map((batch) => {
+    const sorted = batch.toSorted((left, right) => (left.object.id < right.object.id ? -1 : 1));
+    return {
+      kind,
+      gone: sorted.filter(({ gone }) => gone === true),
+      present: sorted.filter(({ gone }) => gone !== true),
+    };
+  });
+}
+
+function keysOf(object: ProjectedObject): string[] {
+  return [
+    `uid ${object.uid}`,
+    `id ${object.id}`,
+    `place ${object.namespace}/${object.name}`,
+    `name ${scopeOf(object)} ${object.displayName.toLowerCase()}`,
+  ];
+}
