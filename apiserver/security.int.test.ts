@@ -6,7 +6,7 @@ import { makeInvalidCredentials, mintFor, tamper } from "./api-tokens/testing.ts
 import { createClientKey } from "./cluster-accesses/client-key.ts";
 import { ROLES, type Role, SCOPES, type Scope } from "./http/authorization/permissions.ts";
 import type { Operation } from "./http/contract/operation.ts";
-import { findCluster } from "./projection/store.ts";
+import { findCluster } from "./projection/index.ts";
 import { startTestApp, type TestAnswer, type TestApp } from "./testing/app.ts";
 import {
   addPerson,

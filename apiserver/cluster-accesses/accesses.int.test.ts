@@ -14,7 +14,7 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
-import { findCluster, type ProjectedCluster, projectObservations } from "../projection/store.ts";
+import { findCluster, type ProjectedCluster, projectObservations } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,

@@ -6,7 +6,7 @@ import type { Origin } from "../http/authentication/principal.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
-import type { ProjectedCluster } from "../projection/store.ts";
+import type { ProjectedCluster } from "../projection/index.ts";
 import { idOf } from "./present.ts";
 
 /** An access and its public id. */

@@ -17,7 +17,7 @@ import { createObjectName, isNotApplied } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, dependencyUnavailable, notFound } from "../http/errors.ts";
-import type { ProjectedCluster } from "../projection/store.ts";
+import type { ProjectedCluster } from "../projection/index.ts";
 import { createClientKey } from "./client-key.ts";
 import { composeKubeconfig } from "./kubeconfig.ts";
 import { summarize } from "./present.ts";

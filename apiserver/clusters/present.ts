@@ -2,7 +2,7 @@ import type { z } from "@hono/zod-openapi";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
 import { findUpgrade, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
-import type { ProjectedCluster } from "../projection/store.ts";
+import type { ProjectedCluster } from "../projection/index.ts";
 import type { clusterRecord } from "./schema.ts";
 
 export type ClusterRecord = z.output<typeof clusterRecord>;

@@ -5,7 +5,7 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { auditLog } from "../audit/table.ts";
-import { findCluster, projectObservations } from "../projection/store.ts";
+import { findCluster, projectObservations } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { clusterIntents } from "./create/table.ts";
 

@@ -7,7 +7,7 @@ import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { validationFailed } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
-import { listClusters } from "../projection/store.ts";
+import { listClusters } from "../projection/index.ts";
 import { addAdminClusterRoutes } from "./admin-routes.ts";
 import { createCluster } from "./create/create-cluster.ts";
 import { checkCreate, planCreate } from "./create/plan.ts";

@@ -5,7 +5,7 @@ import { countField, idField, textField, timestampField } from "../http/contract
 import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody } from "../node-pools/index.ts";
-import { CLUSTER_STATUSES } from "../projection/store.ts";
+import { CLUSTER_STATUSES } from "../projection/index.ts";
 import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 

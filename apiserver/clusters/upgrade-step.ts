@@ -5,7 +5,7 @@ import {
   type VersionCatalogue,
 } from "../../shared/kubernetes-version.ts";
 import type { DetailCode } from "../http/errors.ts";
-import type { ProjectedCluster } from "../projection/store.ts";
+import type { ProjectedCluster } from "../projection/index.ts";
 import { withoutPrefix } from "./present.ts";
 
 export type UpgradeStep = { ok: true; version: string } | { ok: false; code: DetailCode; message: string };

@@ -15,7 +15,7 @@ import {
   findNodePool,
   type ProjectedCluster,
   type ProjectedNodePool,
-} from "../projection/store.ts";
+} from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { deleteCluster } from "./write.ts";
 

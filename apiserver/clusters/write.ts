@@ -5,7 +5,7 @@ import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { claimOfDelete, effectsOfDelete, effectsOfUpgrade, sumEffects } from "../node-pools/index.ts";
-import { listAllNodePools, type ProjectedCluster } from "../projection/store.ts";
+import { listAllNodePools, type ProjectedCluster } from "../projection/index.ts";
 import { assessQuota, type Effects } from "../quotas/index.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
 import { auditCluster } from "./present.ts";

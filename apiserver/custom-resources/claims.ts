@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Queryable } from "../db/client.ts";
 import { ApiError } from "../http/errors.ts";
-import { isNameInFlight, releaseName, reserveName } from "../projection/store.ts";
+import { isNameInFlight, releaseName, reserveName } from "../projection/index.ts";
 import type { ObjectRef, Resource } from "./resource.ts";
 
 const IN_FLIGHT_RETRY_SECONDS = 10;

@@ -1,7 +1,7 @@
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
-import { findLastSeen, releaseLeases } from "../projection/store.ts";
+import { findLastSeen, releaseLeases } from "../projection/index.ts";
 import { findWritten } from "./find-written.ts";
 import { listIntentsOf, listStaleIntents, recordWrite, removeIntents } from "./intents.ts";
 import { WRITTEN_KINDS } from "./resource.ts";

@@ -5,7 +5,7 @@ import {
   findNodePool,
   type ProjectedCluster,
   type ProjectedNodePool,
-} from "../projection/store.ts";
+} from "../projection/index.ts";
 
 /** The cluster in a path, as it is projected. Throws 404. */
 export async function requireCluster(

@@ -1,5 +1,5 @@
 import type { Queryable } from "../db/client.ts";
-import { type ProjectedCluster, type ProjectedNodePool, projectObservations } from "../projection/store.ts";
+import { type ProjectedCluster, type ProjectedNodePool, projectObservations } from "../projection/index.ts";
 
 /** Brings the projection up to date with an object that was read or written: every replica serves it from then on. */
 export async function saveProjection(

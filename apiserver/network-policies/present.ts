@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
-import type { ProjectedCluster } from "../projection/store.ts";
+import type { ProjectedCluster } from "../projection/index.ts";
 import type { networkPolicyRecord } from "./schema.ts";
 
 export type NetworkPolicyRecord = z.output<typeof networkPolicyRecord>;

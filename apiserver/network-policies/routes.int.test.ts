@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { findCluster } from "../projection/store.ts";
+import { findCluster } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;

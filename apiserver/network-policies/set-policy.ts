@@ -4,7 +4,7 @@ import { changeObject } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
-import type { ProjectedCluster } from "../projection/store.ts";
+import type { ProjectedCluster } from "../projection/index.ts";
 import { auditNetworkPolicy } from "./present.ts";
 import { applyPatch, replacePolicy } from "./replace-policy.ts";
 import type { SetNetworkPolicyBody } from "./schema.ts";

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { findImmutableChanges } from "../http/contract/immutable-fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
-import type { ProjectedNodePool } from "../projection/store.ts";
+import type { ProjectedNodePool } from "../projection/index.ts";
 import { checkPoolRules } from "./pool-rules.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { toProjectedNodePool } from "../projection/store.ts";
+import { toProjectedNodePool } from "../projection/index.ts";
 import { mergeUpdate } from "./merge-update.ts";
 import { presentNodePool } from "./present.ts";
 import { nodePoolRecord, toNodePoolChange, updateNodePoolBody } from "./schema.ts";

@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
-import type { ProjectedNodePool } from "../projection/store.ts";
+import type { ProjectedNodePool } from "../projection/index.ts";
 import type { nodePoolRecord } from "./schema.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
 

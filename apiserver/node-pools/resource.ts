@@ -1,6 +1,6 @@
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { type Resource, saveProjection } from "../custom-resources/index.ts";
-import { type ProjectedNodePool, toProjectedNodePool } from "../projection/store.ts";
+import { type ProjectedNodePool, toProjectedNodePool } from "../projection/index.ts";
 import { WIRE_NAMES } from "./wire-names.ts";
 
 /** The node pools of one cluster. */

@@ -4,7 +4,7 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { patchLive } from "../custom-resources/kube-write.ts";
-import { findNodePool } from "../projection/store.ts";
+import { findNodePool } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;

@@ -11,7 +11,7 @@ import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { listNodePools, type ProjectedNodePool } from "../projection/store.ts";
+import { listNodePools, type ProjectedNodePool } from "../projection/index.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { checkPoolRules } from "./pool-rules.ts";
 import { presentNodePool } from "./present.ts";

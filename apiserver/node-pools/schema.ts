@@ -5,7 +5,7 @@ import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-poo
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
-import { NODE_POOL_STATUSES } from "../projection/store.ts";
+import { NODE_POOL_STATUSES } from "../projection/index.ts";
 import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 

@@ -11,7 +11,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/store.ts";
+import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/index.ts";
 import {
   assessQuota,
   claimQuota,

@@ -4,7 +4,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import { createId } from "../../shared/id.ts";
-import { findCluster, findNodePool, projectObservations } from "../projection/store.ts";
+import { findCluster, findNodePool, projectObservations } from "../projection/index.ts";
 import { startTestApp, type TestApp, type TestRequest } from "../testing/app.ts";
 import { readUse } from "./store.ts";
 

@@ -8,7 +8,7 @@ import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import { organizationJobs } from "../organizations/index.ts";
-import { findCluster, projectObservations, toProjectedNodePool } from "../projection/store.ts";
+import { findCluster, projectObservations, toProjectedNodePool } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { readUse } from "./store.ts";
 import { quotaReservations } from "./table.ts";

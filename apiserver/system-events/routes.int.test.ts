@@ -7,7 +7,7 @@ import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
 import { appendEvents, findEventRange, listEventsAfter, purgeEvents } from "../event-log/index.ts";
-import { findCluster, projectObservations } from "../projection/store.ts";
+import { findCluster, projectObservations } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { startHarvester } from "./harvest/harvester.ts";
 import { aStatus, openStream, type TestStream } from "./testing.ts";

@@ -29,7 +29,7 @@ import {
   type ProjectedCluster,
   projectObservations,
   toProjectedNodePool,
-} from "../../projection/store.ts";
+} from "../../projection/index.ts";
 import { assessQuota, claimQuota, type Effects } from "../../quotas/index.ts";
 import { auditCluster } from "../present.ts";
 import { clustersOf } from "../resource.ts";

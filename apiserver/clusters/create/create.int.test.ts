@@ -12,7 +12,7 @@ import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/index.ts";
-import { findCluster, reserveName } from "../../projection/store.ts";
+import { findCluster, reserveName } from "../../projection/index.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createCluster } from "./create-cluster.ts";
 import { clusterJobs } from "./jobs.ts";

@@ -4,7 +4,7 @@ import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
-import type { ProjectedCluster } from "../../projection/store.ts";
+import type { ProjectedCluster } from "../../projection/index.ts";
 
 const RETRY_SECONDS = 10;
 

@@ -1,5 +1,5 @@
 import { compareKubernetesVersions, type VersionCatalogue } from "../../../shared/kubernetes-version.ts";
-import type { ProjectedCluster, ProjectedNodePool } from "../../projection/store.ts";
+import type { ProjectedCluster, ProjectedNodePool } from "../../projection/index.ts";
 import { type ClusterMerge, isDesired } from "../merge-update.ts";
 import { withoutPrefix } from "../present.ts";
 import { findClusterStep } from "../upgrade-step.ts";

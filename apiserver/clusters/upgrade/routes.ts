@@ -3,7 +3,7 @@ import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { objectTag } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { listAllNodePools } from "../../projection/store.ts";
+import { listAllNodePools } from "../../projection/index.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";

@@ -3,7 +3,7 @@ import { changeObject } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { ApiError } from "../../http/errors.ts";
-import type { ProjectedNodePool } from "../../projection/store.ts";
+import type { ProjectedNodePool } from "../../projection/index.ts";
 import { nodePoolsOf } from "../resource.ts";
 import { isReplacing, requireMachine } from "./present.ts";
 
