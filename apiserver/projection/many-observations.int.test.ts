@@ -13,9 +13,9 @@ import { connectDatabase, type Queryable } from "../db/client.ts";
 import { systemEvents } from "../event-log/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import type { Observation } from "./batches.ts";
+import { projectObservations } from "./index.ts";
 import type { ProjectedObject } from "./project.ts";
 import { projectBatch } from "./project-batch.ts";
-import { projectObservations } from "./store.ts";
 import {
   clusterRecords,
   nameReservations,

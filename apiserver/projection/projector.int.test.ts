@@ -6,9 +6,9 @@ import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { systemEvents } from "../event-log/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { findCluster, projectObservations, reserveName, toProjectedCluster } from "./index.ts";
 import type { ProjectedCluster } from "./project.ts";
 import { startProjector } from "./projector.ts";
-import { findCluster, projectObservations, reserveName, toProjectedCluster } from "./store.ts";
 import { clusterRecords, projectedClusters, transitions } from "./table.ts";
 
 let api: TestApp;

@@ -5,9 +5,9 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { projectObservations, reserveName, toProjectedCluster } from "./index.ts";
 import { projectionJobs } from "./jobs.ts";
 import { startProjector } from "./projector.ts";
-import { projectObservations, reserveName, toProjectedCluster } from "./store.ts";
 import { nameReservations, projectedClusters, transitions } from "./table.ts";
 
 let api: TestApp;
