@@ -35,9 +35,9 @@ import { addSystemEventRoutes } from "./system-events/routes.ts";
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;
   readiness: Readiness;
-  /** Whether the process keeps up with its work; without it nobody looks. */
+  /** Whether the event loop keeps up; always true by default. */
   isAlive?: () => boolean;
-  /** Filled with every operation that the application answers. */
+  /** Filled with every operation of the application. */
   operations?: Operation[];
 }
 

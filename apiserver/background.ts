@@ -3,16 +3,14 @@ import { clusterAccessJobs } from "./cluster-accesses/index.ts";
 import { clusterJobs } from "./clusters/index.ts";
 import { writeIntentJobs } from "./custom-resources/index.ts";
 import type { Deps } from "./deps.ts";
-import { purgeIdempotencyKeys } from "./http/idempotency/store.ts";
-import { type PeriodicJob, runPeriodically } from "./jobs/periodic.ts";
+import { idempotencyJobs } from "./http/idempotency/jobs.ts";
+import { runPeriodically } from "./jobs/periodic.ts";
 import { organizationJobs } from "./organizations/index.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
 import { startHarvester, systemEventJobs } from "./system-events/index.ts";
 
-const HOUR_MS = 3_600_000;
-
-/** Starts the loops that this process has by its roles. Resolves when all have ended after `signal`. */
+/** Starts the background loops of this process's roles. Resolves when all have stopped after `signal` aborts. */
 export async function startBackground(deps: Deps, signal: AbortSignal): Promise<void> {
   const { sql, log } = deps;
   const loops: Promise<void>[] = [];
@@ -25,21 +23,11 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...writeIntentJobs(deps),
       ...projectionJobs(deps),
       ...systemEventJobs(deps),
-      purgeJob(deps),
+      ...idempotencyJobs(deps),
     ];
     loops.push(runPeriodically({ sql, log, signal }, jobs), startProjector(deps, signal).stopped);
   }
   if (deps.config.systemEvents.isEnabled && deps.config.roles.includes("harvester"))
     loops.push(startHarvester(deps, signal).stopped);
   await Promise.all(loops);
-}
-
-function purgeJob(deps: Deps): PeriodicJob {
-  return {
-    name: "purge-idempotency-keys",
-    everyMs: HOUR_MS,
-    async run() {
-      await purgeIdempotencyKeys(deps.db);
-    },
-  };
 }

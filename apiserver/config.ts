@@ -1,24 +1,9 @@
-import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 import { z } from "zod";
-import { ConfigError, parseEnvironment } from "../shared/config.ts";
+import { parseEnvironment } from "../shared/config.ts";
 import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/quota.ts";
+import { type IssuerConfig, issuerSchema } from "./http/authentication/issuer-config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
-
-const issuerSchema = z.strictObject({
-  issuer: z.url(),
-  audience: z.string().min(1),
-  /** Where the issuer publishes its keys; without it, as its discovery document says. */
-  jwksUrl: z.url().optional(),
-  /** Path of the realm roles in a token. */
-  rolePath: z.string().min(1).default("realm_access.roles"),
-  /** Realm roles count only from such an issuer. */
-  admin: z.boolean().default(false),
-  /** A verified address from such an issuer binds invitations. */
-  trustEmail: z.boolean().default(false),
-  types: z.array(z.string().min(1)).min(1).default(["JWT", "at+jwt"]),
-});
-
-export type IssuerConfig = z.output<typeof issuerSchema>;
 
 const PROCESS_ROLES = ["api", "projector", "harvester"] as const;
 export type ProcessRole = (typeof PROCESS_ROLES)[number];
@@ -32,7 +17,7 @@ const ratesSchema = z
   .partialRecord(z.enum(RATE_CLASSES), rateSchema)
   .transform((given): RateLimits => ({ ...DEFAULT_REQUEST_LIMITS.rates, ...given }));
 
-/** What an organization may have unless the platform's staff set it otherwise. */
+/** The quotas of an organization unless the platform's staff set others. */
 export const DEFAULT_QUOTAS: QuotaAmounts = {
   clusters: 100,
   nodePools: 500,
@@ -99,14 +84,14 @@ export interface Config {
 }
 
 export interface SystemEventsConfig {
-  /** Off: nothing is harvested, and the feed answers 503. To be the same on every replica. */
+  /** Off: nothing is harvested, and the feed responds with 503. Must be the same on every replica. */
   isEnabled: boolean;
   /** Open streams of one process. */
   maxStreams: number;
   maxStreamsPerPrincipal: number;
 }
 
-/** Reads the configuration from environment variables. Throws ConfigError with all faults at once. */
+/** Reads the configuration from environment variables. Throws ConfigError listing every fault. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
   const env = parseEnvironment(environmentSchema, environment);
   return {
@@ -139,33 +124,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   };
 }
 
-/** What the migration program needs. */
-export interface MigrationConfig {
-  /** As the role that owns the schema. */
-  databaseUrl: string;
-  /** The role that the API server connects as, where it is another. */
-  apiserverRole: string | undefined;
-}
-
-/** Reads the environment of the migration program. Throws ConfigError when the database is not set. */
-export function readMigrationConfig(
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): MigrationConfig {
-  const parsed = environmentSchema.pick({ MARINA_DATABASE_URL: true }).safeParse(environment);
-  if (!parsed.success)
-    throw new ConfigError("MARINA_DATABASE_URL must be the address of a Postgres database.");
-  const { MARINA_DATABASE_APISERVER_ROLE: role } = environment;
-  return {
-    databaseUrl: parsed.data.MARINA_DATABASE_URL,
-    apiserverRole: role === undefined || role === "" ? undefined : role,
-  };
-}
-
 function isAddressRange(text: string): boolean {
-  const [address = "", prefix, ...rest] = text.split("/");
-  const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 6 ? 128 : 32));
+  const [address = ""] = text.split("/", 1);
+  const isAddress = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
+  return isAddress && (text === address || ipaddr.isValidCIDR(text));
 }
 
 function jsonText<T extends z.ZodType>(schema: T) {

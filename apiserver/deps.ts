@@ -4,7 +4,7 @@ import type { KubeMetrics, Registry } from "../shared/metrics.ts";
 import type { Config } from "./config.ts";
 import type { Database, Sql } from "./db/client.ts";
 
-/** All that a slice works with; made once in main.ts and passed in. */
+/** The dependencies of a slice; created once in main.ts and passed in. */
 export interface Deps {
   config: Config;
   log: Logger;
@@ -15,10 +15,10 @@ export interface Deps {
   /** A second pool of plain tagged queries: advisory locks, LISTEN, slow jobs. */
   sql: Sql;
   kube: KubeClient;
-  /** Where every figure of /metrics is registered. */
+  /** The registry of /metrics. */
   metrics: Registry;
   /** For the reflectors. */
   kubeMetrics: KubeMetrics;
-  /** Aborts when this process begins to drain: streams end, and clients come back elsewhere. */
+  /** Aborts when this process begins to drain: streams end, and clients reconnect to other replicas. */
   draining: AbortSignal;
 }

@@ -19,9 +19,9 @@ import { createReadiness } from "./http/server/readiness.ts";
 import { listen } from "./http/server/server.ts";
 import { bindUser } from "./members/index.ts";
 
-/** How long requests under way may take to end; Kubernetes kills a Pod after 30 s. */
+/** How long requests in progress may take to complete; Kubernetes kills a Pod after 30 s. */
 const DRAIN_DEADLINE_MS = 20_000;
-/** How long new requests are still taken after readiness said no, until no balancer sends them any more. */
+/** How long new requests are still accepted after readiness failed, until load balancers stop sending them. */
 const LEAVE_BALANCER_MS = 500;
 
 /** Runs the API server until SIGTERM or SIGINT, then drains it. */
@@ -81,7 +81,7 @@ async function run(config: Config): Promise<void> {
 
 try {
   await run(readConfig());
-  // Seen: sockets that postgres.js opened while Postgres restarted outlive end() and would hold a drained process.
+  // Seen: sockets that postgres.js opened while Postgres restarted outlive end() and would keep a drained process up.
   process.exit();
 } catch (error) {
   reportFatalError(error);

@@ -10,7 +10,7 @@ export type Queryable = Pick<Database, "select" | "insert" | "update" | "delete"
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_SECONDS = 5;
-/** Between two attempts to connect: short and constant, so that the service is back as soon as Postgres is. */
+/** Between two attempts to connect: short and constant, so that the service recovers as soon as Postgres does. */
 const RECONNECT_SECONDS = 0.25;
 
 export interface DatabaseClients {
@@ -18,13 +18,13 @@ export interface DatabaseClients {
   sql: Sql;
   /** Of the pool that requests use. */
   poolFigures: Readonly<PoolFigures>;
-  /** Lets running queries end for at most 5 s, then closes both pools. */
+  /** Waits at most 5 s for running queries, then closes both pools. */
   close(): Promise<void>;
 }
 
 /**
- * Two pools, opened at the first query: one for Drizzle, one for plain SQL. They are apart because drizzle() changes
- * the parsers of the client it is given, and because a slow query holds up the ones pipelined behind it.
+ * Two pools, opened at the first query: one for Drizzle, one for plain SQL. They are separate because drizzle() changes
+ * the parsers of its client, and because a slow query delays those pipelined behind it.
  */
 export function connectDatabase(databaseUrl: string, options: { poolSize?: number } = {}): DatabaseClients {
   const shared = {
@@ -54,11 +54,11 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
 }
 
 /**
- * A connection of its own to the same database, for a lock or a session: it is never shared and never renewed for its
- * age. A broken one is replaced at the next query, by another backend. The caller ends it.
+ * A dedicated connection to the same database, for a lock or a session: never shared, and not recycled by age. A
+ * broken one is replaced at the next query, by another backend. The caller ends it.
  */
 export function openOwnConnection(sql: Sql): Sql {
-  // postgres.js takes its own parsed options again (as its listen() does); the types know only the written form.
+  // postgres.js accepts its own parsed options (as its listen() does); the types know only the written form.
   const options = { ...sql.options, max: 1, idle_timeout: null, max_lifetime: null };
   return postgres(options as unknown as postgres.Options<Record<string, never>>);
 }

@@ -1,7 +1,7 @@
-/** SQLSTATEs that say "not now" rather than "wrong": shutdown, start-up, too many connections, a cancelled statement. */
+/** SQLSTATEs of a temporary failure: shutdown, start-up, too many connections, a cancelled statement. */
 const UNAVAILABLE_STATES = new Set(["57P01", "57P02", "57P03", "53300", "57014"]);
 
-/** Codes of postgres.js and of Node's sockets for a connection that is not there. */
+/** Codes of postgres.js and of Node's sockets for a missing connection. */
 const CONNECTION_CODES = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_ENDED",
@@ -17,21 +17,21 @@ const CONNECTION_CODES = new Set([
   "EAI_AGAIN",
 ]);
 
-/** The name of the violated unique constraint (SQLSTATE 23505), looked for through the chain of causes. */
+/** The name of the violated unique constraint (SQLSTATE 23505), searched through the chain of causes. */
 export function uniqueViolationOf(error: unknown): string | undefined {
   const cause = findDriverError(error);
   if (cause?.code !== "23505") return undefined;
   return typeof cause.constraint_name === "string" ? cause.constraint_name : "";
 }
 
-/** Whether a failed query says that Postgres is not there now. */
+/** Whether a query failed because Postgres is unavailable. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const code = findDriverError(error)?.code;
   if (code === undefined) return false;
   return CONNECTION_CODES.has(code) || UNAVAILABLE_STATES.has(code) || code.startsWith("08");
 }
 
-/** What may be said of a failed query in a log: the SQLSTATE and the server's own words, never SQL or parameters. */
+/** What a log may hold of a failed query: the SQLSTATE and the server's message, never SQL or parameters. */
 export function describeDatabaseError(error: unknown): { code: string; message: string } | undefined {
   const cause = findDriverError(error);
   return cause === undefined ? undefined : { code: cause.code, message: cause.message };

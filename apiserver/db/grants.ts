@@ -1,9 +1,9 @@
 import postgres from "postgres";
 
 /**
- * Lets the API server's role read and change every table but the audit log, whose rows it may only add, read
- * and give their place. Repeatable: for tables that a migration has added. Connects as the owner of the schema, and throws when the role is
- * one that has all rights anyway.
+ * Lets the API server's role read and change every table but the audit log, whose rows it may only add, read and
+ * assign a position. Repeatable, for tables that a migration has added. Connects as the owner of the schema; throws
+ * when the role owns it as well.
  */
 export async function grantRights(ownerUrl: string, role: string): Promise<void> {
   const sql = postgres(ownerUrl, { max: 1, onnotice: () => undefined, connect_timeout: 10 });
@@ -12,11 +12,11 @@ export async function grantRights(ownerUrl: string, role: string): Promise<void>
       { owns: boolean }[]
     >`select pg_has_role(${role}, current_user, 'member') as owns`;
     if (found?.owns !== false)
-      throw new Error(`The role ${role} owns the schema, so nothing can be kept from it.`);
+      throw new Error(`The role ${role} owns the schema, so no right can be withheld from it.`);
     await sql.begin(async (tx) => {
       await tx`grant select, insert, update, delete on all tables in schema public to ${tx(role)}`;
       await tx`revoke update, delete on audit_log from ${tx(role)}`;
-      // Its place in the log, which a trigger lets a row be given once.
+      // Its position in the log, which a trigger lets a row get once.
       await tx`grant update (position) on audit_log to ${tx(role)}`;
     });
   } finally {

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { Gauge, type Registry } from "../../shared/metrics.ts";
+import { Counter, Gauge, type Registry } from "../../shared/metrics.ts";
 import type { DatabaseClients } from "./client.ts";
 
 const DEADLINE_MS = 2000;
 
 /**
  * The figures of the pool that requests use: `marina_apiserver_db_transactions{state}`,
- * `marina_apiserver_db_pools_lost_total` and, asked at each scrape, `marina_apiserver_db_roundtrip_seconds`.
+ * `marina_apiserver_db_pools_lost_total` and, measured at each scrape, `marina_apiserver_db_roundtrip_seconds`.
  */
 export function addPoolMetrics(
   registry: Registry,
@@ -24,17 +24,18 @@ export function addPoolMetrics(
       this.set({ state: "open" }, poolFigures.open);
     },
   });
-  new Gauge({
+  new Counter({
     name: "marina_apiserver_db_pools_lost_total",
-    help: "How often a broken connection has taken the pool with it",
+    help: "Pools that were replaced after a broken connection",
     registers,
     collect() {
-      this.set(poolFigures.lost);
+      this.reset();
+      this.inc(poolFigures.lost);
     },
   });
   new Gauge({
     name: "marina_apiserver_db_roundtrip_seconds",
-    help: "An empty query at the time of the scrape, the wait for a connection included; NaN without an answer in 2 s",
+    help: "An empty query at the time of the scrape, the wait for a connection included; NaN without a response within 2 s",
     registers,
     async collect() {
       this.set(await timeQuery(db));

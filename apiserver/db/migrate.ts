@@ -6,8 +6,8 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate as runMigrations } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
 import { z } from "zod";
-import { readMigrationConfig } from "../config.ts";
 import { grantRights } from "./grants.ts";
+import { readMigrationConfig } from "./migrate-config.ts";
 
 const LOCK_NAME = "marina:migrate";
 const journalSchema = z.object({
@@ -21,28 +21,28 @@ export function migrationsFolder(): string {
   return join(dirname(fileURLToPath(import.meta.url)), "migrations");
 }
 
-/** The migrations in their order, as drizzle-kit wrote them down. */
+/** The migrations in their order, as drizzle-kit recorded them. */
 export function readJournal(folder = migrationsFolder()): JournalEntry[] {
   return journalSchema.parse(JSON.parse(readFileSync(join(folder, "meta", "_journal.json"), "utf8"))).entries;
 }
 
 /**
- * The first fault of a journal: the migrator compares only with the newest one applied, so a migration that is dated
- * before another would be skipped in silence.
+ * The first fault of a journal. The migrator compares only with the newest migration applied, so one that is dated
+ * before another would be skipped silently.
  */
 export function findJournalFault(entries: readonly JournalEntry[]): string | undefined {
   for (const [index, entry] of entries.entries()) {
     const previous = entries[index - 1];
     if (entry.idx !== index) return `${entry.tag} has the number ${entry.idx} instead of ${index}`;
     if (previous !== undefined && entry.when <= previous.when) {
-      return `${entry.tag} is dated before ${previous.tag}, and would never run where that one has`;
+      return `${entry.tag} is dated before ${previous.tag}, and would be skipped where that one has run`;
     }
   }
   return undefined;
 }
 
 /**
- * Brings the database to the newest schema. Safe to start many times at once: one runs, the others wait for it.
+ * Brings the database to the newest schema. Safe to run concurrently: one process migrates, the others wait for it.
  * Throws when the journal is out of order, and when the database holds other migrations than this folder.
  */
 export async function migrate(databaseUrl: string, folder = migrationsFolder()): Promise<void> {

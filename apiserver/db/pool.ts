@@ -7,9 +7,9 @@ type Transaction = Pick<postgres.TransactionSql, "unsafe"> & {
 };
 
 /**
- * postgres.js 3.4 does not survive a connection that breaks inside a transaction: it writes the ROLLBACK to a socket
- * that is gone, which ends the process (porsager/postgres issues 1133, 1208), or lets the rest of the transaction run
- * in another one (1216). So a pool dies as a whole: with its first broken connection no transaction of it goes on.
+ * postgres.js 3.4 fails on a connection that breaks inside a transaction: it writes the ROLLBACK to a closed socket,
+ * which ends the process (porsager/postgres issues 1133, 1208), or runs the rest of the transaction in another one
+ * (1216). So the whole pool is replaced at its first broken connection, and none of its transactions continues.
  */
 interface Generation {
   sql: Sql;
@@ -19,44 +19,46 @@ interface Generation {
   lose(error: Error): void;
 }
 
-/** What a pool is busy with. */
+/** What a pool is doing. */
 export interface PoolFigures {
   /** Transactions that have no connection yet. */
   waiting: number;
   /** Transactions that have one. */
   open: number;
-  /** How often a broken connection has taken the pool with it. */
+  /** Pools that were replaced after a broken connection. */
   lost: number;
 }
 
 export interface Pool {
   figures: Readonly<PoolFigures>;
-  /** What Drizzle needs of a client (`options`, `unsafe`, `begin`), always on a pool that lives. */
+  /** What Drizzle needs of a client (`options`, `unsafe`, `begin`), always on the current pool. */
   client: Sql;
   close(): Promise<void>;
 }
 
-/** How long queries on the other connections of a lost pool may take to end. */
+/** How long queries on the other connections of a lost pool may take to complete. */
 const LOST_POOL_SECONDS = 1;
 
 type Values = Parameters<Sql["unsafe"]>[1];
 
-/** Far more than this program has; each costs memory in every backend. */
+/** Each prepared statement costs memory in every backend. */
 const MAX_PREPARED = 1000;
+/** Longer texts are statements over many rows, which differ by the number of rows. */
+const MAX_PREPARED_LENGTH = 2000;
 const preparedTexts = new Set<string>();
 
 /**
- * Whether a text is sent as a prepared statement, which spares a round trip and the planning: the first thousand are,
- * so that texts which grow with their input cannot fill the memory of the backends.
+ * Whether a text is sent as a prepared statement, which saves a round trip and the planning: the first thousand short
+ * ones are, so that texts which grow with their input cannot fill the memory of the backends.
  */
 function isPreparable(text: string): boolean {
   if (preparedTexts.has(text)) return true;
-  if (preparedTexts.size >= MAX_PREPARED) return false;
+  if (text.length > MAX_PREPARED_LENGTH || preparedTexts.size >= MAX_PREPARED) return false;
   preparedTexts.add(text);
   return true;
 }
 
-/** Opens a pool of connections at the first query; a broken connection gives way to a new pool. */
+/** Opens a pool of connections at the first query; a broken connection is replaced by a new pool. */
 export function createPool(databaseUrl: string, options: postgres.Options<Record<string, never>>): Pool {
   let closing = false;
   const figures = { waiting: 0, open: 0, lost: 0 };
@@ -67,13 +69,13 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
     const { promise: lost, reject: lose } = Promise.withResolvers<never>();
     lost.catch(() => undefined);
     const generation = { isLost: false, lost, lose } as Generation;
-    // Connections are not renewed for their age: every close is a break.
-    const onclose = () => retire(generation);
+    // Connections are not recycled by age: every close is a failure.
+    const onclose = () => replace(generation);
     generation.sql = postgres(databaseUrl, { ...options, max_lifetime: null, idle_timeout: 0, onclose });
     return generation;
   }
 
-  function retire(generation: Generation): void {
+  function replace(generation: Generation): void {
     if (generation.isLost || closing) return;
     generation.isLost = true;
     figures.lost += 1;
@@ -93,7 +95,7 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
   };
   return {
     figures,
-    // Drizzle's driver uses nothing else of a client.
+    // Drizzle's driver uses no other members of a client.
     client: client as unknown as Sql,
     async close() {
       closing = true;
@@ -115,7 +117,7 @@ async function begin<T>(
       figures.waiting -= 1;
       figures.open += 1;
     }
-    return settleWhileAlive(generation, () => run(guard(generation, tx)));
+    return runWhileAlive(generation, () => run(guard(generation, tx)));
   });
   work.catch(() => undefined);
   try {
@@ -133,12 +135,12 @@ function guard(generation: Generation, tx: Transaction): Transaction {
       return tx.unsafe(text, values, { prepare: isPreparable(text) });
     }) as Transaction["unsafe"],
     savepoint: (run) =>
-      tx.savepoint((inner) => settleWhileAlive(generation, () => run(guard(generation, inner)))),
+      tx.savepoint((inner) => runWhileAlive(generation, () => run(guard(generation, inner)))),
   };
 }
 
-/** Settles as `run` does; once the pool is lost never, for the driver would write COMMIT or ROLLBACK then. */
-async function settleWhileAlive<T>(generation: Generation, run: () => Promise<T>): Promise<T> {
+/** Resolves or rejects as `run` does; never once the pool is lost, because the driver would write COMMIT or ROLLBACK. */
+async function runWhileAlive<T>(generation: Generation, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } finally {

@@ -1,6 +1,6 @@
 import type { Sql } from "./client.ts";
 
-/** Whether Postgres answers; rejects when it refuses. The caller sets the deadline. */
+/** Whether Postgres responds; rejects when it refuses. The caller sets the deadline. */
 export async function probeDatabase(sql: Sql): Promise<boolean> {
   const rows = await sql`select 1`;
   return rows.length === 1;

@@ -1,4 +1,4 @@
-/** The closed catalogue of errors that this API answers with: one code, one status. */
+/** The closed list of error codes of this API, each with one status. */
 const STATUS_BY_CODE = {
   bad_request: 400,
   unauthorized: 401,
@@ -33,7 +33,7 @@ export type ErrorStatus = (typeof STATUS_BY_CODE)[ErrorCode];
 /** Every error code, in the order of its status. */
 export const ERROR_CODES = Object.keys(STATUS_BY_CODE) as [ErrorCode, ...ErrorCode[]];
 
-/** The closed list of reasons that one field of a body can be refused for. */
+/** The closed list of reasons to refuse one field of a body. */
 export const DETAIL_CODES = [
   "required",
   "invalid_type",
@@ -69,20 +69,20 @@ export interface ErrorDetail {
   message: string;
 }
 
-/** What a refusal tells at most: nobody reads more, and what a stranger sent is not to come back tenfold. */
+/** Bounds of an error response, so that a large invalid request does not get a larger response. */
 export const MAX_DETAILS = 100;
 export const MAX_FIELD_LENGTH = 256;
 export const MAX_MESSAGE_LENGTH = 1024;
 
 interface ErrorOptions {
   details?: readonly ErrorDetail[];
-  /** Seconds until another attempt makes sense; sent as Retry-After. */
+  /** Seconds until a retry may succeed; sent as Retry-After. */
   retryAfterSeconds?: number;
   headers?: Readonly<Record<string, string>>;
   cause?: unknown;
 }
 
-/** The only error that reaches a client as it is: its message must be written for people and hold no secret. */
+/** The only error that reaches a client as it is; its message is written for people and holds no secret. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly status: ErrorStatus;
@@ -119,7 +119,7 @@ export function statusOf(code: ErrorCode): ErrorStatus {
   return STATUS_BY_CODE[code];
 }
 
-/** 404. `what` is a kind ("cluster"), never an id: a missing and a foreign record read the same. */
+/** 404. `what` is a kind ("cluster"), never an id: a missing record and one of another tenant look the same. */
 export function notFound(what: string): ApiError {
   return new ApiError("not_found", `This ${what} does not exist.`);
 }
@@ -142,7 +142,7 @@ export function invalidField(field: string, code: DetailCode, message: string): 
   return validationFailed([{ field, code, message }]);
 }
 
-/** 503 for a backend that does not answer now; `what` as a person would call it ("The Kubernetes API"). */
+/** 503 for a backend that is unavailable; `what` is its name for people ("The Kubernetes API"). */
 export function dependencyUnavailable(what: string, cause?: unknown, retryAfterSeconds = 5): ApiError {
   return new ApiError("dependency_unavailable", `${what} is not available right now; try again.`, {
     retryAfterSeconds,

@@ -1,12 +1,12 @@
-/** What one principal (or address) may do: `burst` at once, and `perMinute` in the long run. */
+/** The quota of one principal (or address): `burst` at once, and `perMinute` in the long run. */
 export interface RateLimit {
   burst: number;
   perMinute: number;
 }
 
 /**
- * The classes of requests that are counted apart. `default` counts every request of a principal; the next three count
- * what makes credentials or sends mail, on top of it; `failed_login` counts refused credentials by address.
+ * The classes of requests with a quota of their own. `default` counts every request of a principal; the next three
+ * also count requests that create credentials or send mail; `failed_login` counts invalid credentials by address.
  */
 export const RATE_CLASSES = [
   "default",
@@ -18,25 +18,25 @@ export const RATE_CLASSES = [
 export type RateClass = (typeof RATE_CLASSES)[number];
 export type RateLimits = Readonly<Record<RateClass, RateLimit>>;
 
-/** What a request, and the way it comes in, is held to. */
+/** The limits of requests and connections. */
 export interface RequestLimits {
   /** Per replica. */
   rates: RateLimits;
-  /** Peers (CIDR) whose X-Forwarded-For is believed. */
+  /** Peers (addresses or CIDR) whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   maxBodyBytes: number;
   /** Request line and all headers together. */
   maxHeaderBytes: number;
   maxUrlBytes: number;
-  /** The request line and the headers must be here after this time, the whole request after `requestSeconds`. */
+  /** The request line and headers must arrive within this time, the whole request within `requestSeconds`. */
   headersSeconds: number;
   requestSeconds: number;
-  /** A connection on which nothing moves in either direction is closed; above the 15 s of a stream's heartbeat. */
+  /** A connection without traffic in either direction is closed; above the 15 s of a stream's heartbeat. */
   stalledSeconds: number;
   maxConnections: number;
 }
 
-/** Generous for a busy pipeline (50 requests a second), tight for whatever hands out rights. */
+/** Generous for a busy pipeline (50 requests a second), tight for requests that grant rights. */
 export const DEFAULT_RATE_LIMITS: RateLimits = {
   default: { burst: 600, perMinute: 3000 },
   token_creation: { burst: 10, perMinute: 10 },

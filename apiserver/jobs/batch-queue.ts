@@ -9,7 +9,7 @@ export interface BatchQueueOptions<Work> {
   batchSize: number;
   /** Work with the key of waiting work replaces it. */
   keyOf(work: Work): string;
-  /** Must bear being given the same work twice. */
+  /** Must tolerate the same work twice. */
   run(batch: readonly Work[]): Promise<void>;
   log: Logger;
   signal: AbortSignal;
@@ -17,15 +17,15 @@ export interface BatchQueueOptions<Work> {
 
 export interface BatchQueue<Work> {
   add(work: Work): void;
-  /** Resolves when nothing waits and nothing runs, or the queue has stopped. */
+  /** Resolves when nothing is waiting or running, or the queue has stopped. */
   idle(): Promise<void>;
   /** Resolves when the signal has aborted and the running batch has ended. */
   stopped: Promise<void>;
 }
 
 /**
- * Runs work in batches, one after the other, in the order in which its keys were first added. When a batch fails,
- * each of its works is run alone; what fails even so waits 2 s and is tried again, unless newer work took its place.
+ * Runs work in batches, one after the other, in the order in which its keys were first added. When a batch fails, each
+ * item runs alone; an item that fails alone is retried after 2 s, unless newer work has replaced it.
  */
 export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQueue<Work> {
   const waiting = new Map<string, Work>();
@@ -34,7 +34,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
   let wake = () => {};
   const idlers = new Set<() => void>();
 
-  function settleIdlers(): void {
+  function resolveIdlers(): void {
     if (!options.signal.aborted && (waiting.size > 0 || running || retrying > 0)) return;
     for (const resolve of idlers) resolve();
     idlers.clear();
@@ -56,7 +56,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
       )
       .finally(() => {
         retrying--;
-        settleIdlers();
+        resolveIdlers();
       });
   }
 
@@ -72,7 +72,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
         describeDatabaseError(error)?.message ?? (error instanceof Error ? error.message : String(error));
       options.log.warn(
         { queue: options.name, work: batch.map((work) => options.keyOf(work)), message },
-        "work failed; once more soon",
+        "work failed; retried shortly",
       );
       for (const work of batch) addLater(work);
     }
@@ -81,7 +81,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
   async function loop(): Promise<void> {
     while (!options.signal.aborted) {
       if (waiting.size === 0) {
-        settleIdlers();
+        resolveIdlers();
         await new Promise<void>((resolve) => {
           wake = resolve;
           if (waiting.size > 0 || options.signal.aborted) resolve();
@@ -94,7 +94,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
       await runBatch(batch.map(([, work]) => work));
       running = false;
     }
-    settleIdlers();
+    resolveIdlers();
   }
 
   options.signal.addEventListener("abort", () => wake(), { once: true });
@@ -103,7 +103,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
     idle: () =>
       new Promise((resolve) => {
         idlers.add(resolve);
-        settleIdlers();
+        resolveIdlers();
       }),
     stopped: loop(),
   };

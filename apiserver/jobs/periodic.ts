@@ -3,7 +3,7 @@ import type { Logger } from "../../shared/log.ts";
 import type { Sql } from "../db/client.ts";
 import { runAsLeader } from "./leader.ts";
 
-/** Work that looks at the state as it is and brings it to where it should be; safe to run twice or not at all. */
+/** Reconciles state with what it should be; safe to run twice, or to skip. */
 export interface PeriodicJob {
   name: string;
   everyMs: number;
@@ -17,8 +17,8 @@ export interface PeriodicOptions {
 }
 
 /**
- * Runs every job in one process of all replicas: at once, then each in its own interval (with up to 10 % added at
- * random). A failing job is logged and tried again at its next turn. Resolves when `signal` aborts.
+ * Runs every job on one of all replicas: at once, then at its own interval (with up to 10 % jitter). A failing job is
+ * logged and runs again at its next interval. Resolves when `signal` aborts.
  */
 export async function runPeriodically(options: PeriodicOptions, jobs: readonly PeriodicJob[]): Promise<void> {
   await runAsLeader({ ...options, name: "periodic-jobs" }, async (signal) => {

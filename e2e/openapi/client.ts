@@ -3965,21 +3965,21 @@ export interface components {
     headers: {
         /** @description The id of this request: the caller's own when it sent one, else a new UUID. */
         "X-Request-Id": string;
-        /** @description The version of the record; send it as If-Match to change just this version. */
+        /** @description The version of the record; send it as If-Match to change only this version. */
         ETag: string;
-        /** @description Where the record is. */
+        /** @description The path of the record. */
         Location: string;
-        /** @description Seconds after which to ask again. */
+        /** @description Seconds after which to retry. */
         "Retry-After": number;
         /** @description The name to store the file under. */
         "Content-Disposition": string;
         /** @description How to authenticate (RFC 6750). */
         "WWW-Authenticate": string;
-        /** @description What is left: `r` requests, and `t` seconds until the quota is whole again. Absent without a valid credential. */
+        /** @description What remains: `r` requests, and `t` seconds until the quota is full again. Absent without a valid credential. */
         RateLimit: string;
-        /** @description The quotas that apply: `q` requests at once, a whole quota again after `w` seconds. */
+        /** @description The quotas that apply: `q` requests at once, a full quota again after `w` seconds. */
         "RateLimit-Policy": string;
-        /** @description `true` when this is the kept answer to an earlier request. */
+        /** @description `true` when this is the stored response to an earlier request. */
         "Idempotency-Replayed": string;
     };
     pathItems: never;

@@ -2,8 +2,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { IssuerConfig } from "../../config.ts";
 import { type Authenticator, createAuthenticator } from "./authenticator.ts";
+import type { IssuerConfig } from "./issuer-config.ts";
 import type { UserPrincipal } from "./principal.ts";
 
 const SUBJECT = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";

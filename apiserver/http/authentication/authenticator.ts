@@ -1,31 +1,32 @@
 import { hash } from "node:crypto";
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from "jose";
-import type { IssuerConfig } from "../../config.ts";
-import { idSchema } from "../contract/validate.ts";
+import { z } from "zod";
 import { ApiError, dependencyUnavailable } from "../errors.ts";
+import type { IssuerConfig } from "./issuer-config.ts";
 import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
 import type { Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
 
+const subjectSchema = z.guid().toLowerCase();
 const ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"];
 const CLOCK_SKEW_SECONDS = 30;
-/** A verified token is believed for this long without another look; a cached one costs a hash, not a signature. */
+/** A verified token is accepted for this long without verifying it again: a hash instead of a signature. */
 const CACHE_MS = 60_000;
 const CACHE_SIZE = 10_000;
 
 export interface Authenticator {
-  /** Verifies the bearer token of an Authorization header. Throws 401; 503 when the issuer's keys cannot be had. */
+  /** Verifies the bearer token of an Authorization header. Throws 401; 503 when the issuer's keys are unavailable. */
   authenticate(authorization: string | undefined): Promise<Principal>;
   /** Whether this very credential was verified a moment ago. */
   isKnown(authorization: string): boolean;
   /** The keys of at least one issuer have been read. */
   isReady(): boolean;
-  /** Reads the issuers' keys, again and again until each has answered once. */
+  /** Reads the keys of every issuer, retrying until each has been read once. */
   loadKeys(signal: AbortSignal): Promise<void>;
 }
 
-/** How API tokens are told apart and looked up. */
+/** Recognizes and verifies API tokens. */
 export interface ApiTokenVerifier {
-  /** Whether a bearer credential means to be an API token, well formed or not. */
+  /** Whether a bearer credential has the prefix of an API token, well formed or not. */
   isApiToken(text: string): boolean;
   /** The token's principal at this moment; undefined for one that is malformed, unknown, expired or revoked. */
   verify(text: string): Promise<TokenPrincipal | undefined>;
@@ -33,13 +34,13 @@ export interface ApiTokenVerifier {
 
 export interface AuthenticatorOptions {
   issuers: readonly IssuerConfig[];
-  /** Remembers the user and returns the issuer that the id belongs to. */
+  /** Records the user and returns the issuer that the id belongs to. */
   bindUser(user: UserPrincipal): Promise<string>;
   apiTokens: ApiTokenVerifier;
   nowMs?: () => number;
 }
 
-/** Accepts JSON Web Tokens of the configured issuers, and API tokens; only the former are believed from a cache. */
+/** Accepts JSON Web Tokens of the configured issuers, and API tokens. Only the former are cached. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const nowMs = options.nowMs ?? Date.now;
   const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config, nowMs) }));
@@ -55,7 +56,6 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
   return {
     async authenticate(authorization) {
-      // First, for what was verified needs no parsing: of a credential of 800 characters that is another microsecond.
       const hash = hashOf(authorization ?? "");
       const known = verified.get(hash);
       if (known !== undefined && known.untilMs > nowMs()) return known.principal;
@@ -158,7 +158,7 @@ function toTokenError(error: unknown): ApiError {
   return dependencyUnavailable("The identity provider", error);
 }
 
-/** 401 for a ticket that opens nothing. */
+/** 401 for an invalid ticket. */
 export function invalidTicket(): ApiError {
   return new ApiError(
     "unauthorized",
@@ -183,7 +183,7 @@ export function toPrincipal(
   { payload }: Pick<JWTVerifyResult, "payload">,
   config: IssuerConfig,
 ): UserPrincipal {
-  const userId = idSchema.safeParse(payload.sub);
+  const userId = subjectSchema.safeParse(payload.sub);
   if (!userId.success) throw invalidToken("its subject is not a UUID");
   const email = typeof payload.email === "string" && payload.email.includes("@") ? payload.email : undefined;
   const emailVerified = email !== undefined && payload.email_verified === true;

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
-import type { IssuerConfig } from "../../config.ts";
+import type { IssuerConfig } from "./issuer-config.ts";
 
 const FETCH_TIMEOUT_MS = 5000;
-/** Two reads of the keys lie at least this far apart, however many unknown key ids are presented. */
+/** The least time between two reads of the keys, however many unknown key ids are presented. */
 const COOLDOWN_MS = 30_000;
-/** A key that the issuer withdrew is no longer accepted after this time, provided that the issuer answers. */
+/** A key that the issuer withdrew is refused after this time, provided that the issuer is available. */
 const MAX_AGE_MS = 10 * 60_000;
 const RETRY_MS = 1000;
 
@@ -14,18 +14,18 @@ const discoverySchema = z.object({ jwks_uri: z.url() });
 
 export interface IssuerKeys {
   /**
-   * Finds the key that a token's header names. An unknown one makes the issuer's keys be read again, at most once per
-   * cool-down. While the issuer does not answer, keys that are known stay good, and nothing else is let in.
+   * Finds the key that a token's header names. An unknown key id refreshes the issuer's keys, at most once per
+   * cool-down. While the issuer is unavailable, known keys stay valid and unknown ones are refused.
    */
   resolve: JWTVerifyGetKey;
   isLoaded(): boolean;
-  /** Reads the keys; tries again every second until it worked or `signal` aborts. */
+  /** Reads the keys; retries every second until it succeeds or `signal` aborts. */
   load(signal: AbortSignal): Promise<void>;
 }
 
 type RemoteKeys = ReturnType<typeof createRemoteJWKSet>;
 
-/** The signing keys of one issuer, from `jwksUrl` or from where its discovery document says. */
+/** The signing keys of one issuer, from `jwksUrl` or the URL in its discovery document. */
 export function createIssuerKeys(config: IssuerConfig, nowMs: () => number = Date.now): IssuerKeys {
   let keys: RemoteKeys | undefined;
   let readAtMs = Number.NEGATIVE_INFINITY;
@@ -56,7 +56,7 @@ export function createIssuerKeys(config: IssuerConfig, nowMs: () => number = Dat
 
   const isCoolingDown = () => nowMs() - triedAtMs < COOLDOWN_MS;
 
-  /** Reads the keys when that may change something; the error of the last attempt stands for the whole cool-down. */
+  /** Reads the keys unless an attempt was made within the cool-down; throws the error of that attempt. */
   async function refresh(): Promise<void> {
     if (reading === undefined && isCoolingDown()) {
       if (failure !== undefined) throw failure;
@@ -85,14 +85,14 @@ export function createIssuerKeys(config: IssuerConfig, nowMs: () => number = Dat
     isLoaded: () => keys !== undefined,
     async load(signal) {
       while (keys === undefined && !signal.aborted) {
-        // A failure is no secret: readiness tells of it for as long as it lasts.
+        // Readiness reports a failure for as long as it lasts.
         await read().catch(() => sleep(RETRY_MS, undefined, { signal }).catch(() => undefined));
       }
     },
   };
 }
 
-/** The library's own refreshing is switched off: it would drop known keys at the first read that fails. */
+/** The library's own refresh is off: it would drop known keys at the first read that fails. */
 async function connect(config: IssuerConfig): Promise<RemoteKeys> {
   return createRemoteJWKSet(await findKeysUrl(config), {
     timeoutDuration: FETCH_TIMEOUT_MS,
@@ -105,6 +105,6 @@ async function findKeysUrl(config: IssuerConfig): Promise<URL> {
   if (config.jwksUrl !== undefined) return new URL(config.jwksUrl);
   const url = `${config.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  if (!response.ok) throw new Error(`${url} responded with ${response.status}`);
   return new URL(discoverySchema.parse(await response.json()).jwks_uri);
 }

@@ -5,7 +5,7 @@ import { ApiError, type ErrorDetail, validationFailed } from "../errors.ts";
 import { parseJson } from "./json-text.ts";
 import { formatPath, invalidBody } from "./validate.ts";
 
-/** JSON is UTF-8 (RFC 8259 section 8.1); other parameters mean nothing and are let through. */
+/** JSON is UTF-8 (RFC 8259 section 8.1); other parameters have no meaning and are ignored. */
 const JSON_TYPE = /^application\/json *(;(?! *charset *=)[^;]*|; *charset *= *("utf-8"|utf-8) *)*$/i;
 
 export interface ReadBody<T> {
@@ -51,7 +51,7 @@ function requireJson(contentType: string | undefined, absent: boolean): void {
   );
 }
 
-/** Invalid UTF-8 is refused rather than replaced: the same bytes must mean the same text to everybody. */
+/** Invalid UTF-8 is refused rather than replaced, so that the same bytes are the same text to every reader. */
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 async function readText(c: Context<HttpEnv>, maxBytes: number): Promise<string> {
@@ -65,7 +65,7 @@ async function readText(c: Context<HttpEnv>, maxBytes: number): Promise<string> 
   }
 }
 
-/** Cheaper than a stream; the parser sees to it that no more comes than was announced. */
+/** The HTTP parser accepts no more bytes than Content-Length announces. */
 async function readWhole(c: Context<HttpEnv>): Promise<Uint8Array> {
   try {
     return new Uint8Array(await c.req.arrayBuffer());
@@ -74,7 +74,7 @@ async function readWhole(c: Context<HttpEnv>): Promise<Uint8Array> {
   }
 }
 
-/** A chunked body tells no length in advance: it is counted while it comes in, and left at the limit. */
+/** A chunked body announces no length: it is counted as it arrives, up to the limit. */
 async function readMetered(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];

@@ -10,7 +10,7 @@ export interface TransactOptions<T> extends Pick<OnceOptions, "secret"> {
   afterCommit?: (result: T) => Promise<void>;
 }
 
-/** What the handler of a public operation knows besides the Hono context. */
+/** What the handler of a public operation gets besides the Hono context. */
 export interface PublicCall<P, Q, B> {
   requestId: string;
   /** Path parameters; UUIDs in lower case. */
@@ -20,12 +20,12 @@ export interface PublicCall<P, Q, B> {
   readBody: () => Promise<B>;
 }
 
-/** The same for somebody who has presented a credential. */
+/** The same for an authenticated caller. */
 export interface SignedInCall<P, Q, B> extends PublicCall<P, Q, B> {
   origin: Origin;
   /**
    * Runs a POST whose effect lies in Postgres, at most once per Idempotency-Key: `effect`, its audit row and the
-   * response that a repetition gets are one transaction. Call it after readBody. Throws 422 idempotency_key_reused, 409
+   * response that a repeated request gets are one transaction. Call it after readBody. Throws 422 idempotency_key_reused, 409
    * operation_in_progress, and what `effect` throws.
    */
   transact: <T, R extends Response>(
@@ -33,7 +33,7 @@ export interface SignedInCall<P, Q, B> extends PublicCall<P, Q, B> {
     respond: (result: T) => R,
     options?: TransactOptions<T>,
   ) => Promise<Once<R>>;
-  /** The same for a POST whose effect lies outside Postgres: `run` looks for what an earlier attempt left. */
+  /** The same for a POST whose effect lies outside Postgres: `run` looks for the result of an earlier attempt. */
   runOnce: <R extends Response>(
     options: OnceOptions,
     run: (attempt: Attempt) => Promise<R>,
@@ -44,7 +44,7 @@ export interface SignedInCall<P, Q, B> extends PublicCall<P, Q, B> {
 export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B> {
   orgId: string;
   membership: Membership;
-  /** Throws 403 naming the permission; for rights that depend on the fields of the body. */
+  /** Throws 403 naming the permission; for permissions that depend on the fields of the body. */
   requirePermission: (permission: Permission) => void;
 }
 

@@ -10,7 +10,7 @@ export function objectTag(metadata: { generation?: number; resourceVersion?: str
   return `"${metadata.generation ?? 0}-${metadata.resourceVersion ?? ""}"`;
 }
 
-/** Whether If-None-Match names this tag (weak comparison, RFC 9110 section 13.1.2), so that 304 is the answer. */
+/** Whether If-None-Match names this tag (weak comparison, RFC 9110 section 13.1.2), so that the response is 304. */
 export function isNotModified(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return parseTags(ifNoneMatch).some((candidate) => candidate === "*" || candidate === tag);
@@ -18,7 +18,7 @@ export function isNotModified(ifNoneMatch: string | undefined, tag: string): boo
 
 /**
  * Refuses with 412 when If-Match is there and names another version than `tag`. Only the part before the first `-`
- * counts: of a custom resource that is the generation, so that a change of status never breaks a write.
+ * counts: of a custom resource that is the generation, so that a change of status never fails a write.
  */
 export function requireMatch(ifMatch: string | undefined, tag: string): void {
   if (ifMatch === undefined) return;

@@ -6,17 +6,17 @@ const EXAMPLE_TIME = "2026-11-21T09:00:00.000Z";
 /** The most characters of a time, whatever its offset and its fraction of a second. */
 export const MAX_TIME_LENGTH = 64;
 
-/** An identifier in an answer. */
+/** An identifier in a response. */
 export function idField(description: string) {
   return z.guid().openapi({ description, example: EXAMPLE_ID });
 }
 
-/** A time in an answer: UTC, milliseconds. */
+/** A time in a response: UTC, milliseconds. */
 export function timestampField(description: string) {
   return z.iso.datetime().openapi({ description, example: EXAMPLE_TIME });
 }
 
-/** Text in an answer, with the most characters it can have. */
+/** Text in a response, with the most characters it can have. */
 export function textField(maxLength: number, description: string, example?: string) {
   return z
     .string()
@@ -24,7 +24,7 @@ export function textField(maxLength: number, description: string, example?: stri
     .openapi({ description, ...(example === undefined ? {} : { example }) });
 }
 
-/** A whole number in an answer that counts something. */
+/** A whole number in a response that counts something. */
 export function countField(maximum: number, description: string, example?: number) {
   return z
     .int()

@@ -1,6 +1,6 @@
 import { ApiError } from "../errors.ts";
 
-/** No body of this API is deeper than 6; recursion over what a stranger nested needs a bound. */
+/** No body of this API is deeper than 6; recursion over untrusted input needs a bound. */
 const MAX_DEPTH = 32;
 
 const QUOTE = 0x22;
@@ -12,8 +12,8 @@ const CLOSE_ARRAY = 0x5d;
 const COLON = 0x3a;
 
 /**
- * Parses JSON that means the same to every reader. Throws 400 for text that is no JSON, is nested deeper than 32, or
- * has one key twice in one object: of these, parsers keep the first, the last or neither (RFC 8259 section 4).
+ * Parses JSON that every parser reads alike. Throws 400 for text that is no JSON, is nested deeper than 32, or has a
+ * duplicate key in an object: of those, parsers keep the first, the last or neither (RFC 8259 section 4).
  */
 export function parseJson(text: string): unknown {
   let value: unknown;

@@ -13,28 +13,28 @@ export const conditionSchema = z
 
 const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
 
-/** The headers that answers can have, as the document describes them. */
+/** The response headers, as the document describes them. */
 export const RESPONSE_HEADERS = {
   "X-Request-Id": header("The id of this request: the caller's own when it sent one, else a new UUID.", 128),
-  ETag: header("The version of the record; send it as If-Match to change just this version.", 64, '"3-4711"'),
-  Location: header("Where the record is.", 512),
+  ETag: header("The version of the record; send it as If-Match to change only this version.", 64, '"3-4711"'),
+  Location: header("The path of the record.", 512),
   "Retry-After": {
-    description: "Seconds after which to ask again.",
+    description: "Seconds after which to retry.",
     schema: { type: "integer" as const, minimum: 0, maximum: 86_400, example: 10 },
   },
   "Content-Disposition": header("The name to store the file under.", 1024),
   "WWW-Authenticate": header("How to authenticate (RFC 6750).", 512, 'Bearer realm="marina"'),
   RateLimit: header(
-    "What is left: `r` requests, and `t` seconds until the quota is whole again. Absent without a valid credential.",
+    "What remains: `r` requests, and `t` seconds until the quota is full again. Absent without a valid credential.",
     256,
     '"default";r=599;t=1',
   ),
   "RateLimit-Policy": header(
-    "The quotas that apply: `q` requests at once, a whole quota again after `w` seconds.",
+    "The quotas that apply: `q` requests at once, a full quota again after `w` seconds.",
     256,
     '"default";q=600;w=12',
   ),
-  "Idempotency-Replayed": header("`true` when this is the kept answer to an earlier request.", 4, "true"),
+  "Idempotency-Replayed": header("`true` when this is the stored response to an earlier request.", 4, "true"),
 };
 
 function header(description: string, maxLength: number, example?: string) {
@@ -44,17 +44,17 @@ function header(description: string, maxLength: number, example?: string) {
 
 export type ResponseHeader = keyof typeof RESPONSE_HEADERS;
 
-/** One answer of an operation: JSON when it has a `body`, another media type, or nothing at all. */
+/** One response of an operation: JSON when it has a `body`, another media type, or no content. */
 export interface ResponseSpec {
   description: string;
   body?: z.ZodType;
   mediaType?: string;
-  /** The most characters of an answer that is text. */
+  /** The maximum length of a text response. */
   maxLength?: number;
-  /** A second form of the answer, by Accept: a stream of events. */
+  /** A second form of the response, by Accept: a stream of events. */
   stream?: {
     mediaType: string;
-    /** Of one event, as OpenAPI 3.2 says it in `itemSchema`. */
+    /** Of one event, as in `itemSchema` of OpenAPI 3.2. */
     schema: z.ZodType;
     examples: Readonly<Record<string, { summary: string; value: object }>>;
     /** Schemas of the events that only the description names. */
@@ -65,7 +65,7 @@ export interface ResponseSpec {
   headers?: readonly ResponseHeader[];
 }
 
-/** One operation: all that the OpenAPI document says of it, and all that is checked before its handler. */
+/** One operation: everything in the OpenAPI document, and everything checked before its handler. */
 export interface Operation<
   P extends string = string,
   A extends Access = Access,
@@ -98,7 +98,7 @@ export type PathParams<P extends string> = P extends `${string}{${infer Name}}${
   ? { [K in Name]: string } & PathParams<Rest>
   : unknown;
 
-/** What a handler may return: JSON of the declared schema with its declared status, or an answer without JSON. */
+/** What a handler may return: JSON of the declared schema with its declared status, or a response without JSON. */
 export type ResponseOf<R> =
   | {
       [S in keyof R & ContentfulStatusCode]: R[S] extends { body: infer T extends z.ZodType }

@@ -28,7 +28,7 @@ export function addHealthRoutes(
     },
     async (c) => {
       if (isAlive()) return c.json({ status: "ok" as const }, 200);
-      throw new ApiError("internal", "The event loop is held up.");
+      throw new ApiError("internal", "The event loop is blocked.");
     },
   );
   addRoute(

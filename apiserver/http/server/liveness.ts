@@ -1,23 +1,23 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 export interface Liveness {
-  /** Whether the event loop turned in time of late. */
+  /** Whether the event loop ran without long delays in the last window. */
   isAlive: () => boolean;
   stop(): void;
 }
 
 export interface LivenessOptions {
-  /** How long the loop is watched for one verdict. */
+  /** How long the loop is measured for one result. */
   windowMs: number;
-  /** Half of the turns of a window may not be later than this. */
+  /** The greatest median delay within a window. */
   limitMs: number;
 }
 
-/** A pause, however long, is one late turn among many; a loop that crawls for seconds will not recover by itself. */
+/** One pause, however long, hardly moves the median; a loop that is slow for seconds will not recover by itself. */
 const DEFAULT_OPTIONS: LivenessOptions = { windowMs: 10_000, limitMs: 1000 };
 const RESOLUTION_MS = 20;
 
-/** Watches the delay of the event loop: every window gives the verdict that holds until the end of the next one. */
+/** Measures the delay of the event loop; the result of a window holds until the end of the next one. */
 export function watchEventLoop({ windowMs, limitMs }: LivenessOptions = DEFAULT_OPTIONS): Liveness {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();

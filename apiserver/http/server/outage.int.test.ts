@@ -187,7 +187,7 @@ test("an unexpected failure is one fixed sentence with the request id", async ()
   expect(await answer.json()).toEqual({
     error: {
       code: "internal",
-      message: "Something went wrong on our side; the request id tells us what.",
+      message: "Something went wrong on our side; report the request id.",
       request_id: "r-1",
     },
   });

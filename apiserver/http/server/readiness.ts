@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** One thing that must be well for this process to take requests. */
+/** One condition for this process to serve requests. */
 export interface ReadinessCheck {
   name: string;
-  /** Resolves to true when it is well; a rejection or no answer within two seconds counts as false. */
+  /** Resolves to true when it is met; a rejection, or no result within two seconds, counts as false. */
   check(): boolean | Promise<boolean>;
 }
 
@@ -15,7 +15,7 @@ export interface Readiness {
   findFaults(): Promise<string[]>;
 }
 
-/** Collects what readiness depends on; parts add their checks as they start. */
+/** Collects the checks of readiness; each part adds its own as it starts. */
 export function createReadiness(): Readiness {
   const checks: ReadinessCheck[] = [];
   return {
@@ -29,8 +29,8 @@ export function createReadiness(): Readiness {
 
 async function passes(check: ReadinessCheck): Promise<boolean> {
   const late = sleep(DEADLINE_MS, false, { ref: false });
-  const answer = Promise.resolve()
+  const result = Promise.resolve()
     .then(() => check.check())
     .catch(() => false);
-  return Promise.race([answer, late]);
+  return Promise.race([result, late]);
 }

@@ -3,22 +3,22 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
 import type { RequestLimits } from "../limits.ts";
-import { answerClientError } from "./client-error.ts";
+import { respondToClientError } from "./client-error.ts";
 
 type FetchHandler = Parameters<typeof createAdaptorServer>[0]["fetch"];
 
 /** Above the 60 s after which common load balancers drop an idle connection, so that they are the first to. */
 const KEEP_ALIVE_MS = 65_000;
-/** How often connections are held against their deadlines; each may overrun by this much. */
+/** How often connections are checked against their deadlines; each may overrun by this much. */
 const TIMEOUT_CHECK_MS = 1000;
 const IDLE_SWEEP_MS = 100;
-/** Thousands of streams come back at once after a restart; beyond Node's 511 their connections would be dropped. */
+/** Thousands of streams reconnect at once after a restart; beyond Node's 511 their connections would be dropped. */
 const ACCEPT_BACKLOG = 4096;
 
 export interface RunningServer {
   /** `http://address:port` as it is bound. */
   address: string;
-  /** Takes no new connection, lets requests under way end, and cuts what is left at the deadline. */
+  /** Accepts no new connection, lets requests in progress complete, and closes the rest at the deadline. */
   drain(deadlineMs: number): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export async function listen(
   };
 }
 
-/** A server that no slow, silent or babbling client can hold up. */
+/** A server with deadlines against slow and silent clients. */
 function createServer(fetch: FetchHandler, limits: RequestLimits): Server {
   const serverOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -51,8 +51,6 @@ function createServer(fetch: FetchHandler, limits: RequestLimits): Server {
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     maxHeaderSize: limits.maxHeaderBytes,
     requireHostHeader: true,
-    // A request without a body is over with its headers; the events of a stream that never was cost 5 µs.
-    optimizeEmptyRequests: true,
   };
   const server = createAdaptorServer({ fetch, serverOptions }) as Server;
   server.maxConnections = limits.maxConnections;
@@ -61,7 +59,7 @@ function createServer(fetch: FetchHandler, limits: RequestLimits): Server {
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
     pending.set(request.socket, response);
   });
-  server.on("clientError", (error, socket) => answerClientError(error, socket, pending.get(socket)));
+  server.on("clientError", (error, socket) => respondToClientError(error, socket, pending.get(socket)));
   return server;
 }
 
