@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -10,10 +9,9 @@ import { type BareStack, startBareStack } from "./bare-stack.ts";
 import { createConvergedCluster, getStep } from "./converged-cluster.ts";
 import { type OperatorHolder, runLifecycleWithKills } from "./killable-lifecycle.ts";
 import { expectSame, identify, listLeftovers } from "./lifecycle.ts";
-import { startOperator } from "./operator-process.ts";
+import { shiftClock, startOperator } from "./operator-process.ts";
 
 const SOON = { timeoutMs: 90_000, intervalMs: 50 };
-const CLOCK = join(import.meta.dirname, "shifted-clock.ts");
 const ANNOTATION_AUTHORITY = "cloud.marina.dev/credential-authority";
 const FIVE_MINUTES_MS = 5 * 60_000;
 const TWO_THIRDS_OF_7_DAYS_MS = (7 * 24 * 3600_000 * 2) / 3;
@@ -151,7 +149,7 @@ test("a clock that is 5 minutes ahead, and then right again, changes no existing
   const cluster = await createConvergedCluster(bare);
   const { engineer } = cluster;
   await holder.operator.signal("SIGKILL");
-  holder.operator = await bare.startOperator(ahead(FIVE_MINUTES_MS));
+  holder.operator = await bare.startOperator(shiftClock(FIVE_MINUTES_MS));
   await cluster.run("scale");
   const scaled = await identify(engineer);
   expectSame("scale", cluster.identities, scaled);
@@ -172,7 +170,7 @@ test("the admin kubeconfig is renewed at two thirds of its lifetime, and not an 
     [3600_000, true],
   ] as const) {
     await holder.operator.signal("SIGKILL");
-    holder.operator = await bare.startOperator(ahead(TWO_THIRDS_OF_7_DAYS_MS + offsetMs));
+    holder.operator = await bare.startOperator(shiftClock(TWO_THIRDS_OF_7_DAYS_MS + offsetMs));
     const bindings = () => bare.proxy.reads.some(({ path }) => path.includes("/clusterrolebindings"));
     bare.proxy.reads.length = 0;
     await waitFor("a reconcile of the credentials", bindings, SOON);
@@ -295,8 +293,3 @@ test("leftovers of a deleted Cluster API cluster block no deletion; an Event nam
   await client.mergePatch(machineDeploymentKind, namespace, blocked.metadata.name, finalizers(null), by);
   await cluster.close();
 });
-
-/** Settings of an operator whose clock is wrong. */
-function ahead(ms: number): Record<string, string> {
-  return { NODE_OPTIONS: `--import=${CLOCK}`, CLOCK_AHEAD_MS: String(ms) };
-}

@@ -40,3 +40,9 @@ export function startOperator(
     ended,
   };
 }
+
+/** Settings of an operator whose clock is this far ahead (shifted-clock.ts). */
+export function shiftClock(aheadMs: number): Record<string, string> {
+  const preload = join(import.meta.dirname, "shifted-clock.ts");
+  return { NODE_OPTIONS: `--import=${preload}`, CLOCK_AHEAD_MS: String(aheadMs) };
+}
