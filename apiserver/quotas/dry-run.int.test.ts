@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import { createId } from "../../shared/id.ts";
 import { startTestApp, type TestApp, type TestRequest } from "../testing/app.ts";
-import { BODY, createDryRunFixture, type DryRunFixture, POOL, readTraces } from "./testing.ts";
 import { readUse } from "./store.ts";
+import { BODY, createDryRunFixture, type DryRunFixture, POOL, readTraces } from "./testing.ts";
 
 let api: TestApp;
 let at: DryRunFixture;
