@@ -1,7 +1,9 @@
+import { eq } from "drizzle-orm";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Observation } from "./batches.ts";
 import {
   type ProjectedCluster,
@@ -10,6 +12,7 @@ import {
   toProjectedCluster,
   toProjectedNodePool,
 } from "./project.ts";
+import { transitions } from "./table.ts";
 
 /** The n-th Cluster of an organization, as created by kubectl. */
 export function aCluster(orgId: string, n: number): Cluster {
@@ -61,6 +64,16 @@ export function projectedPool(orgId: string, n: number, clusterId: string): Proj
   const object = toProjectedNodePool(pool, orgId, clusterId);
   if (object === undefined) throw new Error("not projected");
   return object;
+}
+
+/** The object's transition log, oldest first. */
+export async function readTransitionTypes(db: Queryable, objectId: string): Promise<string[]> {
+  const rows = await db
+    .select({ type: transitions.type })
+    .from(transitions)
+    .where(eq(transitions.objectId, objectId))
+    .orderBy(transitions.id);
+  return rows.map(({ type }) => type);
 }
 
 /** A deterministic generator of random numbers. */

@@ -1,5 +1,6 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
+import { type Role, SCOPES, type Scope } from "../http/authorization/permissions.ts";
 
 /**
  * Who may call an operation, written a second time, independently of its route: the security tests compare the API
@@ -30,4 +31,20 @@ async function readRowsOfSlices(): Promise<SecurityRows[]> {
     (file) => import(join(apiserver, file)) as Promise<{ SECURITY_ROWS: SecurityRows }>,
   );
   return (await Promise.all(modules)).map(({ SECURITY_ROWS: rows }) => rows);
+}
+
+/** Whether somebody with this role is allowed, as a person or with a scope of the row. */
+export function mayRole(row: SecurityRow, role: Role): boolean {
+  if (typeof row === "string") return row !== "staff";
+  return row[0].includes(role.charAt(0));
+}
+
+/** The scopes each of which lets an API token in. */
+export function scopesOf(row: SecurityRow): Scope[] {
+  if (row === "public" || row === "signed-in") return [...SCOPES];
+  if (typeof row === "string") return [];
+  const [, ...patterns] = row;
+  return SCOPES.filter((scope) =>
+    patterns.some((pattern) => pattern === scope || pattern === scope.replace(/:.*/, ":*")),
+  );
 }
