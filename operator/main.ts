@@ -15,9 +15,9 @@ import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/process.ts";
-import { createCaches } from "./caches.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
+import { createCaches } from "./create-caches.ts";
 import { observeFleet } from "./fleet-metrics.ts";
 
 const LEASE = "marina-operator";

@@ -1,7 +1,13 @@
 import { existsSync } from "node:fs";
 import type { Logger } from "../../shared/log.ts";
 import { messageOf } from "../programs/start-error.ts";
-import type { ApiserverBinary } from "./control-plane/reconcile.ts";
+
+/** State of the kube-apiserver that reports the desired version. */
+export type ApiserverBinary =
+  | { state: "linked" }
+  | { state: "absent" }
+  | { state: "linking" }
+  | { state: "failed"; message: string };
 
 /** The kube-apiservers of all versions, linked at their first use. */
 export interface Versions {

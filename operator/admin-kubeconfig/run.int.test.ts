@@ -8,7 +8,8 @@ import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared
 import { type Kind, metadataOnly } from "../../shared/kube/kind.ts";
 import { metadataOf, objectKey } from "../../shared/kube/object.ts";
 import { createLogger } from "../../shared/log.ts";
-import { type Caches, createCaches } from "../caches.ts";
+import type { Caches } from "../caches.ts";
+import { createCaches } from "../create-caches.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
 import { trimCaSecret } from "../engine/secrets.ts";
 import type { RunContext } from "../run-context.ts";

@@ -3,7 +3,8 @@ import { objectKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/log.ts";
 import { trimCredential } from "../admin-kubeconfig/trim.ts";
-import { type Caches, createCaches } from "../caches.ts";
+import type { Caches } from "../caches.ts";
+import { createCaches } from "../create-caches.ts";
 import { trimCaSecret } from "../engine/secrets.ts";
 
 /** The operator's caches without an API server behind them. */

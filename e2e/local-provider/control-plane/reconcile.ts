@@ -3,13 +3,7 @@ import { type Decision, decide, FINALIZER, hasFinalizer, isDeleting, nextStatus 
 import type { LocalControlPlane } from "../kinds.ts";
 import type { ProgramState } from "../processes.ts";
 import { PROGRAMS, type Program } from "../tenant.ts";
-
-/** State of the kube-apiserver that reports the desired version. */
-export type ApiserverBinary =
-  | { state: "linked" }
-  | { state: "absent" }
-  | { state: "linking" }
-  | { state: "failed"; message: string };
+import type { ApiserverBinary } from "../versions.ts";
 
 export interface ObservedControlPlane {
   object: LocalControlPlane;

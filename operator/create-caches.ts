@@ -1,0 +1,226 @@
+import type { WatchedCache } from "../shared/controller/expectations.ts";
+import { clusterKind } from "../shared/crd/cluster.ts";
+import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
+import {
+  LABEL_CLUSTER_ID,
+  VERSION_CATALOGUE_CONFIG_MAP,
+  VERSION_CATALOGUE_KEY,
+} from "../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
+import { indexByOrganization } from "../shared/crd/organization.ts";
+import type { KubeClient } from "../shared/kube/client.ts";
+import {
+  type ConfigMap,
+  configMapKind,
+  deploymentKind,
+  eventKind,
+  namespaceKind,
+  roleBindingKind,
+  roleKind,
+  secretKind,
+  serviceAccountKind,
+} from "../shared/kube/core-kinds.ts";
+import { type Kind, type KubeObject, metadataOnly } from "../shared/kube/kind.ts";
+import { objectKey, toKey } from "../shared/kube/object.ts";
+import {
+  type Change,
+  createReflector,
+  type Reflector,
+  type ReflectorMetrics,
+} from "../shared/kube/reflector.ts";
+import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
+import { type VersionCatalogue, versionCatalogueSchema } from "../shared/kubernetes-version.ts";
+import type { Logger } from "../shared/log.ts";
+import { LABEL_CREDENTIAL } from "./admin-kubeconfig/kubeconfig.ts";
+import { trimCredential } from "./admin-kubeconfig/trim.ts";
+import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
+import { indexByName } from "./duplicate-name.ts";
+import {
+  clusterClassKind,
+  engineClusterKind,
+  engineClusterNameOf,
+  enginePoolNameOf,
+  indexByInfrastructure,
+  LABEL_ENGINE_CLUSTER,
+  machineDeploymentKind,
+  machineKind,
+} from "./engine/kinds.ts";
+import { trimCaSecret } from "./engine/secrets.ts";
+import { trimEngineCluster, trimMachine, trimMachineDeployment } from "./engine/trim.ts";
+import { trimEvent } from "./events/trim.ts";
+import { indexById } from "./identity.ts";
+import {
+  INDEX_BLOCKED,
+  INDEX_CLUSTER,
+  INDEX_CLUSTER_AND_POOL,
+  INDEX_ID,
+  INDEX_INFRASTRUCTURE,
+  INDEX_LOCK_OWNER,
+  INDEX_NAME,
+  INDEX_NAMESPACE,
+  INDEX_ORGANIZATION,
+} from "./indexes.ts";
+import { indexBlocked } from "./quota/observe.ts";
+import { createQuotaUsage } from "./quota/usage.ts";
+import { LOCK_SELECTOR } from "./subnets/lock.ts";
+
+export interface CacheOptions {
+  client: Pick<KubeClient, "list" | "watch">;
+  platformNamespace: string;
+  log: Logger;
+  metrics: ReflectorMetrics;
+}
+
+/** Creates every cache of the operator. Nothing is read before `start`. */
+export function createCaches(options: CacheOptions): CacheSet {
+  const { client, log, metrics } = options;
+  const reflectors: Reflector[] = [];
+  const listeners = new Map<string, Listener<never>[]>();
+
+  function declare<T extends KubeObject>(
+    name: keyof Cached,
+    kind: Kind<T>,
+    indexers: Record<string, Indexer<T>> = {},
+    scope: Scope<T> = {},
+  ): Store<T> {
+    const store = createStore<T>(indexers);
+    const onChange = (change: Change<T>) => {
+      for (const listener of (listeners.get(name) ?? []) as Listener<T>[]) listener(change);
+    };
+    reflectors.push(createReflector<T>({ client, kind, store, ...scope, onChange, log, metrics }));
+    return store;
+  }
+
+  const stores = declareStores(declare, options.platformNamespace);
+  const written = listWritten(stores);
+  const listen: CacheSet["listen"] = (name, listener) => {
+    listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
+  };
+  const usage = createQuotaUsage(stores);
+  listen("clusters", ({ object }) => usage.update(objectKey(object)));
+  listen("engineClusters", ({ object }) => usage.update(objectKey(object)));
+  listen("nodePools", ({ object }) => usage.update(indexByCluster(object)[0] ?? ""));
+  return {
+    caches: {
+      ...stores,
+      readCatalogue: createCatalogueReader(stores.catalogues, log),
+      maximumUsage: (namespace) => usage.maximumUsage(namespace),
+    },
+    cacheOfWrites: (kind) => written.get(kind),
+    listen,
+    start(signal) {
+      for (const reflector of reflectors) reflector.start(signal);
+    },
+    synced: Promise.all(reflectors.map((reflector) => reflector.synced)),
+    healthy: () => reflectors.every((reflector) => reflector.healthy()),
+  };
+}
+
+interface Scope<T> {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  transform?: (object: T) => T | undefined;
+}
+
+type Declare = <T extends KubeObject>(
+  name: keyof Cached,
+  kind: Kind<T>,
+  indexers?: Record<string, Indexer<T>>,
+  scope?: Scope<T>,
+) => Store<T>;
+
+/** What is cached, by which indexes, and which part of it. */
+function declareStores(declare: Declare, platformNamespace: string): Stores {
+  const ours = { labelSelector: LABEL_CLUSTER_ID };
+  const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
+  const byMachine = { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure };
+  const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
+  const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
+  const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
+  const caSecrets = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimCaSecret };
+  const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
+  const catalogue = {
+    namespace: platformNamespace,
+    fieldSelector: `metadata.name=${VERSION_CATALOGUE_CONFIG_MAP}`,
+  };
+  const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
+  return {
+    clusters: declare("clusters", clusterKind, { ...byIdentity, ...byRules }),
+    nodePools: declare("nodePools", nodePoolKind, {
+      ...byIdentity,
+      ...byRules,
+      [INDEX_CLUSTER]: indexByCluster,
+    }),
+    accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
+    namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
+    engineClusters: declare("engineClusters", engineClusterKind, {}, { transform: trimEngineCluster }),
+    machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool, {
+      transform: trimMachineDeployment,
+    }),
+    machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
+    clusterClasses: declare("clusterClasses", clusterClassKind),
+    caSecrets: declare("caSecrets", metadataOnly(secretKind), {}, caSecrets),
+    credentials: declare("credentials", secretKind, {}, credentials),
+    roles: declare("roles", roleKind, {}, ours),
+    roleBindings: declare("roleBindings", roleBindingKind, {}, ours),
+    serviceAccounts: declare("serviceAccounts", serviceAccountKind, {}, ours),
+    deployments: declare("deployments", deploymentKind, {}, ours),
+    catalogues: declare("catalogues", configMapKind, {}, catalogue),
+    subnetLocks: declare("subnetLocks", configMapKind, byLockOwner, locks),
+    events: declare("events", eventKind, {}, { transform: trimEvent }),
+  };
+}
+
+/** The caches that show writes. Of ConfigMaps the operator writes only locks, of Secrets only credentials. */
+function listWritten(stores: Stores): Map<Kind<unknown>, WatchedCache> {
+  return new Map<Kind<unknown>, WatchedCache>([
+    [clusterKind, stores.clusters],
+    [nodePoolKind, stores.nodePools],
+    [clusterAccessKind, stores.accesses],
+    [engineClusterKind, stores.engineClusters],
+    [configMapKind, stores.subnetLocks],
+    [secretKind, stores.credentials],
+    [roleKind, stores.roles],
+    [roleBindingKind, stores.roleBindings],
+    [serviceAccountKind, stores.serviceAccounts],
+    [deploymentKind, stores.deployments],
+  ]);
+}
+
+function indexByCluster({ metadata, spec }: NodePool | ClusterAccess): string[] {
+  return [toKey(metadata.namespace, spec.clusterName)];
+}
+
+function indexByNamespace(object: KubeObject): string[] {
+  return [object.metadata.namespace ?? ""];
+}
+
+function indexByLockOwner(lock: ConfigMap): string[] {
+  const owner = lock.metadata.labels?.[LABEL_CLUSTER_ID];
+  return owner === undefined ? [] : [owner];
+}
+
+function indexByPool(object: KubeObject): string[] {
+  const cluster = engineClusterNameOf(object.metadata);
+  const pool = enginePoolNameOf(object.metadata);
+  if (cluster === undefined || pool === undefined) return [];
+  return [toKey(object.metadata.namespace, toKey(cluster, pool))];
+}
+
+/** Parses the catalogue once per version of its ConfigMap. */
+function createCatalogueReader(store: Store<ConfigMap>, log: Logger): () => VersionCatalogue {
+  let parsed: ConfigMap | undefined;
+  let catalogue: VersionCatalogue = [];
+  return () => {
+    const [configMap] = store.list();
+    if (configMap === undefined || configMap === parsed) return catalogue;
+    parsed = configMap;
+    try {
+      catalogue = versionCatalogueSchema.parse(JSON.parse(configMap.data?.[VERSION_CATALOGUE_KEY] ?? "[]"));
+    } catch (error) {
+      log.error({ err: error }, "the version catalogue is invalid, the last valid one is used");
+    }
+    return catalogue;
+  };
+}
