@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, readFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureGateTool } from "../gates/tools.ts";
 import { DOCUMENT_FILE, type Document, type DocumentedResponse } from "./document.ts";
@@ -14,17 +15,35 @@ const SEVERITY_LEVELS = join(import.meta.dirname, "severity-levels.txt");
  * rules of oasdiff (`oasdiff checks changelog`) and of `findRemovedErrorCodes`.
  */
 export async function findOpenApiBreaks(beforeFile: string, afterFile: string): Promise<string[]> {
-  const args = ["breaking", beforeFile, afterFile, "--severity-levels", SEVERITY_LEVELS, "--format", "json"];
-  const { status, stdout, stderr } = spawnSync(await ensureGateTool("oasdiff"), args, {
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  if (status !== 0) throw new Error(`oasdiff failed: ${stderr}`);
-  const changes: { id: string; operation: string; path: string; text: string }[] = JSON.parse(stdout);
-  return [
-    ...changes.map(({ id, operation, path, text }) => `${operation} ${path}: ${text} [${id}]`),
-    ...findRemovedErrorCodes(readDocument(beforeFile), readDocument(afterFile)),
-  ];
+  const before = readDocument(beforeFile);
+  const after = readDocument(afterFile);
+  return [...(await runOasdiff(before, after)), ...findRemovedErrorCodes(before, after)];
+}
+
+async function runOasdiff(before: Document, after: Document): Promise<string[]> {
+  const directory = mkdtempSync(join(tmpdir(), "marina-openapi-"));
+  try {
+    const files = [before, after].map((document, index) => {
+      const file = join(directory, `${index}.json`);
+      writeFileSync(file, JSON.stringify(document, withoutDescription));
+      return file;
+    });
+    const args = ["breaking", ...files, "--severity-levels", SEVERITY_LEVELS, "--format", "json"];
+    const { status, stdout, stderr } = spawnSync(await ensureGateTool("oasdiff"), args, {
+      encoding: "utf8",
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    if (status !== 0) throw new Error(`oasdiff failed: ${stderr}`);
+    const changes: { id: string; operation: string; path: string; text: string }[] = JSON.parse(stdout);
+    return changes.map(({ id, operation, path, text }) => `${operation} ${path}: ${text} [${id}]`);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** In `anyOf`, oasdiff takes a schema with another description for another schema. */
+function withoutDescription(key: string, value: unknown): unknown {
+  return key === "description" && typeof value === "string" ? "" : value;
 }
 
 /** The examples of an error response are named by the codes that it can carry, which oasdiff does not compare. */

@@ -148,7 +148,7 @@ test("a refused access has a reason: a malformed request, one access too many", 
   const { csr } = await makeRequest();
   const reasonOf = async (name: string) => {
     const access = await client.get(clusterAccessKind, namespace, name);
-    return access?.status?.conditions?.find(({ type }) => type === "Stalled")?.reason;
+    return access?.status?.conditions?.find(({ type }) => type === "Ready")?.reason;
   };
   await waitFor(
     "the malformed request to be refused",

@@ -41,7 +41,7 @@ describe.concurrent("effects and quotas", () => {
     const pools = await alice.request("GET", `${cluster}/nodepools`);
     const pool = `${cluster}/nodepools/${pools.body.items[0].id}`;
 
-    const expectAsRehearsed = async (body: object, wanted: number) => {
+    const expectAsDryRun = async (body: object, wanted: number) => {
       const before = await listNodes(pool);
       const dry = await alice.request("PUT", `${pool}?dry_run=true`, body);
       expect(dry.status).toBe(200);
@@ -58,17 +58,17 @@ describe.concurrent("effects and quotas", () => {
       const kept = after.filter((node) => before.includes(node)).length;
       const { nodes_replaced: replaced, nodes_added: added, nodes_removed: removed } = dry.body.effects;
       expect({ removed: before.length - kept, created: after.length - kept }).toEqual({
-        gone: replaced + removed,
+        removed: replaced + removed,
         created: replaced + added,
       });
       return dry.body.effects;
     };
 
-    expect(await expectAsRehearsed({ vcpus: 4, desired_nodes: 2 }, 2)).toMatchObject({
+    expect(await expectAsDryRun({ vcpus: 4, desired_nodes: 2 }, 2)).toMatchObject({
       nodes_replaced: 1,
       nodes_added: 1,
     });
-    expect(await expectAsRehearsed({ desired_nodes: 1 }, 1)).toMatchObject({ nodes_removed: 1 });
+    expect(await expectAsDryRun({ desired_nodes: 1 }, 1)).toMatchObject({ nodes_removed: 1 });
     const upgrade = await alice.request("POST", `${cluster}/upgrade?dry_run=true`, {
       target_version: "1.35",
     });
