@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
 import { KUBERNETES_VERSION_PATTERN } from "../../shared/kubernetes-version.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
+import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../projection/index.ts";
@@ -164,20 +164,20 @@ export const updateClusterBody = z
     org_id: immutableField(z.unknown()),
     plan: immutableField(z.unknown()),
     public_endpoint: immutableField(z.unknown()),
-    status: observedField,
-    status_message: observedField,
-    conditions: observedField,
-    current_version: observedField,
-    apiserver_url: observedField,
-    worker_subnet: observedField,
-    node_pools: observedField,
-    nodes: observedField,
-    upgrade_available: observedField,
-    generation: observedField,
-    observed_generation: observedField,
-    first_ready_at: observedField,
-    created_at: observedField,
-    updated_at: observedField,
+    status: readOnlyField,
+    status_message: readOnlyField,
+    conditions: readOnlyField,
+    current_version: readOnlyField,
+    apiserver_url: readOnlyField,
+    worker_subnet: readOnlyField,
+    node_pools: readOnlyField,
+    nodes: readOnlyField,
+    upgrade_available: readOnlyField,
+    generation: readOnlyField,
+    observed_generation: readOnlyField,
+    first_ready_at: readOnlyField,
+    created_at: readOnlyField,
+    updated_at: readOnlyField,
   })
   .openapi("UpdateCluster", { example: { name: "production", k8s_version: "1.35" } });
 

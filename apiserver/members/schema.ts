@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { PERMISSIONS, ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
+import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 
@@ -52,11 +52,11 @@ export const updateMemberBody = z
     id: immutableField(idSchema),
     org_id: immutableField(idSchema),
     email: immutableField(z.string().max(MAX_EMAIL_LENGTH)),
-    user_id: observedField,
-    invited_by: observedField,
-    accepted_at: observedField,
-    expires_at: observedField,
-    created_at: observedField,
+    user_id: readOnlyField,
+    invited_by: readOnlyField,
+    accepted_at: readOnlyField,
+    expires_at: readOnlyField,
+    created_at: readOnlyField,
   })
   .openapi("UpdateMember", { example: { role: "admin" } });
 

@@ -3,7 +3,7 @@ import { MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH } from "../../shared/crd/cidr.ts"
 import { apiServerRateLimitSchema } from "../../shared/crd/cluster.ts";
 import { authorizedCidrs } from "../clusters/index.ts";
 import { idField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
+import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 
 const limit = apiServerRateLimitSchema.shape;
 
@@ -42,7 +42,7 @@ export const setNetworkPolicyBody = z
     authorized_cidrs: authorizedCidrs,
     api_server_rate_limit: rateLimit.optional(),
     cluster_id: immutableField(z.unknown()),
-    updated_at: observedField,
+    updated_at: readOnlyField,
   })
   .openapi("SetNetworkPolicy", {
     example: {

@@ -3,7 +3,7 @@ import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
 import { MAX_NODE_TAINTS, nodeTaintSchema } from "../../shared/crd/node-metadata.ts";
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
+import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { NODE_POOL_STATUSES } from "../projection/index.ts";
 import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
@@ -118,12 +118,12 @@ export const updateNodePoolBody = z
     id: immutableField(z.unknown()),
     cluster_id: immutableField(z.unknown()),
     node_taints: immutableField(z.unknown()),
-    current_nodes: observedField,
-    first_ready_at: observedField,
-    status: observedField,
-    status_message: observedField,
-    created_at: observedField,
-    updated_at: observedField,
+    current_nodes: readOnlyField,
+    first_ready_at: readOnlyField,
+    status: readOnlyField,
+    status_message: readOnlyField,
+    created_at: readOnlyField,
+    updated_at: readOnlyField,
   })
   .openapi("UpdateNodePool", { example: { desired_nodes: 5, max_nodes: 5 } });
 

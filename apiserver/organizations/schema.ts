@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
+import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { VAT_ID_PATTERN } from "./vat-id.ts";
@@ -54,8 +54,8 @@ export const updateOrganizationBody = z
     vat_id: vatIdSchema.optional(),
     id: immutableField(idSchema),
     plan: immutableField(z.string().max(32)),
-    created_at: observedField,
-    updated_at: observedField,
+    created_at: readOnlyField,
+    updated_at: readOnlyField,
   })
   .openapi("UpdateOrganization", { example: { name: "Example Ltd", billing_email: null } });
 

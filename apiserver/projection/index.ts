@@ -7,18 +7,16 @@ export {
   toProjectedNodePool,
 } from "./project.ts";
 export { selectQuotaUse } from "./quota-use.ts";
+export { findClusterIdsOfPools, hasClusterRecord } from "./records.ts";
 export {
   findCluster,
-  findClusterIds,
-  findClusterIdsOfPools,
-  findLastSeen,
   findNodePool,
   findServedClusterIds,
-  hasClusterRecord,
   isClusterServed,
   listAllNodePools,
   listClusters,
   listNodePools,
-} from "./read.ts";
+} from "./served-objects.ts";
 export { CLUSTER_STATUSES, NODE_POOL_STATUSES } from "./status.ts";
+export { findClusterIds, findLastSeen } from "./stored-objects.ts";
 export { projectObservations } from "./upsert.ts";

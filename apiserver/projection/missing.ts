@@ -6,7 +6,7 @@ import type { Store } from "../../shared/kube/store.ts";
 import type { Deps } from "../deps.ts";
 import type { Observation } from "./batches.ts";
 import type { Caches } from "./caches.ts";
-import { findByUid, listObjectNames, type ObjectName } from "./read.ts";
+import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts";
 
 /**
  * Objects that are still projected but missing in the Kubernetes API: deleted while no watch was open. Each is confirmed

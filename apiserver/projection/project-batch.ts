@@ -6,7 +6,7 @@ import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
 import { findMissing } from "./missing.ts";
 import type { ProjectedObject } from "./project.ts";
-import { findByUid } from "./read.ts";
+import { findByUid } from "./stored-objects.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 import { projectObservations } from "./upsert.ts";
 

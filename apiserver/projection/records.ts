@@ -1,4 +1,4 @@
-import { and, eq, isNull, or, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import type { Batch } from "./batches.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
@@ -57,6 +57,28 @@ export async function closeRecords(
     .where(and(isNull(records.deletedAt), or(...isOneOfThese)))
     .returning({ id: records.id });
   return new Set(rows.map(({ id }) => id));
+}
+
+/** Whether the organization ever had this cluster, deleted or not. */
+export async function hasClusterRecord(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: clusterRecords.id })
+    .from(clusterRecords)
+    .where(and(eq(clusterRecords.orgId, orgId), eq(clusterRecords.id, clusterId)));
+  return rows.length > 0;
+}
+
+/** The cluster of each of these pools, also of deleted ones; unknown ones are left out. */
+export async function findClusterIdsOfPools(
+  db: Queryable,
+  poolIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (poolIds.length === 0) return new Map();
+  const rows = await db
+    .select({ id: nodePoolRecords.id, clusterId: nodePoolRecords.clusterId })
+    .from(nodePoolRecords)
+    .where(inArray(nodePoolRecords.id, [...poolIds]));
+  return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
 }
 
 function toRecord(object: ProjectedObject) {

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_QUOTA, quotaLimitsSchema } from "../../shared/crd/quota.ts";
 import { countField, idField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, observedField } from "../http/contract/immutable-fields.ts";
+import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 import { idSchema } from "../http/contract/validate.ts";
 
 const { clusters, nodePools, nodes, vcpus, memoryGB } = quotaLimitsSchema.shape;
@@ -61,9 +61,9 @@ export const setQuotasBody = z
     vcpus: settings.vcpus.optional(),
     memory_gb: settings.memory_gb.optional(),
     org_id: immutableField(idSchema),
-    effective: observedField,
-    defaults: observedField,
-    used: observedField,
-    updated_at: observedField,
+    effective: readOnlyField,
+    defaults: readOnlyField,
+    used: readOnlyField,
+    updated_at: readOnlyField,
   })
   .openapi("SetOrganizationQuotas", { example: { clusters: 20, vcpus: null } });

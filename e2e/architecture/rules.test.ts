@@ -35,7 +35,7 @@ describe("import rules", () => {
     ["apiserver/http/authentication/authenticator.ts", "apiserver/members/index.ts"],
     ["apiserver/db/client.ts", "apiserver/http/errors.ts"],
     ["apiserver/projection/upsert.ts", "apiserver/system-events/index.ts"],
-    ["apiserver/audit/store.ts", "apiserver/projection/read.ts"],
+    ["apiserver/audit/store.ts", "apiserver/projection/served-objects.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/app.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/node-pools/store.ts"],
     ["apiserver/clusters/store.ts", "apiserver/organizations/table.ts"],

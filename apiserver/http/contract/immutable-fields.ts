@@ -6,7 +6,7 @@ import { type ErrorDetail, validationFailed } from "../errors.ts";
  * A field that a GET returns and no PUT can change, so that what was read can be sent back: accepted with any value
  * and ignored.
  */
-export const observedField = z
+export const readOnlyField = z
   .unknown()
   .optional()
   .openapi({ description: "Observed by the server: accepted and ignored." });

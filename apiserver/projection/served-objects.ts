@@ -1,19 +1,22 @@
-import { and, asc, desc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL } from "drizzle-orm";
 import { NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import type { ClusterStatusName } from "./status.ts";
-import { clusterRecords, nodePoolRecords, projectedClusters, projectedNodePools } from "./table.ts";
+import { projectedClusters, projectedNodePools } from "./table.ts";
 
-const { deletedAt: _removedAt, ...clusterColumns } = getTableColumns(projectedClusters);
+const { deletedAt: _clusterDeletedAt, ...clusterColumns } = getTableColumns(projectedClusters);
 const {
-  deletedAt: _endedAt,
-  quotaNodes: _nodes,
-  quotaVcpus: _vcpus,
-  quotaMemoryGB: _memoryGB,
+  deletedAt: _poolDeletedAt,
+  quotaNodes: _quotaNodes,
+  quotaVcpus: _quotaVcpus,
+  quotaMemoryGB: _quotaMemoryGB,
   ...nodePoolColumns
 } = getTableColumns(projectedNodePools);
+
+/** The columns of a ProjectedCluster and of a ProjectedNodePool. */
+export { clusterColumns, nodePoolColumns };
 
 /** A cluster of the organization that is not deleted. */
 export async function findCluster(
@@ -99,98 +102,6 @@ export async function listAllNodePools(
   return rows;
 }
 
-/** The stored object with this metadata.uid, tombstones included. */
-export async function findByUid(
-  db: Queryable,
-  uid: string,
-): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
-  const clusters = await db
-    .select(clusterColumns)
-    .from(projectedClusters)
-    .where(eq(projectedClusters.uid, uid));
-  if (clusters[0] !== undefined) return clusters[0];
-  const nodePools = await db
-    .select(nodePoolColumns)
-    .from(projectedNodePools)
-    .where(eq(projectedNodePools.uid, uid));
-  return nodePools[0];
-}
-
-/** The last stored object with this public id, tombstones included. */
-export async function findLastSeen(
-  db: Queryable,
-  id: string,
-): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
-  const newest = (table: typeof projectedClusters | typeof projectedNodePools) => desc(table.resourceVersion);
-  const clusters = await db
-    .select(clusterColumns)
-    .from(projectedClusters)
-    .where(eq(projectedClusters.id, id))
-    .orderBy(newest(projectedClusters))
-    .limit(1);
-  if (clusters[0] !== undefined) return clusters[0];
-  const nodePools = await db
-    .select(nodePoolColumns)
-    .from(projectedNodePools)
-    .where(eq(projectedNodePools.id, id))
-    .orderBy(newest(projectedNodePools))
-    .limit(1);
-  return nodePools[0];
-}
-
-/** All objects that are not deleted, to compare them with the Kubernetes API. */
-export async function listObjectNames(
-  db: Queryable,
-): Promise<{ clusters: ObjectName[]; nodePools: ObjectName[] }> {
-  const columns = (table: typeof projectedClusters | typeof projectedNodePools) => ({
-    uid: table.uid,
-    namespace: table.namespace,
-    name: table.name,
-  });
-  const clusters = await db
-    .select(columns(projectedClusters))
-    .from(projectedClusters)
-    .where(isNull(projectedClusters.deletedAt));
-  const nodePools = await db
-    .select(columns(projectedNodePools))
-    .from(projectedNodePools)
-    .where(isNull(projectedNodePools.deletedAt));
-  return { clusters, nodePools };
-}
-
-export interface ObjectName {
-  uid: string;
-  namespace: string;
-  name: string;
-}
-
-/** The cluster to which each of these objects belongs or belonged, by metadata.uid; unknown ones are left out. */
-export async function findClusterIds(db: Queryable, uids: readonly string[]): Promise<Map<string, string>> {
-  if (uids.length === 0) return new Map();
-  const clusters = await db
-    .select({ uid: projectedClusters.uid, clusterId: projectedClusters.id })
-    .from(projectedClusters)
-    .where(inArray(projectedClusters.uid, [...uids]));
-  const nodePools = await db
-    .select({ uid: projectedNodePools.uid, clusterId: projectedNodePools.clusterId })
-    .from(projectedNodePools)
-    .where(inArray(projectedNodePools.uid, [...uids]));
-  return new Map([...clusters, ...nodePools].map(({ uid, clusterId }) => [uid, clusterId]));
-}
-
-/** The cluster of each of these pools, also of deleted ones; unknown ones are left out. */
-export async function findClusterIdsOfPools(
-  db: Queryable,
-  poolIds: readonly string[],
-): Promise<Map<string, string>> {
-  if (poolIds.length === 0) return new Map();
-  const rows = await db
-    .select({ id: nodePoolRecords.id, clusterId: nodePoolRecords.clusterId })
-    .from(nodePoolRecords)
-    .where(inArray(nodePoolRecords.id, [...poolIds]));
-  return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
-}
-
 /** Whether the organization has this cluster and it is not deleted. */
 export async function isClusterServed(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
   const rows = await db
@@ -207,15 +118,6 @@ export async function findServedClusterIds(db: Queryable, ids: readonly string[]
     .from(projectedClusters)
     .where(and(inArray(projectedClusters.id, [...ids]), isNull(projectedClusters.deletedAt)));
   return new Set(rows.map(({ id }) => id));
-}
-
-/** Whether the organization ever had this cluster, deleted or not. */
-export async function hasClusterRecord(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
-  const rows = await db
-    .select({ id: clusterRecords.id })
-    .from(clusterRecords)
-    .where(and(eq(clusterRecords.orgId, orgId), eq(clusterRecords.id, clusterId)));
-  return rows.length > 0;
 }
 
 function isLiveCluster(orgId: string) {
