@@ -1,21 +1,11 @@
 import { type DestinationStream, pino } from "pino";
+import { isSecretName } from "./secret-names.ts";
 
 export type { Logger } from "pino";
 
-const SECRET_NAMES: ReadonlySet<string> = new Set([
-  "authorization",
-  "Authorization",
-  "token",
-  "accessToken",
-  "secret",
-  "password",
-  "kubeconfig",
-  "cookie",
-  "privateKey",
-]);
 /** Levels of nested objects that are searched for secrets. */
 const SECRET_DEPTH = 2;
-const CENSORED = "[redacted]";
+const REDACTED = "[redacted]";
 
 /**
  * Writes lines of JSON to standard output (or `destination`). Values of fields with a secret name, up to two levels
@@ -54,7 +44,7 @@ function redact(fields: object, depth: number): Record<string, unknown> {
 }
 
 function redactValue(name: string, value: unknown, depth: number): unknown {
-  if (SECRET_NAMES.has(name) && value !== undefined) return CENSORED;
+  if (isSecretName(name) && value !== undefined) return REDACTED;
   // The `err` serializer redacts errors.
   if (depth === 0 || typeof value !== "object" || value === null || value instanceof Error) return value;
   return redact(value, depth - 1);

@@ -1,10 +1,9 @@
+import { isSecretName } from "../../shared/secret-names.ts";
 import type { AuditFields } from "./table.ts";
 
-const SECRET_NAMES =
-  /^(?:.*_)?(?:secret|secrets|token|tokens|password|passphrase|kubeconfig|authorization|credential|credentials|private_key|secret_hash|api_key)$/i;
 const SECRET_VALUES =
   /mar_[0-9A-Za-z]{71}|whsec_[0-9a-f]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY-----|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.|client-key-data/;
-const HIDDEN = "[redacted]";
+const REDACTED = "[redacted]";
 
 /**
  * The fields of an audit row with every value hidden that is named or looks like a secret. Slices pass allow-listed
@@ -18,13 +17,13 @@ function redactObject(fields: Readonly<Record<string, unknown>>): Record<string,
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
       name,
-      SECRET_NAMES.test(name) && value !== null ? HIDDEN : redactValue(value),
+      isSecretName(name) && value !== null ? REDACTED : redactValue(value),
     ]),
   );
 }
 
 function redactValue(value: unknown): unknown {
-  if (typeof value === "string") return SECRET_VALUES.test(value) ? HIDDEN : value;
+  if (typeof value === "string") return SECRET_VALUES.test(value) ? REDACTED : value;
   if (Array.isArray(value)) return value.map(redactValue);
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   return redactObject(value as Record<string, unknown>);
