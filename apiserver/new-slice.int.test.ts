@@ -48,10 +48,16 @@ function followThePage(): void {
   }
 }
 
+/** Inserts the lines below the line that has the anchor, with its indentation. */
 function insertAfter(source: string, anchor: string, text: string): string {
-  const at = source.indexOf("\n", source.indexOf(anchor));
-  if (!source.includes(anchor)) throw new Error(`no line has ${anchor}`);
-  return `${source.slice(0, at + 1)}${text}${source.slice(at + 1)}`;
+  const lines = source.split("\n");
+  const index = lines.findIndex((line) => line.includes(anchor));
+  const [indentation] = /^ */.exec(lines[index] ?? "") ?? [];
+  if (index < 0 || indentation === undefined) throw new Error(`no line has ${anchor}`);
+  const added = text.trimEnd().split("\n");
+  return lines
+    .toSpliced(index + 1, 0, ...added.map((line) => `${indentation}${line.trimStart()}`))
+    .join("\n");
 }
 
 describe("a slice that is added by docs/new-slice.md", { timeout: 300_000 }, () => {
@@ -82,7 +88,7 @@ describe("a slice that is added by docs/new-slice.md", { timeout: 300_000 }, () 
       "e2e/architecture",
       "apiserver/security.test.ts",
     );
-    expect(output).toContain("2 passed");
+    expect(output).toContain("3 passed");
   });
 
   test("has its operations in the OpenAPI document", () => {
