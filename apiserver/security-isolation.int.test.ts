@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mintFor } from "./api-tokens/testing.ts";
 import { ROLES, SCOPES } from "./http/authorization/permissions.ts";
-import type { TestAnswer } from "./testing/app.ts";
+import type { TestResponse } from "./testing/app.ts";
 import {
   call,
   findWrongCells,
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-function withoutRequestId({ status, headers, body }: TestAnswer) {
+function withoutRequestId({ status, headers, body }: TestResponse) {
   // What is left of the caller's rate counts down with each request, whatever it asks for.
   const kept = [...headers].filter(([name]) => name !== "x-request-id" && name !== "ratelimit");
   const { request_id: _, ...error } = body.error ?? {};

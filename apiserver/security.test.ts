@@ -16,7 +16,7 @@ const parts: Pick<Deps, "log" | "metrics"> & { config: Pick<Deps["config"], "lim
 const operations: Operation[] = [];
 const app = createApp(parts as Deps, {
   operations,
-  authenticator: { authenticate: () => Promise.reject(new Error("nobody asks")) },
+  authenticator: { authenticate: () => Promise.reject(new Error("not called")) },
   readiness: createReadiness(),
 });
 
@@ -45,7 +45,7 @@ test("every path under /admin is for the platform's staff, and nothing else is (
   expect(staff).toEqual(admin);
 });
 
-test("every path of an organization asks for a permission in it", () => {
+test("every path of an organization requires a permission in it", () => {
   const open = operations.filter(
     ({ path, access }) =>
       path.startsWith("/api/v1/organizations/{orgID}") &&
@@ -54,13 +54,13 @@ test("every path of an organization asks for a permission in it", () => {
   expect(open.map(({ operationId }) => operationId)).toEqual([]);
 });
 
-test("every record that can be changed has a version to read and to insist on", () => {
+test("every record that can be changed has an ETag and supports If-Match", () => {
   const faults = operations
     .filter(({ method }) => method === "put")
     .flatMap(({ path, errors = [], responses }) => {
       const read = operations.find((other) => other.method === "get" && other.path === path);
-      const tagged = [responses[200], read?.responses[200]].every((answer) =>
-        answer?.headers?.includes("ETag"),
+      const tagged = [responses[200], read?.responses[200]].every((response) =>
+        response?.headers?.includes("ETag"),
       );
       const ok =
         errors.includes("precondition_failed") && tagged && read !== undefined && 304 in read.responses;

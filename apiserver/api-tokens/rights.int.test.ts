@@ -71,7 +71,7 @@ describe("an API token's rights", () => {
     expect((await use(org, body.token)).status).toBe(401);
   });
 
-  test("end when the membership is gone from the table, whoever removed it", async () => {
+  test("end when the membership is deleted from the table, whoever deleted it", async () => {
     const org = await makeOrganization(api, issuer);
     const person = await issuer.createPerson();
     const memberId = await addPerson(api.deps, org.id, person, "member");
@@ -103,15 +103,15 @@ describe("an API token's rights", () => {
       ["GET", "/api/v1/admin/audit-log"],
     ];
     for (const [method, path, wish] of tries) {
-      const answer = await api.request(method, path, {
+      const response = await api.request(method, path, {
         token,
         ...(wish === undefined ? {} : { body: wish }),
       });
-      expect(`${method} ${path} ${answer.status}`).toBe(`${method} ${path} 403`);
+      expect(`${method} ${path} ${response.status}`).toBe(`${method} ${path} 403`);
     }
   });
 
-  test("are told by GET /me, and its organization by GET /organizations", async () => {
+  test("are returned by GET /me, and its organization by GET /organizations", async () => {
     const org = await makeOrganization(api, issuer);
     const { body } = await mint(org, { ...WISH, scopes: ["organization:read", "network:write"] });
     const me = await api.request("GET", "/api/v1/me", { token: body.token });
@@ -163,8 +163,8 @@ describe("the secret of an API token", () => {
     const admin = await issuer.createPerson();
     await addPerson(api.deps, org.id, admin, "admin");
     const { body } = await mint(org);
-    const answer = await api.request("POST", `${tokensOf(org)}/${body.id}/rotate`, { token: admin.token });
-    expect(answer.status).toBe(403);
+    const response = await api.request("POST", `${tokensOf(org)}/${body.id}/rotate`, { token: admin.token });
+    expect(response.status).toBe(403);
   });
 
   test("ends at its time", async () => {

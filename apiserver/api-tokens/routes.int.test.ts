@@ -35,11 +35,11 @@ const use = (org: TestOrganization, token: string, path = "clusters") =>
   api.request("GET", `${ORGANIZATIONS}/${org.id}/${path}`, { token });
 
 describe("creating an API token", () => {
-  test("answers 201 with the secret, once, and with an end in 90 days", async () => {
+  test("returns 201 with the secret, once, and an expiry in 90 days", async () => {
     const org = await makeOrganization(api, issuer);
-    const answer = await mint(org);
-    expect(answer.status).toBe(201);
-    expect(answer.body).toMatchObject({
+    const response = await mint(org);
+    expect(response.status).toBe(201);
+    expect(response.body).toMatchObject({
       org_id: org.id,
       name: "deploy",
       role: "member",
@@ -47,11 +47,11 @@ describe("creating an API token", () => {
       created_by: org.owner.userId,
       last_used_at: null,
     });
-    expect(answer.body.token).toMatch(/^mar_[0-9A-Za-z]{71}$/);
-    expect(answer.body.token.startsWith(answer.body.token_prefix)).toBe(true);
-    expect(answer.headers.get("cache-control")).toBe("no-store");
-    expect(answer.headers.get("location")).toBe(`${tokensOf(org)}/${answer.body.id}`);
-    const days = (Date.parse(answer.body.expires_at) - Date.now()) / DAY_MS;
+    expect(response.body.token).toMatch(/^mar_[0-9A-Za-z]{71}$/);
+    expect(response.body.token.startsWith(response.body.token_prefix)).toBe(true);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("location")).toBe(`${tokensOf(org)}/${response.body.id}`);
+    const days = (Date.parse(response.body.expires_at) - Date.now()) / DAY_MS;
     expect(Math.round(days)).toBe(90);
   });
 
@@ -71,7 +71,7 @@ describe("creating an API token", () => {
     expect(JSON.stringify([record.body, list.body, dump])).not.toContain(secret);
   });
 
-  test("with an Idempotency-Key makes one; the repetition is 409 and names it", async () => {
+  test("with an Idempotency-Key creates one; the repetition is 409 and names it", async () => {
     const org = await makeOrganization(api, issuer);
     const key = { "idempotency-key": "mint-once" };
     const first = await mint(org, WISH, org.owner.token, key);
@@ -94,9 +94,9 @@ describe("creating an API token", () => {
     ["a long name", { ...WISH, name: "x".repeat(64) }, "name/too_long"],
   ])("with %s is 422", async (_what, wish, fault) => {
     const org = await makeOrganization(api, issuer);
-    const answer = await mint(org, wish);
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.message.startsWith(`${fault}:`)).toBe(true);
+    const response = await mint(org, wish);
+    expect(response.status).toBe(422);
+    expect(response.body.error.message.startsWith(`${fault}:`)).toBe(true);
   });
 
   test.each([
@@ -131,7 +131,7 @@ describe("listing and revoking API tokens", () => {
     expect((await api.request("DELETE", foreign, { token: member.token })).status).toBe(404);
   });
 
-  test("a revoked token is refused at once and gone from the list", async () => {
+  test("a revoked token is refused at once and no longer listed", async () => {
     const org = await makeOrganization(api, issuer);
     const { body } = await mint(org);
     expect((await use(org, body.token)).status).toBe(200);
@@ -144,7 +144,7 @@ describe("listing and revoking API tokens", () => {
     expect((await api.request("DELETE", path, { token: org.owner.token })).status).toBe(404);
   });
 
-  test("last_used_at says when, exact to a minute and written at most once in it", async () => {
+  test("last_used_at is exact to a minute and written at most once in it", async () => {
     const org = await makeOrganization(api, issuer);
     const { body } = await mint(org);
     const read = async () =>
@@ -162,7 +162,7 @@ describe("listing and revoking API tokens", () => {
   });
 });
 
-test("the audit log names the token that acted, and what was made, rotated and revoked", async () => {
+test("the audit log names the token that acted, and what was created, rotated and revoked", async () => {
   const org = await makeOrganization(api, issuer);
   const { body } = await mint(org, { ...WISH, scopes: ["organization:write"], role: "owner" });
   await api.request("PUT", `${ORGANIZATIONS}/${org.id}`, { token: body.token, body: { name: "By token" } });

@@ -56,7 +56,7 @@ const read = async (query = "", token = owner.token) => api.request("GET", `${pa
 const actions = (body: { items: { action: string }[] }) => body.items.map(({ action }) => action);
 
 describe("the tenant's audit log", () => {
-  test("tells who did what to what, from where, with what result", async () => {
+  test("records who did what to what, from where, with what result", async () => {
     await api.request("PUT", `/api/v1/organizations/${orgId}`, {
       token: owner.token,
       body: { name: "Audited" },
@@ -79,8 +79,8 @@ describe("the tenant's audit log", () => {
   test("shows nothing of another organization", async () => {
     const { body } = await read();
     for (const item of body.items) expect(item.org_id).toBe(orgId);
-    const stranger = await issuer.createPerson();
-    expect((await read("", stranger.token)).status).toBe(404);
+    const outsider = await issuer.createPerson();
+    expect((await read("", outsider.token)).status).toBe(404);
   });
 
   test("is filtered by actor, action, target and time", async () => {
@@ -101,12 +101,12 @@ describe("the tenant's audit log", () => {
   test.each(["?from=yesterday", "?actor=", "?limit=0", "?cursor=1", "?who=me"])(
     "with %s is 400 bad_request (section 7)",
     async (query) => {
-      const answer = await read(query);
-      expect([answer.status, answer.body.error.code]).toEqual([400, "bad_request"]);
+      const response = await read(query);
+      expect([response.status, response.body.error.code]).toEqual([400, "bad_request"]);
     },
   );
 
-  test("says that the provider acted, and neither who nor from where", async () => {
+  test("records that the provider acted, and neither who nor from where", async () => {
     await recordAudit(api.deps.db, originOf(staff, true), entry("quota.update"));
     const tenant = (await read("?action=quota.update")).body.items[0];
     expect(tenant.actor).toEqual({ kind: "provider", id: null, email: null, name: null });
@@ -121,7 +121,7 @@ describe("the tenant's audit log", () => {
     });
   });
 
-  test("tells what Kubernetes clients changed by their field manager", async () => {
+  test("records what Kubernetes clients changed by their field manager", async () => {
     await api.deps.db.insert(auditLog).values({
       id: createId(),
       actor: { kind: "kubernetes", manager: "argocd" },
@@ -137,7 +137,7 @@ describe("the tenant's audit log", () => {
 });
 
 describe("following the log from an id", () => {
-  test("gives what came after it, page by page, also from the last one", async () => {
+  test("returns what came after it, page by page, also from the last one", async () => {
     const wanted = Array.from({ length: 7 }, (_, index) => `thing.${index}`);
     for (const action of wanted) await recordAudit(api.deps.db, originOf(owner), entry(action));
     const first = await read("?limit=3");
@@ -168,7 +168,7 @@ describe("following the log from an id", () => {
     expect(actions(after.body)).toEqual(["thing.slow"]);
   });
 
-  test("sees every row once while forty are being written at once", async () => {
+  test("returns every row once while forty are being written at once", async () => {
     const seen: string[] = [];
     let cursor = "";
     const writing = Promise.all(
@@ -263,11 +263,11 @@ test("a change whose audit row cannot be written does not happen", async () => {
     "alter table audit_log add constraint no_more check (action <> 'organization.update') not valid",
   );
   try {
-    const answer = await api.request("PUT", `/api/v1/organizations/${orgId}`, {
+    const response = await api.request("PUT", `/api/v1/organizations/${orgId}`, {
       token: owner.token,
       body: { name: "Unseen" },
     });
-    expect(answer.status).toBe(500);
+    expect(response.status).toBe(500);
     const { body } = await api.request("GET", `/api/v1/organizations/${orgId}`, { token: owner.token });
     expect(body.name).toBe("Audit");
   } finally {

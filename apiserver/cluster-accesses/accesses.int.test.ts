@@ -40,9 +40,9 @@ beforeAll(async () => {
   ({ id: orgId, owner } = await makeOrganization(api, issuer));
   const clusters = `/api/v1/organizations/${orgId}/clusters`;
   const body = { name: "Opened", k8s_version: "1.34", plan: "scale" };
-  const made = await api.request("POST", clusters, { token: owner.token, body });
-  path = `${clusters}/${made.body.id}`;
-  cluster = await makeReady(made.body.id);
+  const created = await api.request("POST", clusters, { token: owner.token, body });
+  path = `${clusters}/${created.body.id}`;
+  cluster = await makeReady(created.body.id);
 });
 afterAll(async () => {
   await api.request("DELETE", path, { token: owner.token });

@@ -54,7 +54,7 @@ test("an access is shown without anything that opens a door", () => {
   });
 });
 
-test("labels that are no ids, of an object made by hand, are not taken for any", () => {
+test("labels that are not ids, of an object created by hand, are ignored", () => {
   const labels = { "cloud.marina.dev/user-id": "alice", "cloud.marina.dev/api-token-id": "x" };
   expect(presentAccess(anAccess(undefined, { labels }), PLACE, null).api_token_id).toBeNull();
 });

@@ -67,7 +67,7 @@ test.each<[string, unknown, unknown]>([
   expect(merge(body)).toEqual(expected);
 });
 
-test("the version as a create was given it is no upgrade when a newer patch comes; the patch itself is one", () => {
+test("the version as it was sent on create is not an upgrade when there is a newer patch; the patch itself is", () => {
   const newer: VersionCatalogue = [...CATALOGUE, { version: "1.34.9", status: "supported" }];
   const patchOf = (k8s_version: string) =>
     mergeUpdate(aCluster(), updateClusterBody.parse({ k8s_version }), newer);

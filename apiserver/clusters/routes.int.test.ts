@@ -23,7 +23,7 @@ afterAll(() => api.close());
 const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 let count = 0;
 
-/** A body that is accepted. Its plan is one that the stack does not have, so no machine is ever made for it. */
+/** A body that is accepted. Its plan is one that the stack does not have, so no machine is ever created for it. */
 function aBody(change: Record<string, unknown> = {}) {
   count += 1;
   return { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale", ...change };
@@ -38,7 +38,7 @@ function listObjects() {
 }
 
 describe("creating a cluster (section 2.6)", () => {
-  test("responds with 202 and the whole record, and every read knows it at once", async () => {
+  test("returns 202 with the whole record, and every read returns it at once", async () => {
     const response = await create({
       name: "Prod Eü",
       authorized_cidrs: ["203.0.113.0/24"],
@@ -89,7 +89,7 @@ describe("creating a cluster (section 2.6)", () => {
     );
   });
 
-  test("under one Idempotency-Key makes one cluster, however often it is asked at once", async () => {
+  test("under one Idempotency-Key creates one cluster, however many requests at once", async () => {
     const body = aBody({ name: "Once" });
     const headers = { "idempotency-key": createId() };
     const responses = await Promise.all(
@@ -97,18 +97,18 @@ describe("creating a cluster (section 2.6)", () => {
     );
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202, 409]));
     const replay = await api.request("POST", clusters, { body, headers });
-    const made = responses.find(({ status }) => status === 202);
-    expect(replay.body).toEqual(made?.body);
+    const created = responses.find(({ status }) => status === 202);
+    expect(replay.body).toEqual(created?.body);
     const objects = (await listObjects()).filter(({ spec }) => spec.displayName === "Once");
     expect(objects).toHaveLength(1);
     const rows = await api.deps.db
       .select()
       .from(auditLog)
-      .where(and(eq(auditLog.targetId, made?.body.id), eq(auditLog.action, "cluster.create")));
+      .where(and(eq(auditLog.targetId, created?.body.id), eq(auditLog.action, "cluster.create")));
     expect(rows).toHaveLength(1);
   });
 
-  test("with a name that is taken, letter case aside, is 409 and makes nothing", async () => {
+  test("with a name that is taken, ignoring case, is 409 and creates nothing", async () => {
     await create({ name: "Taken" });
     const before = (await listObjects()).length;
     const response = await create({ name: "tAKEN" });
@@ -196,7 +196,7 @@ describe("updating a cluster (section 4.6)", () => {
 });
 
 describe("deleting a cluster", () => {
-  test("responds with 202 and status deleting, again when repeated, until it is gone", async () => {
+  test("returns 202 with status deleting, again when repeated, until it is deleted", async () => {
     const { body } = await create();
     const path = `${clusters}/${body.id}`;
     const response = await api.request("DELETE", path);
@@ -261,7 +261,7 @@ async function makeReady(clusterId: string) {
   return cluster;
 }
 
-test("a list is paged by id, and stays whole when clusters come and go (section 2.0)", async () => {
+test("a list is paged by id, and stays complete when clusters are created and deleted (section 2.0)", async () => {
   const org = await api.createOrganization();
   const path = `/api/v1/organizations/${org}/clusters`;
   for (const name of ["a", "b", "c"]) await api.request("POST", path, { body: aBody({ name }) });

@@ -85,11 +85,11 @@ async function make(): Promise<{ cluster: ProjectedCluster; pool: ProjectedNodeP
   count += 1;
   const name = `Cluster ${count}`;
   const body = { name, k8s_version: "1.34", plan: "scale", node_pools: [{ ...POOL, name: "workers" }] };
-  const { body: made } = await api.request("POST", clusters, { body });
-  const cluster = await findCluster(api.deps.db, orgId, made.id);
-  const { body: pools } = await api.request("GET", `${clusters}/${made.id}/nodepools`);
-  const pool = await findNodePool(api.deps.db, orgId, made.id, pools.items[0].id);
-  if (cluster === undefined || pool === undefined) throw new Error("not made");
+  const { body: created } = await api.request("POST", clusters, { body });
+  const cluster = await findCluster(api.deps.db, orgId, created.id);
+  const { body: pools } = await api.request("GET", `${clusters}/${created.id}/nodepools`);
+  const pool = await findNodePool(api.deps.db, orgId, created.id, pools.items[0].id);
+  if (cluster === undefined || pool === undefined) throw new Error("not created");
   return { cluster, pool };
 }
 
@@ -122,7 +122,7 @@ describe("a process killed between the object and its audit row", () => {
     expect(await pending()).toEqual([]);
   });
 
-  test("loses none when the next change comes before the sweep: it records both, in their order", async () => {
+  test("drops none when the next change comes before the sweep: it records both, in order", async () => {
     const { pool } = await make();
     await expect(updateNodePool(dying, originOf("killed-2"), pool, change(2))).rejects.toThrow("killed");
     await updateNodePool(api.deps, originOf("next"), pool, change(3));

@@ -15,7 +15,7 @@ describe("a failed query", () => {
     },
   );
 
-  test.each([["ECONNREFUSED"], ["CONNECTION_CLOSED"], ["CONNECT_TIMEOUT"]])("%s says it too", (code) => {
+  test.each([["ECONNREFUSED"], ["CONNECTION_CLOSED"], ["CONNECT_TIMEOUT"]])("%s is one too", (code) => {
     expect(isDatabaseUnavailable(failed({ name: "Error", code }))).toBe(true);
   });
 

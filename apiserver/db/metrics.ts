@@ -45,9 +45,9 @@ export function addPoolMetrics(
 
 async function timeQuery(db: DatabaseClients["db"]): Promise<number> {
   const startedMs = performance.now();
-  const answered = db.execute(sql`select 1`).then(
+  const measured = db.execute(sql`select 1`).then(
     () => (performance.now() - startedMs) / 1000,
     () => Number.NaN,
   );
-  return Promise.race([answered, sleep(DEADLINE_MS, Number.NaN, { ref: false })]);
+  return Promise.race([measured, sleep(DEADLINE_MS, Number.NaN, { ref: false })]);
 }

@@ -50,7 +50,7 @@ describe("a connection that breaks inside a transaction", () => {
     expect(await countUsers()).toBe(before + 1);
   });
 
-  test("costs no connection: all of the pool still answer", async () => {
+  test("costs no connection: all of the pool still respond", async () => {
     for (let round = 0; round < 12; round++) {
       await clients.db
         .transaction(async (tx) => {
@@ -58,8 +58,8 @@ describe("a connection that breaks inside a transaction", () => {
         })
         .catch(() => undefined);
     }
-    const answers = await Promise.all(Array.from({ length: 30 }, () => clients.db.execute(sql`select 1`)));
-    expect(answers).toHaveLength(30);
+    const results = await Promise.all(Array.from({ length: 30 }, () => clients.db.execute(sql`select 1`)));
+    expect(results).toHaveLength(30);
   });
 });
 
@@ -74,7 +74,7 @@ test("a transaction that fails by itself is rolled back, and the pool stays as i
   expect(await countUsers()).toBe(before);
 });
 
-test("the figures tell open transactions, those that wait for a connection, and the time of a query", async () => {
+test("the metrics report open transactions, those that wait for a connection, and the time of a query", async () => {
   const small = connectDatabase(database.url, { poolSize: 1 });
   const registry = createRegistry();
   addPoolMetrics(registry, small);

@@ -47,6 +47,6 @@ test("a single refused field is named without a count", () => {
   expect(invalidField("email", "required", "is required").message).toBe("email/required: is required");
 });
 
-test("a missing dependency says when to come again", () => {
+test("an unavailable dependency has a Retry-After", () => {
   expect(dependencyUnavailable("The database")).toMatchObject({ status: 503, retryAfterSeconds: 5 });
 });

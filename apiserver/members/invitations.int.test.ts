@@ -40,11 +40,11 @@ async function ownRecord(org: TestOrganization, person: Person) {
 }
 
 describe("inviting a member (section 4.11)", () => {
-  test("answers 201 with the member, where it is and its version", async () => {
+  test("returns 201 with the member, its location and its version", async () => {
     const org = await makeOrganization(api, issuer);
-    const answer = await invite(org, "new@example.com", "billing");
-    expect(answer.status).toBe(201);
-    expect(answer.body).toMatchObject({
+    const response = await invite(org, "new@example.com", "billing");
+    expect(response.status).toBe(201);
+    expect(response.body).toMatchObject({
       org_id: org.id,
       user_id: null,
       email: "new@example.com",
@@ -52,11 +52,11 @@ describe("inviting a member (section 4.11)", () => {
       invited_by: org.owner.userId,
       accepted_at: null,
     });
-    const days = (Date.parse(answer.body.expires_at) - Date.now()) / DAY_MS;
+    const days = (Date.parse(response.body.expires_at) - Date.now()) / DAY_MS;
     expect(days).toBeGreaterThan(13.9);
     expect(days).toBeLessThanOrEqual(14);
-    expect(answer.headers.get("location")).toBe(`${membersOf(org)}/${answer.body.id}`);
-    expect(answer.headers.get("etag")).toBe('"1"');
+    expect(response.headers.get("location")).toBe(`${membersOf(org)}/${response.body.id}`);
+    expect(response.headers.get("etag")).toBe('"1"');
   });
 
   test("twice is 409 already_exists, however the address is written", async () => {
@@ -70,11 +70,11 @@ describe("inviting a member (section 4.11)", () => {
     });
   });
 
-  test("twenty times at once makes one invitation", async () => {
+  test("twenty times at once creates one invitation", async () => {
     const org = await makeOrganization(api, issuer);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => invite(org, "crowd@example.com")));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === 409)).toHaveLength(19);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => invite(org, "crowd@example.com")));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 409)).toHaveLength(19);
   });
 
   test("an owner is for owners alone", async () => {
@@ -94,9 +94,9 @@ describe("inviting a member (section 4.11)", () => {
     [{ email: "a@example.com", role: "member", extra: 1 }, "extra/unknown_field"],
   ])("with %j is 422 %s", async (body, fault) => {
     const org = await makeOrganization(api, issuer);
-    const answer = await api.request("POST", membersOf(org), { token: org.owner.token, body });
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.message.startsWith(fault)).toBe(true);
+    const response = await api.request("POST", membersOf(org), { token: org.owner.token, body });
+    expect(response.status).toBe(422);
+    expect(response.body.error.message.startsWith(fault)).toBe(true);
   });
 });
 
@@ -124,10 +124,10 @@ describe("an invitation", () => {
     const org = await makeOrganization(api, issuer);
     const person = await issuer.createPerson();
     const { body } = await invite(org, person.email);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, () => api.request("GET", membersOf(org), { token: person.token })),
     );
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
     const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, body.id));
     expect(rows.filter(({ action }) => action === "member.accept")).toHaveLength(1);
   });
@@ -170,8 +170,8 @@ describe("an invitation", () => {
   test("that was accepted cannot be sent again", async () => {
     const org = await makeOrganization(api, issuer);
     const { id } = await ownRecord(org, org.owner);
-    const answer = await api.request("POST", `${membersOf(org)}/${id}/resend`, { token: org.owner.token });
-    expect(answer.body.error.code).toBe("conflict");
+    const response = await api.request("POST", `${membersOf(org)}/${id}/resend`, { token: org.owner.token });
+    expect(response.body.error.code).toBe("conflict");
   });
 
   test("that was taken back opens nothing", async () => {

@@ -43,29 +43,29 @@ describe("changing a member", () => {
     const person = await issuer.createPerson();
     const id = await addPerson(api.deps, org.id, person, "admin");
     const read = await api.request("GET", `${membersOf(org)}/${id}`, { token: org.owner.token });
-    const answer = await api.request("PUT", `${membersOf(org)}/${id}`, {
+    const response = await api.request("PUT", `${membersOf(org)}/${id}`, {
       token: org.owner.token,
       body: { ...read.body, role: "viewer" },
     });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({ ...read.body, role: "viewer" });
-    expect(answer.headers.get("etag")).toBe('"2"');
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({ ...read.body, role: "viewer" });
+    expect(response.headers.get("etag")).toBe('"2"');
     expect((await invite(org, "late@example.com", "viewer", person.token)).status).toBe(403);
   });
 
   test("with another e-mail address is 422 email/immutable", async () => {
     const org = await makeOrganization(api, issuer);
     const id = await addPerson(api.deps, org.id, await issuer.createPerson(), "viewer");
-    const answer = await api.request("PUT", `${membersOf(org)}/${id}`, {
+    const response = await api.request("PUT", `${membersOf(org)}/${id}`, {
       token: org.owner.token,
       body: { email: "other@example.com", org_id: createId() },
     });
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.details.map((detail: { field: string }) => detail.field)).toEqual([
+    expect(response.status).toBe(422);
+    expect(response.body.error.details.map((detail: { field: string }) => detail.field)).toEqual([
       "org_id",
       "email",
     ]);
-    expect(answer.body.error.details[0].code).toBe("immutable");
+    expect(response.body.error.details[0].code).toBe("immutable");
   });
 
   test("with an old version is 412, and two changes of one version never both succeed", async () => {
@@ -77,11 +77,11 @@ describe("changing a member", () => {
         body: { role },
         headers: { "if-match": '"1"' },
       });
-    const answers = await Promise.all([change("member"), change("admin"), change("billing")]);
-    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 412, 412]);
+    const responses = await Promise.all([change("member"), change("admin"), change("billing")]);
+    expect(responses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 412, 412]);
   });
 
-  test("an admin neither makes, changes nor removes an owner", async () => {
+  test("an admin cannot appoint, change or remove an owner", async () => {
     const org = await makeOrganization(api, issuer);
     const admin = await issuer.createPerson();
     const adminId = await addPerson(api.deps, org.id, admin, "admin");
@@ -95,7 +95,7 @@ describe("changing a member", () => {
     expect((await change(adminId, "member")).status).toBe(200);
   });
 
-  test("answers 304 for the version at hand", async () => {
+  test("returns 304 for the current version", async () => {
     const org = await makeOrganization(api, issuer);
     const { id } = await ownRecord(org, org.owner);
     const read = await api.request("GET", `${membersOf(org)}/${id}`, { token: org.owner.token });
@@ -128,7 +128,7 @@ describe("the last owner", () => {
       const owners = [org.owner, ...(await Promise.all([1, 2, 3].map(() => issuer.createPerson())))];
       for (const person of owners.slice(1)) await addPerson(api.deps, org.id, person, "owner");
       const { body } = await api.request("GET", membersOf(org), { token: org.owner.token });
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         owners.map(({ userId, token }, index) => {
           const own = body.items.find((item: { user_id: string }) => item.user_id === userId);
           return index % 2 === 0
@@ -141,8 +141,8 @@ describe("the last owner", () => {
         .from(members)
         .where(and(eq(members.orgId, org.id), eq(members.role, "owner")));
       expect(left).toHaveLength(1);
-      expect(answers.filter(({ status }) => status < 300)).toHaveLength(3);
-      expect(answers.filter(({ body: { error } }) => error?.code === "last_owner")).toHaveLength(1);
+      expect(responses.filter(({ status }) => status < 300)).toHaveLength(3);
+      expect(responses.filter(({ body: { error } }) => error?.code === "last_owner")).toHaveLength(1);
     },
   );
 });
@@ -191,7 +191,7 @@ describe("leaving", () => {
 });
 
 describe("GET /me", () => {
-  test("tells a person the organizations, the roles and their permissions", async () => {
+  test("returns a person's organizations, roles and their permissions", async () => {
     const org = await makeOrganization(api, issuer);
     const viewer = await issuer.createPerson();
     await addPerson(api.deps, org.id, viewer, "viewer");
@@ -246,7 +246,7 @@ test("every change of a member leaves one audit row with what was before and aft
   expect([rows[2]?.before?.role, rows[2]?.after?.role]).toEqual(["viewer", "member"]);
 });
 
-test("a page of members stays whole while members come and go (section 2.0)", async () => {
+test("a page of members stays complete while members are added and removed (section 2.0)", async () => {
   const org = await makeOrganization(api, issuer);
   const emails = Array.from({ length: 9 }, (_, index) => `page-${index}@example.com`);
   for (const email of emails) await invite(org, email);

@@ -56,7 +56,7 @@ describe("reading the network policy (section 4.16)", () => {
 });
 
 describe("setting the network policy (section 4.7)", () => {
-  test("stores exactly what was sent, and every read knows it at once", async () => {
+  test("stores exactly what was sent, and every read returns it at once", async () => {
     const { id, path, put } = await create();
     const sent = { authorized_cidrs: ["2001:DB8::/32", "203.0.113.0/24"], api_server_rate_limit: LIMIT };
     const response = await put(sent);

@@ -29,7 +29,7 @@ beforeAll(async () => {
   api = await startTestApp();
   orgId = await api.createOrganization();
   clusters = `/api/v1/organizations/${orgId}/clusters`;
-  // No such plan in the stack: the cluster is never made, its pools are just written.
+  // No such plan in the stack: the cluster is never created, its pools are only written.
   const body = { name: "first", k8s_version: "1.34", plan: "scale" };
   clusterId = (await api.request("POST", clusters, { body })).body.id;
   pools = `${clusters}/${clusterId}/nodepools`;
@@ -62,7 +62,7 @@ describe("creating a node pool (section 2.5)", () => {
     expect(read.body).toEqual(response.body);
   });
 
-  test("under one Idempotency-Key makes one pool", async () => {
+  test("under one Idempotency-Key creates one pool", async () => {
     const request = { body: { ...POOL, name: "once" }, headers: { "idempotency-key": createId() } };
     const first = await api.request("POST", pools, request);
     const second = await api.request("POST", pools, request);
@@ -89,14 +89,14 @@ describe("creating a node pool (section 2.5)", () => {
   });
 });
 
-test("listing node pools (section 4.14) goes page by page, in the order of creation, each pool once", async () => {
+test("listing node pools (section 4.14) is paged, in the order of creation, each pool once", async () => {
   const { body: cluster } = await api.request("POST", clusters, {
     body: { name: "listed", k8s_version: "1.34", plan: "scale" },
   });
   const list = `${clusters}/${cluster.id}/nodepools`;
-  const made: string[] = [];
+  const createdIds: string[] = [];
   for (const name of ["c", "a", "e", "b", "d"]) {
-    made.push((await api.request("POST", list, { body: { ...POOL, name } })).body.id);
+    createdIds.push((await api.request("POST", list, { body: { ...POOL, name } })).body.id);
   }
   const seen: string[][] = [];
   for (let next = ""; ; ) {
@@ -105,11 +105,11 @@ test("listing node pools (section 4.14) goes page by page, in the order of creat
     if (page.body.next_cursor === null) break;
     next = `&cursor=${page.body.next_cursor}`;
   }
-  expect(seen).toEqual([made.slice(0, 2), made.slice(2, 4), made.slice(4)]);
+  expect(seen).toEqual([createdIds.slice(0, 2), createdIds.slice(2, 4), createdIds.slice(4)]);
 });
 
 describe("updating a node pool (section 4.5)", () => {
-  test("changes what was sent, and nothing else; every read knows it at once", async () => {
+  test("changes what was sent, and nothing else; every read returns it at once", async () => {
     const response = await api.request("PUT", path, {
       body: { desired_nodes: 3, node_labels: { team: "blue" } },
     });
@@ -194,7 +194,7 @@ describe("updating a node pool (section 4.5)", () => {
     });
   });
 
-  test("counts what kubectl changed a moment ago, seen or not", async () => {
+  test("counts what kubectl changed a moment ago, observed or not", async () => {
     const { namespace, name } = (await readObject()).metadata;
     const edit = { spec: { desiredNodes: 4 } };
     await api.deps.kube.mergePatch(nodePoolKind, namespace, name, edit, { fieldManager: "kubectl-edit" });
@@ -244,7 +244,7 @@ describe("updating a node pool (section 4.5)", () => {
   });
 });
 
-test("deleting a node pool responds with 202 with status deleting; then it is gone", async () => {
+test("deleting a node pool returns 202 with status deleting; then it is gone", async () => {
   const response = await api.request("DELETE", path);
   expect(response.status).toBe(202);
   expect(response.body).toMatchObject({ id: poolId, status: "deleting" });

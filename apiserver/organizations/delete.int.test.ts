@@ -69,8 +69,8 @@ describe("DELETE organization", () => {
 
   test("twice at once deletes once", async () => {
     const org = await makeOrganization(api, issuer);
-    const answers = await Promise.all([remove(org), remove(org), remove(org)]);
-    expect(answers.filter(({ status }) => status === 204)).toHaveLength(1);
+    const responses = await Promise.all([remove(org), remove(org), remove(org)]);
+    expect(responses.filter(({ status }) => status === 204)).toHaveLength(1);
     expect((await actionsOn(org.id)).filter((action) => action === "organization.delete")).toHaveLength(1);
   });
 
@@ -101,7 +101,7 @@ describe("DELETE organization", () => {
     await api.deps.db.delete(clusterIntents).where(eq(clusterIntents.clusterId, intent?.clusterId ?? ""));
   });
 
-  test("shuts the organization while it looks: what is made inside meanwhile is 409", async () => {
+  test("locks the organization while it checks: a create inside it meanwhile is 409", async () => {
     const org = await makeOrganization(api, issuer);
     await api.deps.db
       .update(organizations)
@@ -143,7 +143,7 @@ describe("DELETE organization", () => {
     expect((await remove(org)).status).toBe(204);
   });
 
-  test("is not carried out when the Kubernetes API cannot be asked", async () => {
+  test("is not carried out when the Kubernetes API is not available", async () => {
     const org = await makeOrganization(api, issuer);
     const transport = createTransport({
       connection: { server: "http://127.0.0.1:1" },

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-test("a Namespace that a dying process did not make is made by the job, once", async () => {
+test("a Namespace that a dying process did not create is created by the job, once", async () => {
   const id = createId();
   await api.deps.db.insert(organizations).values({ id, name: "Late", slug: `late-${id.slice(-8)}` });
   const name = organizationNamespace(id);
@@ -21,11 +21,11 @@ test("a Namespace that a dying process did not make is made by the job, once", a
   const [missing] = organizationJobs(api.deps);
   const { signal } = new AbortController();
   await missing?.run(signal);
-  const made = await api.deps.kube.get(namespaceKind, undefined, name);
-  expect(made?.metadata.labels?.["cloud.marina.dev/org-id"]).toBe(id);
+  const created = await api.deps.kube.get(namespaceKind, undefined, name);
+  expect(created?.metadata.labels?.["cloud.marina.dev/org-id"]).toBe(id);
   const [row] = await api.deps.db.select().from(organizations).where(eq(organizations.id, id));
   expect(row?.namespaceReadyAt).toBeInstanceOf(Date);
   await missing?.run(signal);
   const again = await api.deps.kube.get(namespaceKind, undefined, name);
-  expect(again?.metadata.resourceVersion).toBe(made?.metadata.resourceVersion);
+  expect(again?.metadata.resourceVersion).toBe(created?.metadata.resourceVersion);
 });

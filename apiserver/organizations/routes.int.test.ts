@@ -14,21 +14,21 @@ afterAll(() => api.close());
 const path = "/api/v1/organizations";
 
 describe("creating an organization", () => {
-  test("answers 201 with the record, where it is and its version", async () => {
-    const answer = await api.request("POST", path, {
+  test("returns 201 with the record, its location and its version", async () => {
+    const response = await api.request("POST", path, {
       body: { name: "Example Ltd", billing_email: "a@example.com" },
     });
-    expect(answer.status).toBe(201);
-    expect(answer.body).toMatchObject({
+    expect(response.status).toBe(201);
+    expect(response.body).toMatchObject({
       name: "Example Ltd",
       slug: "example-ltd",
       plan: "starter",
       billing_email: "a@example.com",
       vat_id: null,
     });
-    expect(answer.headers.get("location")).toBe(`${path}/${answer.body.id}`);
-    expect(answer.headers.get("etag")).toBe('"1"');
-    expect(answer.body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(response.headers.get("location")).toBe(`${path}/${response.body.id}`);
+    expect(response.headers.get("etag")).toBe('"1"');
+    expect(response.body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
   test("makes the caller its owner", async () => {
@@ -37,29 +37,29 @@ describe("creating an organization", () => {
     expect(me.body.organizations).toContainEqual(expect.objectContaining({ id: orgId, role: "owner" }));
   });
 
-  test("makes its Namespace", async () => {
+  test("creates its Namespace", async () => {
     const orgId = await api.createOrganization();
     const namespace = await api.deps.kube.get(namespaceKind, undefined, organizationNamespace(orgId));
     expect(namespace?.metadata.labels?.["cloud.marina.dev/org-id"]).toBe(orgId);
   });
 
   test("leaves one audit row with the request's id", async () => {
-    const answer = await api.request("POST", path, {
+    const response = await api.request("POST", path, {
       body: { name: "Audited" },
       headers: { "x-request-id": "audit-1" },
     });
-    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.orgId, answer.body.id));
+    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.orgId, response.body.id));
     expect(rows).toEqual([
       expect.objectContaining({ action: "organization.create", requestId: "audit-1", result: "done" }),
     ]);
   });
 
-  test("with a slug that is taken is 409 and makes nothing", async () => {
+  test("with a slug that is taken is 409 and creates nothing", async () => {
     await api.request("POST", path, { body: { name: "First", slug: "taken" } });
     const before = await api.request("GET", path);
-    const answer = await api.request("POST", path, { as: "bob", body: { name: "Second", slug: "taken" } });
-    expect(answer.status).toBe(409);
-    expect(answer.body.error).toMatchObject({
+    const response = await api.request("POST", path, { as: "bob", body: { name: "Second", slug: "taken" } });
+    expect(response.status).toBe(409);
+    expect(response.body.error).toMatchObject({
       code: "already_exists",
       details: [{ field: "slug", code: "duplicate" }],
     });
@@ -88,16 +88,16 @@ describe("reading organizations", () => {
     expect(second.body.next_cursor).toBeNull();
   });
 
-  test("answers 304 for the version at hand", async () => {
+  test("returns 304 for the current version", async () => {
     const orgId = await api.createOrganization();
-    const answer = await api.request("GET", `${path}/${orgId}`);
-    const tag = answer.headers.get("etag") ?? "";
+    const response = await api.request("GET", `${path}/${orgId}`);
+    const tag = response.headers.get("etag") ?? "";
     const again = await api.request("GET", `${path}/${orgId}`, { headers: { "if-none-match": tag } });
     expect(again.status).toBe(304);
     expect(again.body).toBe("");
   });
 
-  test("of somebody else is the same answer as one that does not exist", async () => {
+  test("of another person gives the same response as one that does not exist", async () => {
     const orgId = await api.createOrganization("alice");
     const foreign = await api.request("GET", `${path}/${orgId}`, { as: "bob" });
     const missing = await api.request("GET", `${path}/0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11`, { as: "bob" });

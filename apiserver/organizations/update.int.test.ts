@@ -40,9 +40,9 @@ describe("PUT organization (section 4.8)", () => {
       billing_email: "a@example.com",
       vat_id: "DE123456789",
     });
-    const answer = await put(org, { name: "Renamed" });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({
+    const response = await put(org, { name: "Renamed" });
+    expect(response.status).toBe(200);
+    expect(response.body).toMatchObject({
       id: org.id,
       name: "Renamed",
       slug: org.slug,
@@ -50,16 +50,16 @@ describe("PUT organization (section 4.8)", () => {
       vat_id: "DE123456789",
       plan: "starter",
     });
-    expect(answer.headers.get("etag")).toBe('"2"');
-    expect(Date.parse(answer.body.updated_at)).toBeGreaterThanOrEqual(Date.parse(answer.body.created_at));
+    expect(response.headers.get("etag")).toBe('"2"');
+    expect(Date.parse(response.body.updated_at)).toBeGreaterThanOrEqual(Date.parse(response.body.created_at));
   });
 
   test("takes back what GET returned, and writes nothing then", async () => {
     const org = await makeOrganization(api, issuer);
     const read = await api.request("GET", org.path, { token: org.owner.token });
-    const answer = await put(org, read.body);
-    expect(answer.body).toEqual(read.body);
-    expect(answer.headers.get("etag")).toBe(read.headers.get("etag"));
+    const response = await put(org, read.body);
+    expect(response.body).toEqual(read.body);
+    expect(response.headers.get("etag")).toBe(read.headers.get("etag"));
     expect(await actionsOn(org.id)).toEqual(["organization.create"]);
   });
 
@@ -91,9 +91,9 @@ describe("PUT organization (section 4.8)", () => {
     [{ billing_email: "nobody" }, "billing_email/invalid_format"],
     [{ owner: "me" }, "owner/unknown_field"],
   ])("with %j is 422 %s", async (body, fault) => {
-    const answer = await put(await makeOrganization(api, issuer), body);
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.message.startsWith(fault)).toBe(true);
+    const response = await put(await makeOrganization(api, issuer), body);
+    expect(response.status).toBe(422);
+    expect(response.body.error.message.startsWith(fault)).toBe(true);
   });
 
   test("with plan as it is, is no change of it", async () => {
@@ -102,9 +102,9 @@ describe("PUT organization (section 4.8)", () => {
 
   test("with a slug that is taken is 409, and nothing is written", async () => {
     const [first, second] = [await makeOrganization(api, issuer), await makeOrganization(api, issuer)];
-    const answer = await put(second, { slug: first.slug, name: "Thief" });
-    expect(answer.status).toBe(409);
-    expect(answer.body.error).toMatchObject({
+    const response = await put(second, { slug: first.slug, name: "Thief" });
+    expect(response.status).toBe(409);
+    expect(response.body.error).toMatchObject({
       code: "already_exists",
       details: [{ field: "slug", code: "duplicate" }],
     });
@@ -112,7 +112,7 @@ describe("PUT organization (section 4.8)", () => {
     expect(read.body).toMatchObject({ name: "Test", slug: second.slug });
   });
 
-  test("asks for the permission of each field that changes", async () => {
+  test("requires the permission of each field that changes", async () => {
     const org = await makeOrganization(api, issuer);
     const biller = await issuer.createPerson();
     await addPerson(api.deps, org.id, biller, "billing");
@@ -127,11 +127,11 @@ describe("PUT organization (section 4.8)", () => {
 
   test("two at once with one If-Match: one is 200, the other 412", async () => {
     const org = await makeOrganization(api, issuer);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       ["A", "B", "C", "D"].map((name) => put(org, { name }, { "if-match": '"1"' })),
     );
-    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 412, 412, 412]);
-    expect(answers.find(({ status }) => status === 412)?.headers.get("etag")).toBe('"2"');
+    expect(responses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 412, 412, 412]);
+    expect(responses.find(({ status }) => status === 412)?.headers.get("etag")).toBe('"2"');
   });
 
   test("of different fields at once loses neither", async () => {

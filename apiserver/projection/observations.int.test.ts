@@ -72,7 +72,7 @@ describe("an observation", () => {
     expect((await findCluster(api.deps.db, orgId, now.id))?.displayName).toBe("Restored");
   });
 
-  test("is not brought back by a late report once it is gone", async () => {
+  test("is not restored by a late report once it is deleted", async () => {
     const object = anObject();
     await see(object);
     await see(object, { gone: true });

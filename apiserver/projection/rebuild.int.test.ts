@@ -142,8 +142,8 @@ describe("a projection that was lost", () => {
   test("is rebuilt from the Kubernetes API equal to the old one, and nothing is announced a second time", async () => {
     const { name } = await apply();
     const body = { name: "By REST", k8s_version: "1.34", plan: "scale", node_pools: [] };
-    const made = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
-    expect(made.status).toBe(202);
+    const created = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
+    expect(created.status).toBe(202);
     await setTransitions(name, [READY, DEGRADED]);
     await start();
     await settle();
@@ -161,7 +161,7 @@ describe("a projection that was lost", () => {
 });
 
 describe("each transition is in the log once (the durable source of notifications)", () => {
-  test("also when it came and others followed while no projector ran", async () => {
+  test("also when it and others were reported while no projector ran", async () => {
     const { id, name } = await apply();
     await setTransitions(name, [READY]);
     await setTransitions(name, [READY, DEGRADED]);

@@ -97,7 +97,7 @@ describe("a quota", () => {
     expect(await readUsed()).toMatchObject({ clusters: 1, nodePools: 0 });
   });
 
-  test("counts an autoscaled pool at its most, and what kubectl made", async () => {
+  test("counts an autoscaled pool at its maximum, and what kubectl created", async () => {
     const { id, pools } = await createCluster();
     await api.request("POST", pools, { body: { ...POOL, max_vcpus: 9, max_memory_gb: 40 } });
     const cluster = await findCluster(api.deps.db, orgId, id);
@@ -167,7 +167,7 @@ describe("at the same time", () => {
 describe("a reservation", () => {
   const reserved = () => api.deps.db.select().from(quotaReservations);
 
-  test("ends with the write that it was made for, and with one that was refused", async () => {
+  test("ends with the write that it was taken for, and with one that was refused", async () => {
     const { pools } = await createCluster({ node_pools: [POOL] });
     const taken = await api.request("POST", pools, { body: POOL });
     expect(taken.body.error.code).toBe("already_exists");

@@ -7,7 +7,7 @@ const EVERY_MS = 50;
 const BACKLOG_BATCH = 500;
 const BACKLOG_TEXT = "x".repeat(900);
 
-/** What is asked for in a line of JSON on standard input; each is answered with one on standard output. */
+/** A request, one line of JSON on standard input; each has one line on standard output as its response. */
 type Order =
   | { do: "backlog"; clusterId: string; count: number }
   | { do: "run"; clusterIds: string[]; perSecond: number }

@@ -29,8 +29,8 @@ let count = 0;
 async function createCluster(): Promise<string> {
   count += 1;
   const body = { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale" };
-  const answer = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
-  return answer.body.id;
+  const response = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
+  return response.body.id;
 }
 
 const pathOf = (clusterId: string) => `/api/v1/organizations/${orgId}/clusters/${clusterId}/system-events`;
@@ -69,7 +69,7 @@ describe("the stream (section 4.20)", () => {
     await stream.body?.cancel();
   });
 
-  test("is one that no proxy holds up, and tells what happens from now on", async () => {
+  test("is not buffered by proxies, and sends what happens from now on", async () => {
     const clusterId = await createCluster();
     const stream = await open(clusterId);
     expect(stream.headers.get("content-type")).toBe("text/event-stream");
@@ -80,7 +80,7 @@ describe("the stream (section 4.20)", () => {
     expect(stream.messages.every(({ data }) => data.status === "nudge")).toBe(true);
   });
 
-  test("goes on after Last-Event-ID without gap or repeat, in order", async () => {
+  test("resumes after Last-Event-ID without gap or repeat, in order", async () => {
     const clusterId = await createCluster();
     const { newest } = await findEventRange(api.deps.db);
     const stream = await open(clusterId, newest);
@@ -95,14 +95,14 @@ describe("the stream (section 4.20)", () => {
     expect(half.messages).toEqual(stream.messages.slice(20));
   });
 
-  test("says so when it cannot resume", async () => {
+  test("reports when it cannot resume", async () => {
     const clusterId = await createCluster();
     const { newest } = await findEventRange(api.deps.db);
     const stream = await open(clusterId, newest + 1_000);
     await expect.poll(() => stream.messages.map(({ event }) => event), { timeout: 10_000 }).toEqual(["gap"]);
   });
 
-  test("of another cluster tells nothing of this one", async () => {
+  test("of another cluster has no events of this one", async () => {
     const [one, other] = [await createCluster(), await createCluster()];
     const { newest } = await findEventRange(api.deps.db);
     const stream = await open(one, newest);
@@ -112,7 +112,7 @@ describe("the stream (section 4.20)", () => {
     expect(stream.messages[0]?.data.status).toBe("own");
   });
 
-  test("ends with deleted when the cluster is gone", async () => {
+  test("ends with deleted when the cluster is deleted", async () => {
     const clusterId = await createCluster();
     const { newest } = await findEventRange(api.deps.db);
     const stream = await open(clusterId, newest);
@@ -139,10 +139,10 @@ describe("the history of the stream (section 4.20)", () => {
     const statuses: string[] = [];
     let cursor = "";
     do {
-      const answer = await api.request("GET", `${pathOf(clusterId)}?limit=2${cursor}`, { headers });
-      expect(answer.status).toBe(200);
-      statuses.push(...answer.body.items.map((item: { data: { status: string } }) => item.data.status));
-      cursor = answer.body.next_cursor === null ? "" : `&cursor=${answer.body.next_cursor}`;
+      const response = await api.request("GET", `${pathOf(clusterId)}?limit=2${cursor}`, { headers });
+      expect(response.status).toBe(200);
+      statuses.push(...response.body.items.map((item: { data: { status: string } }) => item.data.status));
+      cursor = response.body.next_cursor === null ? "" : `&cursor=${response.body.next_cursor}`;
     } while (cursor !== "");
     expect(statuses).toEqual(["provisioning", "one", "two", "three"]);
     const bad = await api.request("GET", `${pathOf(clusterId)}?cursor=${createId()}`, { headers });

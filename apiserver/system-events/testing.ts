@@ -1,6 +1,6 @@
 import { createLogger } from "../../shared/log.ts";
 import type { NewStatusEvent } from "../event-log/index.ts";
-import { startTestApp, type TestAnswer, type TestApp } from "../testing/app.ts";
+import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
@@ -19,7 +19,7 @@ export interface TestStream {
   close(): Promise<void>;
 }
 
-/** Opens a stream with these headers alone. Whatever the answer is, its status says. */
+/** Opens a stream with only these headers; the response may be an error. */
 export async function openStream(
   { app }: Pick<TestApp, "app">,
   path: string,
@@ -85,7 +85,7 @@ export interface FeedTest {
   pathOf(clusterId: string): string;
   createCluster(name: string): Promise<string>;
   makeMember(role?: "viewer" | "billing"): Promise<{ person: Person; memberId: string }>;
-  removeMember(memberId: string): Promise<TestAnswer>;
+  removeMember(memberId: string): Promise<TestResponse>;
   /** Opens a stream, of this cluster unless another is named. */
   open(
     api: TestApp,
@@ -116,9 +116,9 @@ export async function startFeedTest(): Promise<FeedTest> {
 
   async function createCluster(name: string): Promise<string> {
     const body = { name, k8s_version: "1.34", plan: "scale" };
-    const answer = await one.request("POST", clusters, { token: owner.token, body });
-    if (answer.status !== 202) throw new Error(`no cluster: ${JSON.stringify(answer.body)}`);
-    return answer.body.id;
+    const response = await one.request("POST", clusters, { token: owner.token, body });
+    if (response.status !== 202) throw new Error(`no cluster: ${JSON.stringify(response.body)}`);
+    return response.body.id;
   }
 
   const clusterId = await createCluster("streams");

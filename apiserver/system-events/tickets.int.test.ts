@@ -22,18 +22,18 @@ afterEach(() => feed.restore());
 afterAll(() => feed.close());
 
 async function makeTicket(token = owner.token): Promise<string> {
-  const answer = await one.request("POST", `${path}/ticket`, { token });
-  expect(answer.status).toBe(201);
-  return answer.body.ticket;
+  const response = await one.request("POST", `${path}/ticket`, { token });
+  expect(response.status).toBe(201);
+  return response.body.ticket;
 }
 
 describe("a ticket for the stream (section 4.20)", () => {
   test("opens the stream once, on any replica, within 30 s, and is in no log", async () => {
-    const answer = await one.request("POST", `${path}/ticket`, { token: owner.token });
-    expect(answer.status).toBe(201);
-    expect(answer.headers.get("cache-control")).toBe("no-store");
-    expect(answer.headers.get("location")).toBe(path);
-    const { ticket, expires_at: expiresAt } = answer.body;
+    const response = await one.request("POST", `${path}/ticket`, { token: owner.token });
+    expect(response.status).toBe(201);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("location")).toBe(path);
+    const { ticket, expires_at: expiresAt } = response.body;
     expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(31_000);
     const stream = await feed.open(other, { ticket });
     expect(stream.status).toBe(200);
@@ -48,10 +48,10 @@ describe("a ticket for the stream (section 4.20)", () => {
     expect(written).not.toContain(ticket);
   });
 
-  test.each(["", "worthless", "A".repeat(43)])("that nobody made (%j) is 401", async (ticket) => {
-    const answer = await one.request("GET", `${path}?ticket=${ticket}`, { as: null });
-    expect(answer.status).toBe(401);
-    expect(answer.headers.get("www-authenticate")).toContain("Bearer");
+  test.each(["", "worthless", "A".repeat(43)])("that was never issued (%j) is 401", async (ticket) => {
+    const response = await one.request("GET", `${path}?ticket=${ticket}`, { as: null });
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toContain("Bearer");
   });
 
   test("opens no other cluster's stream and no other operation", async () => {
@@ -96,7 +96,7 @@ describe("a ticket for the stream (section 4.20)", () => {
     expect((await feed.open(one, { ticket: second })).status).toBe(404);
   });
 
-  test("is made for those alone who may read the stream", async () => {
+  test("is issued only to those who may read the stream", async () => {
     const { person } = await feed.makeMember("billing");
     expect((await one.request("POST", `${path}/ticket`, { token: person.token })).status).toBe(403);
     const { token } = await feed.issuer.createPerson();

@@ -26,7 +26,7 @@ import { createReadiness } from "../http/server/readiness.ts";
 import { bindUser } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
 
-/** One user runs all tests: more than a person ever sends. */
+/** All tests share one user, which sends more than a person ever does. */
 const UNLIMITED = Object.fromEntries(
   RATE_CLASSES.map((name) => [name, { burst: 1_000_000, perMinute: 1_000_000 }]),
 ) as RateLimits;
@@ -40,25 +40,25 @@ export interface TestRequest {
   token?: string;
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, with no Content-Type unless `headers` has one. */
+  /** Sent unchanged, with no Content-Type unless `headers` has one. */
   rawBody?: string;
   headers?: Record<string, string>;
 }
 
-export interface TestAnswer {
+export interface TestResponse {
   status: number;
   headers: Headers;
-  // The tests look into bodies of every shape.
-  // biome-ignore lint/suspicious/noExplicitAny: an answer is whatever the operation says.
+  // The tests read bodies of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: the body is whatever the operation declares.
   body: any;
 }
 
 export interface TestApp {
   deps: Deps;
   app: ReturnType<typeof createApp>;
-  /** Every operation that the application answers. */
+  /** Every operation that the application serves. */
   operations: readonly Operation[];
-  request(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
+  request(method: string, path: string, request?: TestRequest): Promise<TestResponse>;
   /** A new organization that `as` (default alice) owns; returns its id. */
   createOrganization(as?: UserName): Promise<string>;
   /** Gives a user of the stack a role in an organization. */
@@ -114,12 +114,12 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     operations,
     request,
     async createOrganization(as = "alice") {
-      const answer = await request("POST", "/api/v1/organizations", {
+      const response = await request("POST", "/api/v1/organizations", {
         as,
         body: { name: "Test organization" },
       });
-      if (answer.status !== 201) throw new Error(`no organization: ${JSON.stringify(answer.body)}`);
-      return answer.body.id;
+      if (response.status !== 201) throw new Error(`no organization: ${JSON.stringify(response.body)}`);
+      return response.body.id;
     },
     addMember: (orgId, user, role) => addMember(deps, subjectOf(stack.tokens[user]), user, orgId, role),
     async close() {
@@ -130,7 +130,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
   };
 }
 
-/** Takes an Idempotency-Key as a first POST of alice to `path` does, and leaves it without an answer. */
+/** Takes an Idempotency-Key as a first POST of alice to `path` does, and leaves it without a response. */
 export async function holdKey(api: TestApp, path: string, key: string, body?: unknown): Promise<void> {
   const { id: userId } = (await api.request("GET", "/api/v1/me")).body.principal;
   const text = body === undefined ? "" : JSON.stringify(body);
@@ -148,8 +148,8 @@ function createTestLogger() {
 }
 
 /**
- * The API as one application whose every answer is held to the OpenAPI document: a request rejects where the answer is
- * not as declared.
+ * The API as one application whose every response is checked against the OpenAPI document: a request rejects where the
+ * response is not as declared.
  */
 export function createTestedApp(deps: Deps, parts: AppParts): ReturnType<typeof createApp> {
   const app = createApp(deps, parts);
@@ -201,7 +201,7 @@ async function send(
   method: string,
   path: string,
   options: TestRequest,
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   const { as = "alice", token, body, rawBody } = options;
   const text = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
   const headers = new Headers(options.headers);
@@ -212,9 +212,9 @@ async function send(
   // Bytes, because a string body would bring a Content-Type of its own.
   const bytes = text === undefined ? null : new TextEncoder().encode(text);
   const response = await app.request(path, { method, headers, body: bytes });
-  const answer = await response.text();
+  const content = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(answer) : answer };
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(content) : content };
 }
 
 async function addMember(deps: Deps, userId: string, name: string, orgId: string, role: Role): Promise<void> {

@@ -11,14 +11,14 @@ import type { TestApp } from "./app.ts";
 const LIFETIME_SECONDS = 3600;
 const AUDIENCE = "marina";
 
-/** Somebody whom the test issuer knows. */
+/** A user of the test issuer. */
 export interface Person {
   userId: string;
   email: string;
   token: string;
 }
 
-/** What a token says beyond, or instead of, what it should. */
+/** Claims and header fields added to a token, or replaced in it. */
 export interface TokenChanges {
   claims?: Record<string, unknown>;
   header?: Record<string, unknown>;
@@ -26,22 +26,22 @@ export interface TokenChanges {
 
 export interface TestIssuer {
   config: IssuerConfig;
-  /** Somebody new with a verified address. */
+  /** A new person with a verified address. */
   createPerson(changes?: TokenChanges): Promise<Person>;
-  /** A token for somebody, signed with the present key. */
+  /** A token for a person, signed with the current key. */
   sign(person: Pick<Person, "userId" | "email">, changes?: TokenChanges): Promise<string>;
   /** The same with the algorithm `none`. */
   signNot(person: Pick<Person, "userId" | "email">): string;
   /** Signs with another key from now on and publishes it; the old one only when it is kept. */
   rotateKey(options?: { keepOld?: boolean }): Promise<void>;
-  /** What the published keys are answered with; 200 at first. */
+  /** The status of the responses with the published keys; 200 at first. */
   setStatus(status: number): void;
   /** How often the keys were read. */
   countReads(): number;
   close(): void;
 }
 
-/** A small issuer of JSON Web Tokens that speaks the protocol: for people and faults that the stack's cannot make. */
+/** A small issuer of JSON Web Tokens that speaks the protocol: for people and faults that the stack's issuer does not have. */
 export async function startTestIssuer(changes: Partial<IssuerConfig> = {}): Promise<TestIssuer> {
   const published: JWK[] = [];
   let key = await createKey();
@@ -106,7 +106,7 @@ async function createKey() {
   return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg: "ES256" } };
 }
 
-/** An organization of one test, owned by somebody new. */
+/** An organization of one test, owned by a new person. */
 export interface TestOrganization {
   id: string;
   slug: string;
@@ -115,23 +115,23 @@ export interface TestOrganization {
   path: string;
 }
 
-/** Makes an organization by REST; `fields` go into the body. */
+/** Creates an organization through REST; `fields` go into the body. */
 export async function makeOrganization(
   api: Pick<TestApp, "request">,
   issuer: TestIssuer,
   fields: object = {},
 ): Promise<TestOrganization> {
   const owner = await issuer.createPerson();
-  const answer = await api.request("POST", "/api/v1/organizations", {
+  const response = await api.request("POST", "/api/v1/organizations", {
     token: owner.token,
     body: { name: "Test", ...fields },
   });
-  if (answer.status !== 201) throw new Error(`no organization: ${JSON.stringify(answer.body)}`);
-  const { id, slug } = answer.body;
+  if (response.status !== 201) throw new Error(`no organization: ${JSON.stringify(response.body)}`);
+  const { id, slug } = response.body;
   return { id, slug, owner, path: `/api/v1/organizations/${id}` };
 }
 
-/** Makes somebody a member, as if an invitation had been accepted. Returns the member's id. */
+/** Makes a person a member, as if an invitation had been accepted. Returns the member's id. */
 export async function addPerson(
   deps: Pick<Deps, "db">,
   orgId: string,

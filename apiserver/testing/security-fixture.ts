@@ -6,7 +6,7 @@ import { createClientKey } from "../cluster-accesses/client-key.ts";
 import { ROLES, type Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { findCluster } from "../projection/index.ts";
-import { startTestApp, type TestAnswer, type TestApp } from "./app.ts";
+import { startTestApp, type TestApp, type TestResponse } from "./app.ts";
 import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "./issuer.ts";
 import { SECURITY_ROWS, type SecurityRow } from "./security-rows.ts";
 
@@ -112,7 +112,7 @@ export function call(
   orgId: string,
   token: string | null,
   children: Record<string, string> = {},
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   const path = operation.path.replaceAll(/\{(.+?)\}/g, (_, name: string) =>
     name === "orgID" ? orgId : (children[name] ?? organizations.missing),
   );
@@ -126,7 +126,7 @@ export function call(
 /** "in", a refusal ("401", "403", "organization 404"), or what should not be. */
 export type Verdict = string;
 
-export function verdictOf({ status, body }: TestAnswer): Verdict {
+export function verdictOf({ status, body }: TestResponse): Verdict {
   if (status === 401 || status === 403) return String(status);
   if (status === 404 && body.error?.message === "This organization does not exist.")
     return "organization 404";
@@ -153,7 +153,7 @@ export function listRows({ api }: SecurityFixture): OperationRow[] {
 export interface Cell {
   cell: string;
   want: Verdict;
-  got: Promise<TestAnswer>;
+  got: Promise<TestResponse>;
 }
 
 /** Runs all cells of all operations and returns those that came out wrong; there must be some at all. */

@@ -5,7 +5,7 @@ import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { writeIntents } from "../../custom-resources/table.ts";
-import { startTestApp, type TestAnswer, type TestApp } from "../../testing/app.ts";
+import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -31,7 +31,7 @@ async function makePool(name: string): Promise<string> {
   return `${clusters}/${body.id}/nodepools/${pools.body.items[0].id}`;
 }
 
-function count(responses: readonly TestAnswer[]): Record<string, number> {
+function count(responses: readonly TestResponse[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
@@ -107,28 +107,29 @@ describe("twenty creates under one Idempotency-Key", () => {
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202, 409]));
     const replay = await ask();
     expect(replay.status).toBe(202);
-    for (const { status, body: made } of responses) if (status === 202) expect(made).toEqual(replay.body);
+    for (const { status, body: created } of responses)
+      if (status === 202) expect(created).toEqual(replay.body);
     return replay.body;
   };
 
-  test("make one cluster with its pools", async () => {
-    const made = await repeat(clusters, { name: "Twenty", ...PLAN, node_pools: [POOL] });
+  test("create one cluster with its pools", async () => {
+    const created = await repeat(clusters, { name: "Twenty", ...PLAN, node_pools: [POOL] });
     const objects = await api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
     const own = objects.filter(({ spec }) => spec.displayName === "Twenty");
     expect(own).toHaveLength(1);
     const pools = await api.deps.kube.listAll(nodePoolKind, { namespace: `org-${orgId}` });
     expect(pools.filter(({ spec }) => spec.clusterName === own[0]?.metadata.name)).toHaveLength(1);
-    expect(await auditOf(made.id, "cluster.create")).toHaveLength(1);
+    expect(await auditOf(created.id, "cluster.create")).toHaveLength(1);
   });
 
-  test("make one node pool", async () => {
+  test("create one node pool", async () => {
     const { body: cluster } = await api.request("POST", clusters, { body: { name: "Host", ...PLAN } });
     const path = `${clusters}/${cluster.id}/nodepools`;
-    const made = await repeat(path, POOL);
+    const created = await repeat(path, POOL);
     expect((await api.request("GET", path)).body.items.map(({ id }: { id: string }) => id)).toEqual([
-      made.id,
+      created.id,
     ]);
-    expect(await auditOf(made.id, "node_pool.create")).toHaveLength(1);
+    expect(await auditOf(created.id, "node_pool.create")).toHaveLength(1);
   });
 });
 
@@ -136,14 +137,16 @@ test("ten pools are created, changed and deleted at once in a cluster that is no
   const { body: cluster } = await api.request("POST", clusters, { body: { name: "Parallel", ...PLAN } });
   const path = `${clusters}/${cluster.id}/nodepools`;
   const names = Array.from({ length: 10 }, (_, index) => `pool ${index}`);
-  const made = await Promise.all(names.map((name) => api.request("POST", path, { body: { ...POOL, name } })));
-  expect(count(made)).toEqual({ 202: 10 });
-  const at = (response: TestAnswer) => `${path}/${response.body.id}`;
+  const created = await Promise.all(
+    names.map((name) => api.request("POST", path, { body: { ...POOL, name } })),
+  );
+  expect(count(created)).toEqual({ 202: 10 });
+  const at = (response: TestResponse) => `${path}/${response.body.id}`;
   const changed = await Promise.all(
-    made.map((response) => api.request("PUT", at(response), { body: { min_nodes: 0, desired_nodes: 0 } })),
+    created.map((response) => api.request("PUT", at(response), { body: { min_nodes: 0, desired_nodes: 0 } })),
   );
   expect(changed.map(({ status, body }) => [status, body.desired_nodes])).toEqual(names.map(() => [200, 0]));
-  expect(count(await Promise.all(made.map((response) => api.request("DELETE", at(response)))))).toEqual({
+  expect(count(await Promise.all(created.map((response) => api.request("DELETE", at(response)))))).toEqual({
     202: 10,
   });
 });
@@ -154,10 +157,10 @@ test("what is empty is shown as it was sent: neither null nor something else", a
   const path = `${clusters}/${cluster.id}`;
   expect((await api.request("GET", `${path}/network`)).body.authorized_cidrs).toEqual([]);
   const pool = { ...POOL, name: "empty", node_labels: {}, node_taints: [] };
-  const made = await api.request("POST", `${path}/nodepools`, { body: pool });
-  expect(made.body).toMatchObject({ node_labels: {}, node_taints: [] });
-  const read = await api.request("GET", `${path}/nodepools/${made.body.id}`);
-  expect(read.body).toEqual(made.body);
+  const created = await api.request("POST", `${path}/nodepools`, { body: pool });
+  expect(created.body).toMatchObject({ node_labels: {}, node_taints: [] });
+  const read = await api.request("GET", `${path}/nodepools/${created.body.id}`);
+  expect(read.body).toEqual(created.body);
 });
 
 describe("a delete while the create is under way", () => {

@@ -71,7 +71,7 @@ function aRequest(name: string): NewCluster {
   };
 }
 
-/** What a process leaves that was killed: the intent and the name, and of the objects what `write` made. */
+/** What a process leaves that was killed: the intent and the name, and of the objects that `write` created. */
 async function crash(request: NewCluster, ageSeconds: number, write: (deps: Deps) => Promise<unknown>) {
   await api.deps.db.transaction(async (tx) => {
     await openIntent(tx, request, origin);
@@ -206,17 +206,17 @@ describe("a create that was killed before its Cluster was written", () => {
   });
 });
 
-describe("a create that is repeated in the very moment in which it is given up", () => {
-  /** Sweeps with a Kubernetes API that responds to the first read of a pool once `open` was called. */
+describe("a create that is repeated while it is being given up", () => {
+  /** Sweeps with a Kubernetes API that responds to the first read of a pool once `open` has been called. */
   function sweepSlowly() {
-    const asked = Promise.withResolvers<void>();
+    const readStarted = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
     const { kube } = api.deps;
     const slow: Deps["kube"] = {
       ...kube,
       async get(kind, namespace, name, options) {
         if ((kind as unknown) === nodePoolKind) {
-          asked.resolve();
+          readStarted.resolve();
           await gate.promise;
         }
         return kube.get(kind, namespace, name, options);
@@ -225,15 +225,17 @@ describe("a create that is repeated in the very moment in which it is given up",
     const swept = (async () => {
       for (const job of clusterJobs({ ...api.deps, kube: slow })) await job.run(new AbortController().signal);
     })();
-    return { asked: asked.promise, open: gate.resolve, swept };
+    return { readStarted: readStarted.promise, open: gate.resolve, swept };
   }
 
   /** As a client does that repeats after Retry-After. */
   function startRepetition(request: NewCluster) {
-    let isMade = false;
-    const made = waitFor("the repetition to make it", () => create(api.deps, request, { resumed: true }));
-    void made.then(() => (isMade = true));
-    return { made, isMade: () => isMade };
+    let isCompleted = false;
+    const completed = waitFor("the repetition to create it", () =>
+      create(api.deps, request, { resumed: true }),
+    );
+    void completed.then(() => (isCompleted = true));
+    return { completed, isCompleted: () => isCompleted };
   }
 
   async function isRequestWaiting(): Promise<boolean> {
@@ -242,16 +244,19 @@ describe("a create that is repeated in the very moment in which it is given up",
     return row?.waiting > 0;
   }
 
-  test("waits for the end of that and is made whole, with all its pools", async () => {
+  test("waits for its end and is completed, with all its pools", async () => {
     const request = aRequest("Repeated late");
     await crash(request, 601, (deps) => writePools(deps, request));
     const sweeping = sweepSlowly();
-    await sweeping.asked;
+    await sweeping.readStarted;
     const repetition = startRepetition(request);
-    await waitFor("the repeated request to arrive", async () => repetition.isMade() || isRequestWaiting());
+    await waitFor(
+      "the repeated request to arrive",
+      async () => repetition.isCompleted() || isRequestWaiting(),
+    );
     sweeping.open();
     await sweeping.swept;
-    await repetition.made;
+    await repetition.completed;
     expect(await stateOf(request)).toBe("done");
     await expect.poll(() => listOwn(request), { timeout: 10_000 }).toEqual({ clusters: 1, pools: 1 });
     const pool = await api.deps.kube.get(

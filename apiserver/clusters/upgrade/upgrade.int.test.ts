@@ -29,7 +29,7 @@ async function readObject() {
 }
 
 describe("the catalogues", () => {
-  test("of Kubernetes versions is whole and the newest comes first", async () => {
+  test("of Kubernetes versions is complete, the newest first", async () => {
     const { status, body } = await api.request("GET", "/api/v1/kubernetes-versions");
     expect(status).toBe(200);
     const versions = body.items.map(({ version }: { version: string }) => version);

@@ -113,7 +113,7 @@ describe("a token is refused with 401", () => {
     expect(await statusFor(`Bearer ${await sign(changes)}`)).toBe(401);
   });
 
-  test("signed by somebody else", async () => {
+  test("signed by another issuer", async () => {
     expect(await statusFor(`Bearer ${await sign({ key: strangers.privateKey })}`)).toBe(401);
   });
 
@@ -148,14 +148,14 @@ describe("a token is refused with 401", () => {
     expect(await statusFor(`Bearer ${await sign({ claims: { sub } })}`)).toBe(401);
   });
 
-  test("and the answer says how to authenticate", async () => {
+  test("and the response says how to authenticate", async () => {
     await expect(authenticator().authenticate(undefined)).rejects.toMatchObject({
       headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
     });
   });
 });
 
-describe("what a token says of its bearer", () => {
+describe("what a token claims about its bearer", () => {
   test("roles and trust in the address count as the issuer is configured", async () => {
     const authorization = `Bearer ${await sign()}`;
     expect(await authenticator().authenticate(authorization)).toMatchObject({
@@ -173,21 +173,21 @@ describe("what a token says of its bearer", () => {
     });
   });
 
-  test("roles are read where the configuration says", async () => {
+  test("roles are read from the configured claim", async () => {
     const authorization = `Bearer ${await sign({ claims: { groups: ["staff", 5] } })}`;
     const principal = await authenticator(issuer({ rolePath: "groups" })).authenticate(authorization);
     expect(principal.roles).toEqual(["staff"]);
   });
 });
 
-test("an issuer that does not answer is 503, not 401", async () => {
+test("an issuer that does not respond is 503, not 401", async () => {
   const config = issuer({ jwksUrl: "http://127.0.0.1:1/" });
   const closed = authenticator(config);
   expect(await statusFor(`Bearer ${await sign()}`, config)).toBe(503);
   expect(closed.isReady()).toBe(false);
 });
 
-test("keys are loaded at start, and that makes it ready", async () => {
+test("keys are loaded at start, after which it is ready", async () => {
   const ready = authenticator();
   expect(ready.isReady()).toBe(false);
   await ready.loadKeys(new AbortController().signal);

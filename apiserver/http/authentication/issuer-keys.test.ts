@@ -13,7 +13,7 @@ afterEach(() => issuer.close());
 /** An authenticator on a clock that the test moves. */
 function authenticator(issuers = [issuer.config]) {
   let aheadMs = 0;
-  const made = createAuthenticator({
+  const instance = createAuthenticator({
     issuers,
     bindUser: async (user: UserPrincipal) => user.issuer,
     apiTokens: { isApiToken: () => false, verify: async () => undefined },
@@ -21,7 +21,7 @@ function authenticator(issuers = [issuer.config]) {
   });
   const statusFor = async (token: string) => {
     try {
-      await made.authenticate(`Bearer ${token}`);
+      await instance.authenticate(`Bearer ${token}`);
       return 200;
     } catch (error) {
       return (error as { status: number }).status;
@@ -54,13 +54,13 @@ describe("the keys of an issuer", () => {
     const forged = await Promise.all(
       Array.from({ length: 20 }, (_, index) => issuer.sign(person, { header: { kid: `unknown-${index}` } })),
     );
-    const answers = await Promise.all(forged.slice(10).map(statusFor));
-    for (const token of forged.slice(0, 10)) answers.push(await statusFor(token));
-    expect(answers).toEqual(forged.map(() => 401));
+    const statuses = await Promise.all(forged.slice(10).map(statusFor));
+    for (const token of forged.slice(0, 10)) statuses.push(await statusFor(token));
+    expect(statuses).toEqual(forged.map(() => 401));
     expect(issuer.countReads()).toBe(2);
   });
 
-  test("stay good while the issuer does not answer, however long", async () => {
+  test("stay valid while the issuer does not respond, however long", async () => {
     const { statusFor, pass } = authenticator();
     const person = await issuer.createPerson();
     expect(await statusFor(person.token)).toBe(200);
@@ -72,17 +72,17 @@ describe("the keys of an issuer", () => {
     }
   });
 
-  test("that nobody could read let nobody in: 503, never 200, and not one attempt per request", async () => {
+  test("that could not be read let no caller in: 503, never 200, and not one attempt per request", async () => {
     issuer.setStatus(500);
     const { statusFor } = authenticator();
     const person = await issuer.createPerson();
-    const answers = await Promise.all(Array.from({ length: 5 }, () => statusFor(person.token)));
-    for (let attempt = 0; attempt < 5; attempt++) answers.push(await statusFor(person.token));
-    expect(answers).toEqual(answers.map(() => 503));
+    const statuses = await Promise.all(Array.from({ length: 5 }, () => statusFor(person.token)));
+    for (let attempt = 0; attempt < 5; attempt++) statuses.push(await statusFor(person.token));
+    expect(statuses).toEqual(statuses.map(() => 503));
     expect(issuer.countReads()).toBe(1);
   });
 
-  test("an unknown one is no way in while the issuer does not answer", async () => {
+  test("an unknown one is refused while the issuer does not respond", async () => {
     const { statusFor, pass } = authenticator();
     const person = await issuer.createPerson();
     await statusFor(person.token);

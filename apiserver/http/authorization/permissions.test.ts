@@ -22,7 +22,7 @@ describe("roles and permissions", () => {
     ["billing:read", ["owner", "admin", "billing"]],
     ["tickets:create", ["owner", "admin", "member", "billing"]],
     ["audit:read", ["owner", "admin"]],
-  ])("%s is held by %j and nobody else", (permission, holders) => {
+  ])("%s is held by %j and no other role", (permission, holders) => {
     const roles: Role[] = ["owner", "admin", "member", "billing", "viewer"];
     expect(roles.filter((role) => hasPermission(role, permission))).toEqual(holders);
   });

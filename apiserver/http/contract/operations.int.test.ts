@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { renderOpenApi } from "../../openapi/generate.ts";
-import { holdKey, startTestApp, type TestAnswer, type TestApp, type TestRequest } from "../../testing/app.ts";
+import {
+  holdKey,
+  startTestApp,
+  type TestApp,
+  type TestRequest,
+  type TestResponse,
+} from "../../testing/app.ts";
 import {
   type BodySchema,
   boundFaults,
@@ -79,11 +85,11 @@ function unfitBody(method: string): TestRequest {
   return method === "GET" ? {} : { rawBody: "{" };
 }
 
-function errorAnswer(status: number, code: string) {
+function errorResponse(status: number, code: string) {
   return { status, body: { error: { code, message: expect.any(String), request_id: expect.any(String) } } };
 }
 
-function withoutRequestId({ status, body }: TestAnswer): unknown {
+function withoutRequestId({ status, body }: TestResponse): unknown {
   return { status, error: { ...body.error, request_id: "" } };
 }
 
@@ -98,15 +104,15 @@ const withBody = operations.filter(({ body }) => body !== undefined);
 
 describe.each(named(secured))("%s asks who is calling", (_id, { method, path }) => {
   test("no credential is 401 and says how to authenticate", async () => {
-    const answer = await api.request(method, fill(path), { as: null });
-    expect(answer).toMatchObject(errorAnswer(401, "unauthorized"));
-    expect(answer.headers.get("www-authenticate")).toContain("Bearer");
+    const response = await api.request(method, fill(path), { as: null });
+    expect(response).toMatchObject(errorResponse(401, "unauthorized"));
+    expect(response.headers.get("www-authenticate")).toContain("Bearer");
   });
 
   test("a worthless credential is 401, before anything else is looked at", async () => {
     const headers = { authorization: "Bearer worthless" };
     expect(await api.request(method, fill(path, { orgID: "nope" }), { headers })).toMatchObject(
-      errorAnswer(401, "unauthorized"),
+      errorResponse(401, "unauthorized"),
     );
   });
 });
@@ -114,13 +120,13 @@ describe.each(named(secured))("%s asks who is calling", (_id, { method, path }) 
 describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { method, path, permissions }) => {
   test("a malformed organization id is 400", async () => {
     expect(await api.request(method, fill(path, { orgID: "nope" }))).toMatchObject(
-      errorAnswer(400, "bad_request"),
+      errorResponse(400, "bad_request"),
     );
   });
 
   test("another's organization is 404, the same as a missing one", async () => {
     const foreign = await api.request(method, fill(path), { as: "bob" });
-    expect(foreign).toMatchObject(errorAnswer(404, "not_found"));
+    expect(foreign).toMatchObject(errorResponse(404, "not_found"));
     const missing = await api.request(method, fill(path, { orgID: MISSING }), { as: "bob" });
     expect(withoutRequestId(foreign)).toEqual(withoutRequestId(missing));
   });
@@ -128,25 +134,25 @@ describe.each(named(inOrganization))("%s keeps organizations apart", (_id, { met
   test("a viewer is 403 exactly where the permission is missing", async () => {
     const allowed = permissions.some((permission) => hasPermission("viewer", permission as Permission));
     if (allowed) return;
-    const answer = await api.request(method, fill(path), { as: "staff", ...unfitBody(method) });
-    expect(answer).toMatchObject(errorAnswer(403, "forbidden"));
-    expect(answer.body.error.message).toContain(permissions[0]);
+    const response = await api.request(method, fill(path), { as: "staff", ...unfitBody(method) });
+    expect(response).toMatchObject(errorResponse(403, "forbidden"));
+    expect(response.body.error.message).toContain(permissions[0]);
   });
 });
 
 describe.each(named(ofStaff))("%s is for the platform's staff", (_id, { method, path }) => {
   test("anybody else is 403, before the path is looked at", async () => {
-    const answer = await api.request(method, fill(path, { orgID: "nope" }), { as: "alice" });
-    expect(answer).toMatchObject(errorAnswer(403, "forbidden"));
+    const response = await api.request(method, fill(path, { orgID: "nope" }), { as: "alice" });
+    expect(response).toMatchObject(errorResponse(403, "forbidden"));
   });
 
   test("a malformed organization id is 400, a missing one 404 before the body is looked at", async () => {
     const request = { as: "staff" as const, ...unfitBody(method) };
     expect(await api.request(method, fill(path, { orgID: "nope" }), request)).toMatchObject(
-      errorAnswer(400, "bad_request"),
+      errorResponse(400, "bad_request"),
     );
     expect(await api.request(method, fill(path, { orgID: MISSING }), request)).toMatchObject(
-      errorAnswer(404, "not_found"),
+      errorResponse(404, "not_found"),
     );
   });
 });
@@ -155,14 +161,14 @@ describe.each(named(withChildren))("%s looks at its path", (_id, { method, path 
   test("a malformed id is 400", async () => {
     const last = /.*\{(.+?ID)\}/.exec(path)?.[1] ?? "";
     expect(await api.request(method, fill(path, { [last]: "nope" }))).toMatchObject(
-      errorAnswer(400, "bad_request"),
+      errorResponse(400, "bad_request"),
     );
   });
 
   test("a missing record is 404, before the body is looked at", async () => {
     const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
-    const answer = await api.request(method, fill(path, { [last]: MISSING }), unfitBody(method));
-    expect(answer).toMatchObject(errorAnswer(404, "not_found"));
+    const response = await api.request(method, fill(path, { [last]: MISSING }), unfitBody(method));
+    expect(response).toMatchObject(errorResponse(404, "not_found"));
   });
 });
 
@@ -170,14 +176,14 @@ describe.each(named(operations))("%s knows its query and its methods", (_id, { m
   test("an unknown query parameter is 400", async () => {
     const as = isStaffPath(path) ? "staff" : "alice";
     expect(await api.request(method, `${fill(path)}?surprise=1`, { as })).toMatchObject(
-      errorAnswer(400, "bad_request"),
+      errorResponse(400, "bad_request"),
     );
   });
 
-  test("another method is 405 and says which there are", async () => {
-    const answer = await api.request("PATCH", fill(path));
-    expect(answer).toMatchObject(errorAnswer(405, "method_not_allowed"));
-    expect(answer.headers.get("allow")?.split(", ")).toContain(method);
+  test("another method is 405 and lists the allowed ones", async () => {
+    const response = await api.request("PATCH", fill(path));
+    expect(response).toMatchObject(errorResponse(405, "method_not_allowed"));
+    expect(response.headers.get("allow")?.split(", ")).toContain(method);
   });
 });
 
@@ -209,7 +215,7 @@ describe.each(named(withBody))("%s looks at its body", (_id, operation) => {
     ["null", "null", "application/json", 422, "validation_failed"],
     ["a text", '"x"', "application/json", 422, "validation_failed"],
   ])("%s", async (_case, text, contentType, status, code) => {
-    expect(await send(text, contentType)).toMatchObject(errorAnswer(status, code));
+    expect(await send(text, contentType)).toMatchObject(errorResponse(status, code));
   });
 
   const faults = [
@@ -221,45 +227,48 @@ describe.each(named(withBody))("%s looks at its body", (_id, operation) => {
   test.each(faults.map((fault) => [fault.field, fault.codes.join(" or "), fault] as const))(
     "%s is refused with %s",
     async (_field, _codes, { field, value, codes }) => {
-      const answer = await send(JSON.stringify({ ...valid, [field]: value }));
-      expect(answer).toMatchObject(errorAnswer(422, "validation_failed"));
-      const own = answer.body.error.details.filter((detail: { field: string }) => detail.field === field);
+      const response = await send(JSON.stringify({ ...valid, [field]: value }));
+      expect(response).toMatchObject(errorResponse(422, "validation_failed"));
+      const own = response.body.error.details.filter((detail: { field: string }) => detail.field === field);
       expect(own.map((detail: { code: string }) => detail.code)).toEqual(
         expect.arrayContaining([expect.stringMatching(new RegExp(`^(${codes.join("|")})$`))]),
       );
-      const [first] = answer.body.error.details;
-      expect(answer.body.error.message.startsWith(`${first.field}/${first.code}`)).toBe(true);
+      const [first] = response.body.error.details;
+      expect(response.body.error.message.startsWith(`${first.field}/${first.code}`)).toBe(true);
     },
   );
 });
 
-const answering = (status: string) => named(operations.filter(({ statuses }) => statuses.includes(status)));
+const returning = (status: string) => named(operations.filter(({ statuses }) => statuses.includes(status)));
 const once = named(
   operations.filter(({ method, operationId }) => method === "POST" && operationId !== "replaceNode"),
 );
 
 describe("preconditions and keys", () => {
-  test.each(answering("304"))("%s is 304 for who has this version already", async (_id, { path }) => {
-    const as = isStaffPath(path) ? "staff" : "alice";
-    const first = await api.request("GET", fill(path), { as });
-    const headers = { "if-none-match": first.headers.get("etag") ?? "" };
-    expect(await api.request("GET", fill(path), { as, headers })).toMatchObject({ status: 304, body: "" });
-  });
+  test.each(returning("304"))(
+    "%s is 304 for a caller that has this version already",
+    async (_id, { path }) => {
+      const as = isStaffPath(path) ? "staff" : "alice";
+      const first = await api.request("GET", fill(path), { as });
+      const headers = { "if-none-match": first.headers.get("etag") ?? "" };
+      expect(await api.request("GET", fill(path), { as, headers })).toMatchObject({ status: 304, body: "" });
+    },
+  );
 
-  test.each(answering("412"))("%s is 412 for a version that has passed", async (_id, operation) => {
+  test.each(returning("412"))("%s is 412 for an outdated version", async (_id, operation) => {
     const { method, path } = operation;
     const body = bodyOf(operation);
     const as = isStaffPath(path) ? "staff" : "alice";
-    const answer = await api.request(method, fill(path), { as, body, headers: { "if-match": '"passed"' } });
-    expect(answer).toMatchObject(errorAnswer(412, "precondition_failed"));
-    expect(answer.headers.get("etag")).toMatch(/^"/);
+    const response = await api.request(method, fill(path), { as, body, headers: { "if-match": '"passed"' } });
+    expect(response).toMatchObject(errorResponse(412, "precondition_failed"));
+    expect(response.headers.get("etag")).toMatch(/^"/);
   });
 
   test.each([["é"], ["x".repeat(1025)]])("a condition that is no ETag of this API is 400", async (value) => {
     const organization = fill("/api/v1/organizations/{orgID}");
     for (const name of ["if-match", "if-none-match"]) {
-      const answer = await api.request("GET", organization, { headers: { [name]: value } });
-      expect(answer).toMatchObject(errorAnswer(400, "bad_request"));
+      const response = await api.request("GET", organization, { headers: { [name]: value } });
+      expect(response).toMatchObject(errorResponse(400, "bad_request"));
     }
   });
 
@@ -267,19 +276,19 @@ describe("preconditions and keys", () => {
     const { path } = operation;
     const body = bodyOf(operation);
     await holdKey(api, fill(path), "held", body);
-    const answer = await api.request("POST", fill(path), { body, headers: { "idempotency-key": "held" } });
-    expect(answer).toMatchObject(errorAnswer(409, "operation_in_progress"));
-    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+    const response = await api.request("POST", fill(path), { body, headers: { "idempotency-key": "held" } });
+    expect(response).toMatchObject(errorResponse(409, "operation_in_progress"));
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
   });
 });
 
 test("an unknown path is 404 with the error body", async () => {
-  expect(await api.request("GET", "/api/v1/nowhere")).toMatchObject(errorAnswer(404, "not_found"));
+  expect(await api.request("GET", "/api/v1/nowhere")).toMatchObject(errorResponse(404, "not_found"));
 });
 
-test("a request id is taken over when it is well formed, and made when it is not", async () => {
+test("a well-formed request id is kept, any other is replaced", async () => {
   const taken = await api.request("GET", "/healthz", { headers: { "x-request-id": "mine-1" } });
   expect(taken.headers.get("x-request-id")).toBe("mine-1");
-  const made = await api.request("GET", "/healthz", { headers: { "x-request-id": "not fit <b>" } });
-  expect(made.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  const response = await api.request("GET", "/healthz", { headers: { "x-request-id": "not fit <b>" } });
+  expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
 });

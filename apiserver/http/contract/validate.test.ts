@@ -85,7 +85,7 @@ test.each<[PropertyKey[], string]>([
   expect(formatPath(path)).toBe(text);
 });
 
-test("ids are taken in any version and case, and made lower-case", () => {
+test("ids are accepted in any version and case, and become lower-case", () => {
   expect(idSchema.parse("11111111-1111-1111-1111-11111111ABCD")).toBe("11111111-1111-1111-1111-11111111abcd");
   expect(idSchema.safeParse("11111111").success).toBe(false);
 });

@@ -16,7 +16,7 @@ const post = (key: string, body: object, as: "alice" | "bob" = "alice") =>
   api.request("POST", path, { as, body, headers: { "idempotency-key": key } });
 
 describe("a POST with an Idempotency-Key", () => {
-  test("is carried out once, and its answer is repeated word for word", async () => {
+  test("is carried out once, and its response is repeated unchanged", async () => {
     const first = await post("once", { name: "Once" });
     const second = await post("once", { name: "Once" });
     expect(second.status).toBe(201);
@@ -26,13 +26,15 @@ describe("a POST with an Idempotency-Key", () => {
     expect(second.headers.get("x-request-id")).toBeTruthy();
   });
 
-  test("sent twenty times at once makes one record", async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post("crowd", { name: "Crowd" })));
-    const made = new Set(answers.filter((answer) => answer.status === 201).map((answer) => answer.body.id));
-    expect(made.size).toBe(1);
-    for (const answer of answers.filter(({ status }) => status !== 201)) {
-      expect(answer.body.error.code).toBe("operation_in_progress");
-      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+  test("sent twenty times at once creates one record", async () => {
+    const responses = await Promise.all(Array.from({ length: 20 }, () => post("crowd", { name: "Crowd" })));
+    const createdIds = new Set(
+      responses.filter((response) => response.status === 201).map((response) => response.body.id),
+    );
+    expect(createdIds.size).toBe(1);
+    for (const response of responses.filter(({ status }) => status !== 201)) {
+      expect(response.body.error.code).toBe("operation_in_progress");
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
     }
     expect(
       await api.deps.db.select().from(organizations).where(eq(organizations.name, "Crowd")),
@@ -41,9 +43,9 @@ describe("a POST with an Idempotency-Key", () => {
 
   test("with another body is 422", async () => {
     await post("reused", { name: "One" });
-    const answer = await post("reused", { name: "Two" });
-    expect(answer.status).toBe(422);
-    expect(answer.body.error.code).toBe("idempotency_key_reused");
+    const response = await post("reused", { name: "Two" });
+    expect(response.status).toBe(422);
+    expect(response.body.error.code).toBe("idempotency_key_reused");
   });
 
   test("means nothing to another person", async () => {

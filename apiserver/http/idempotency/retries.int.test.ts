@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestAnswer, type TestApp } from "../../testing/app.ts";
+import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
 import { type Person, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
 import { createIdempotencyStore } from "./store.ts";
 
@@ -21,41 +21,41 @@ const ORGANIZATIONS = "/api/v1/organizations";
 const post = (path: string, body: object, key: string) =>
   api.request("POST", path, { token: owner.token, body, headers: { "idempotency-key": key } });
 
-/** Repeats while the answer says to come again, as a client does. */
-async function insist(path: string, body: object, key: string): Promise<TestAnswer> {
+/** Repeats while the response asks for a retry, as a client does. */
+async function insist(path: string, body: object, key: string): Promise<TestResponse> {
   for (;;) {
-    const answer = await post(path, body, key);
-    if (answer.body.error?.code !== "operation_in_progress") return answer;
+    const response = await post(path, body, key);
+    if (response.body.error?.code !== "operation_in_progress") return response;
     await sleep(20);
   }
 }
 
 describe("twenty clients with one Idempotency-Key", () => {
-  test("get one organization and one answer", async () => {
-    const answers = await Promise.all(
+  test("get one organization and one response", async () => {
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () => insist(ORGANIZATIONS, { name: "Twenty" }, "twenty")),
     );
-    for (const answer of answers) {
-      expect(answer.status).toBe(201);
-      expect(answer.body).toEqual(answers[0]?.body);
-      expect(answer.headers.get("etag")).toBe(answers[0]?.headers.get("etag"));
+    for (const response of responses) {
+      expect(response.status).toBe(201);
+      expect(response.body).toEqual(responses[0]?.body);
+      expect(response.headers.get("etag")).toBe(responses[0]?.headers.get("etag"));
     }
     const [count] = await api.deps.sql`select count(*)::int as n from organizations where name = 'Twenty'`;
     expect(count?.n).toBe(1);
   });
 
-  test("get one invitation and one answer", async () => {
+  test("get one invitation and one response", async () => {
     const org = (await post(ORGANIZATIONS, { name: "Invite" }, "invite-org")).body.id;
     const body = { email: "once@example.com", role: "viewer" };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () => insist(`${ORGANIZATIONS}/${org}/members`, body, "invite")),
     );
-    expect(new Set(answers.map((answer) => `${answer.status} ${answer.body.id}`)).size).toBe(1);
+    expect(new Set(responses.map((response) => `${response.status} ${response.body.id}`)).size).toBe(1);
   });
 });
 
 describe("the outcome of a keyed request", () => {
-  test("is kept in the transaction of the effect: record, owner, audit row and answer", async () => {
+  test("is kept in the transaction of the effect: record, owner, audit row and response", async () => {
     const { body } = await post(ORGANIZATIONS, { name: "Atomic" }, "atomic");
     const rows = await api.deps.sql`
       select xmin::text as transaction from organizations where id = ${body.id}
@@ -68,7 +68,7 @@ describe("the outcome of a keyed request", () => {
     expect(new Set(others).size).toBe(1);
   });
 
-  test("survives a process that died before it could answer", async () => {
+  test("survives a process that died before it could respond", async () => {
     const first = await post(ORGANIZATIONS, { name: "Died" }, "died");
     const scope = `user:${owner.userId} POST ${ORGANIZATIONS}`;
     // What the dying process would have done at most: give its lease back.
@@ -106,7 +106,7 @@ describe("the outcome of a keyed request", () => {
     expect(other.status).toBe(201);
   });
 
-  test("is only given to who may still have it: authorization comes first", async () => {
+  test("is only given to a caller who is still allowed it: authorization comes first", async () => {
     const org = (await post(ORGANIZATIONS, { name: "Gone" }, "gone-org")).body.id;
     const path = `${ORGANIZATIONS}/${org}/members`;
     const body = { email: "gone@example.com", role: "viewer" };
@@ -117,7 +117,7 @@ describe("the outcome of a keyed request", () => {
   });
 });
 
-test("a list of organizations stays whole while some come and go (section 2.0)", async () => {
+test("a list of organizations stays complete while some are created and deleted (section 2.0)", async () => {
   const person = await issuer.createPerson();
   const make = async (name: string) => {
     const { body } = await api.request("POST", ORGANIZATIONS, { token: person.token, body: { name } });

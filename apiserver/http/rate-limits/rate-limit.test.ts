@@ -63,7 +63,7 @@ test.each([
   expect(rateClassOf({ method, access })).toBe(name);
 });
 
-test("every response says what is left, and the one beyond is 429 with Retry-After", async () => {
+test("every response has the remaining requests, and the one beyond the limit is 429 with Retry-After", async () => {
   const { send, clock } = anApp({ default: { burst: 2, perMinute: 30 } });
   const first = await send("good a");
   expect(first.headers.get("ratelimit-policy")).toBe('"default";q=2;w=4');

@@ -59,7 +59,7 @@ test("a full bucket is forgotten, so that memory follows the principals of the l
   expect(buckets.size()).toBe(1);
 });
 
-test("beyond the most buckets there may be, the first made goes", () => {
+test("beyond the maximum number of buckets, the oldest is dropped", () => {
   const { buckets } = bucketsAt({ burst: 2, perMinute: 1 }, 8);
   for (let n = 0; n < 100; n++) buckets.take(`key-${n}`);
   expect(buckets.size()).toBe(8);

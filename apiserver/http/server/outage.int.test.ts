@@ -83,8 +83,8 @@ describe("every operation", () => {
       apiTokens: createApiTokenVerifier(deps),
     });
     const app = breakApp({ db: gone.db, sql: gone.sql }, authenticator);
-    const answer = await ask(app, operation, `Bearer ${mintToken(principal.userId).text}`);
-    expect(await codeOf(answer)).toEqual([503, "dependency_unavailable"]);
+    const response = await ask(app, operation, `Bearer ${mintToken(principal.userId).text}`);
+    expect(await codeOf(response)).toEqual([503, "dependency_unavailable"]);
   });
 
   test.each(named(secured))("%s is 429 for whoever has sent too much", async (_id, operation) => {
@@ -96,13 +96,13 @@ describe("every operation", () => {
     expect(await codeOf(await ask(app, operation))).toEqual([429, "rate_limited"]);
   });
 
-  test.each(named(secured))("%s is 500 after a fault that nobody foresaw", async (_id, operation) => {
+  test.each(named(secured))("%s is 500 after an unexpected error", async (_id, operation) => {
     const app = breakApp({}, { authenticate: () => Promise.reject(new TypeError("unforeseen")) });
     expect(await codeOf(await ask(app, operation))).toEqual([500, "internal"]);
   });
 });
 
-test("liveness, readiness and figures that fail are answered as every failure is", async () => {
+test("liveness, readiness and metrics that fail respond as every failure does", async () => {
   const unready = createReadiness();
   unready.add({ name: "database", check: () => false });
   const away = breakApp({}, { authenticate: async () => principal }, unready);
@@ -126,7 +126,7 @@ test("liveness, readiness and figures that fail are answered as every failure is
 
 describe("with Postgres away", () => {
   test.each([["/api/v1/organizations"], ["/api/v1/me"], [`/api/v1/organizations/${principal.userId}`]])(
-    "%s is 503 with Retry-After, and tells nothing of the database",
+    "%s is 503 with Retry-After, and reveals nothing about the database",
     async (path) => {
       const readiness = createReadiness();
       const deps = { ...api.deps, db: gone.db, sql: gone.sql };
@@ -134,16 +134,16 @@ describe("with Postgres away", () => {
         { ...deps, metrics: createRegistry() },
         { authenticator: { authenticate: async () => principal }, readiness },
       );
-      const answer = await app.request(path);
-      expect(answer.status).toBe(503);
-      expect(answer.headers.get("retry-after")).toBe("5");
-      const { error } = (await answer.json()) as { error: { code: string; message: string } };
+      const response = await app.request(path);
+      expect(response.status).toBe(503);
+      expect(response.headers.get("retry-after")).toBe("5");
+      const { error } = (await response.json()) as { error: { code: string; message: string } };
       expect(error.code).toBe("dependency_unavailable");
       expect(error.message).toBe("The database is not available right now; try again.");
     },
   );
 
-  test("readiness says which part is missing", async () => {
+  test("readiness names the unavailable dependency", async () => {
     const readiness = createReadiness();
     readiness.add({ name: "database", check: () => probeDatabase(gone.sql) });
     readiness.add({ name: "nothing", check: () => true });
@@ -151,7 +151,7 @@ describe("with Postgres away", () => {
   });
 });
 
-test("with the Kubernetes API away an organization is made all the same", async () => {
+test("without the Kubernetes API an organization is created nevertheless", async () => {
   const connection = { server: `https://127.0.0.1:${await findClosedPort()}` };
   const transport = createTransport({ connection, timeoutMs: 500 });
   const app = createTestedApp(
@@ -161,12 +161,12 @@ test("with the Kubernetes API away an organization is made all the same", async 
       readiness: createReadiness(),
     },
   );
-  const answer = await app.request("/api/v1/organizations", {
+  const response = await app.request("/api/v1/organizations", {
     method: "POST",
     headers: { "content-type": "application/json", "content-length": "16" },
     body: '{"name":"Alone"}',
   });
-  expect(answer.status).toBe(201);
+  expect(response.status).toBe(201);
   await transport.close();
 });
 
@@ -182,9 +182,9 @@ test("an unexpected failure is one fixed sentence with the request id", async ()
       readiness: createReadiness(),
     },
   );
-  const answer = await app.request("/api/v1/me", { headers: { "x-request-id": "r-1" } });
-  expect(answer.status).toBe(500);
-  expect(await answer.json()).toEqual({
+  const response = await app.request("/api/v1/me", { headers: { "x-request-id": "r-1" } });
+  expect(response.status).toBe(500);
+  expect(await response.json()).toEqual({
     error: {
       code: "internal",
       message: "Something went wrong on our side; report the request id.",

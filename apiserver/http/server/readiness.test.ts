@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createReadiness } from "./readiness.ts";
 
-test("a check that is false, fails or does not answer in two seconds is a fault; all run at once", async () => {
+test("a check that is false, fails or does not respond within two seconds is a fault; all run at once", async () => {
   const readiness = createReadiness();
   const never = () => new Promise<boolean>(() => undefined);
   readiness.add({ name: "well", check: () => true });

@@ -26,7 +26,7 @@ const token: Principal = {
   expiresAtMs: 0,
 };
 
-/** One request to `/things/7`, answered with `status` for `principal`: its log line, and the figures after it. */
+/** One request to `/things/7`, with the response `status` for `principal`: its log line, and the metrics after it. */
 async function observeRequest(principal: Principal | undefined, status: 200 | 500) {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
@@ -61,7 +61,7 @@ test.each([
   expect(text).not.toContain("s3cret");
 });
 
-test("a request of nobody is told at debug, unless it failed", async () => {
+test("a request without a principal is logged at debug, unless it failed", async () => {
   expect((await observeRequest(undefined, 200)).line).toMatchObject({ level: "debug" });
   expect((await observeRequest(undefined, 500)).line).toMatchObject({ level: "info" });
 });

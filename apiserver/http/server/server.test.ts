@@ -12,13 +12,13 @@ afterEach(async () => {
   running = undefined;
 });
 
-async function serve(limits: Partial<RequestLimits> = {}, answerAfterMs = 0): Promise<number> {
-  const answer = async (request: Request) => {
+async function serve(limits: Partial<RequestLimits> = {}, delayMs = 0): Promise<number> {
+  const handle = async (request: Request) => {
     const size = (await request.arrayBuffer().catch(() => new ArrayBuffer(0))).byteLength;
-    await sleep(answerAfterMs);
-    return new Response(`answer ${new URL(request.url).pathname} ${size}`);
+    await sleep(delayMs);
+    return new Response(`response ${new URL(request.url).pathname} ${size}`);
   };
-  running = await listen(answer, {
+  running = await listen(handle, {
     address: "127.0.0.1",
     port: 0,
     limits: { ...DEFAULT_REQUEST_LIMITS, ...limits },
@@ -29,28 +29,28 @@ async function serve(limits: Partial<RequestLimits> = {}, answerAfterMs = 0): Pr
 /** Sends bytes, keeps the connection open, and resolves with all that came back once the server has closed it. */
 async function talk(port: number, ...parts: (string | number)[]): Promise<string> {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-  const answer = text(socket);
+  const response = text(socket);
   for (const part of parts) {
     if (typeof part === "number") await sleep(part);
     else socket.write(part);
   }
-  const received = await answer;
+  const received = await response;
   socket.destroy();
   return received;
 }
 
 const GET = "GET /first HTTP/1.1\r\nHost: x\r\n\r\n";
 
-function bodyOf(answer: string): { error: { code: string; message: string; request_id: string } } {
-  return JSON.parse(answer.slice(answer.lastIndexOf("\r\n\r\n")));
+function bodyOf(response: string): { error: { code: string; message: string; request_id: string } } {
+  return JSON.parse(response.slice(response.lastIndexOf("\r\n\r\n")));
 }
 
-test("headers that never end are answered 400 in the envelope and cut off at their deadline", async () => {
+test("headers that never end get 400 in the envelope and are cut off at their deadline", async () => {
   const port = await serve({ headersSeconds: 0.3 });
   const startedMs = performance.now();
-  const answer = await talk(port, "GET / HTTP/1.1\r\nHost: x\r\n", 200, "X-Slow: 1\r\n");
-  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-  expect(bodyOf(answer).error).toMatchObject({
+  const response = await talk(port, "GET / HTTP/1.1\r\nHost: x\r\n", 200, "X-Slow: 1\r\n");
+  expect(response).toMatch(/^HTTP\/1\.1 400 /);
+  expect(bodyOf(response).error).toMatchObject({
     code: "bad_request",
     message: "The request did not arrive in time.",
     request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -65,9 +65,15 @@ test("a connection that sends nothing at all is closed", async () => {
 
 test("a body that trickles is cut off at the deadline of the whole request", async () => {
   const port = await serve({ headersSeconds: 0.2, requestSeconds: 0.5 });
-  const answer = await talk(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n", "a", 200, "b");
-  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-  expect(answer).not.toContain("answer /");
+  const response = await talk(
+    port,
+    "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n",
+    "a",
+    200,
+    "b",
+  );
+  expect(response).toMatch(/^HTTP\/1\.1 400 /);
+  expect(response).not.toContain("response /");
 });
 
 test.each([
@@ -77,11 +83,11 @@ test.each([
     `GET / HTTP/1.1\r\nHost: x\r\n${Array.from({ length: 200 }, (_, n) => `X-${n}: ${"a".repeat(30)}\r\n`).join("")}\r\n`,
   ],
   ["the address", `GET /${"a".repeat(5000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
-])("%s beyond the limit is refused before anything is made of it", async (_, request) => {
+])("%s beyond the limit is refused before it is processed", async (_, request) => {
   const port = await serve({ maxHeaderBytes: 4096 });
-  const answer = await talk(port, request);
-  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-  expect(bodyOf(answer).error.message).toBe("The address and the headers together are too long.");
+  const response = await talk(port, request);
+  expect(response).toMatch(/^HTTP\/1\.1 400 /);
+  expect(bodyOf(response).error.message).toBe("The address and the headers together are too long.");
 });
 
 test.each([
@@ -96,23 +102,23 @@ test.each([
   ],
   ["a chunk of negative size", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n\r\n"],
   ["a line end in the address", "GET /a\nb HTTP/1.1\r\nHost: x\r\n\r\n"],
-])("%s is answered 400 and the connection ends", async (_, request) => {
-  const answer = await talk(await serve(), request);
-  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-  expect(bodyOf(answer).error.code).toBe("bad_request");
+])("%s is 400 and the connection ends", async (_, request) => {
+  const response = await talk(await serve(), request);
+  expect(response).toMatch(/^HTTP\/1\.1 400 /);
+  expect(bodyOf(response).error.code).toBe("bad_request");
 });
 
-test("garbage behind a request is refused after that request's own answer, never in its place", async () => {
+test("garbage after a request is refused after that request's own response, never in its place", async () => {
   const port = await serve({}, 100);
-  const answer = await talk(port, `${GET}GARBAGE\r\n\r\n`);
-  expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
-  expect(answer.indexOf("answer /first")).toBeLessThan(answer.indexOf("HTTP/1.1 400"));
+  const response = await talk(port, `${GET}GARBAGE\r\n\r\n`);
+  expect(response.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+  expect(response.indexOf("response /first")).toBeLessThan(response.indexOf("HTTP/1.1 400"));
 });
 
-test("requests under way when the drain begins get their answers", async () => {
+test("requests in progress when the drain begins get their responses", async () => {
   const port = await serve({}, 200);
-  const answer = talk(port, GET);
+  const response = talk(port, GET);
   await sleep(50);
   await running?.drain(5000);
-  await expect(answer).resolves.toContain("answer /first");
+  await expect(response).resolves.toContain("response /first");
 });

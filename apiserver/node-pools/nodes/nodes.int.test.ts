@@ -64,7 +64,7 @@ async function requirePool() {
 }
 
 describe("the nodes of a pool", () => {
-  test("are none before one was made, then listed in pages", async () => {
+  test("are none before one is created, then listed in pages", async () => {
     const empty = await api.request("GET", nodes);
     expect([empty.status, empty.body]).toEqual([200, { items: [], next_cursor: null }]);
     await reportMachines();
@@ -79,7 +79,7 @@ describe("the nodes of a pool", () => {
 });
 
 describe("replacing a node", () => {
-  test("asks the operator by an annotation, once, and says so in the record", async () => {
+  test("is requested from the operator by an annotation, once, and shown in the record", async () => {
     const response = await waitFor("the request to be taken", async () => {
       await reportMachines();
       const taken = await api.request("POST", `${nodes}/node-1/replace`);

@@ -72,8 +72,8 @@ test.each<[string, Partial<NodePoolMachine>, string, string]>([
 });
 
 test("a node is replacing from the request on, and while its replacement is under way", () => {
-  const asked = aPool({}, { "replace.cloud.marina.dev/node-1": "request" });
-  expect(presentNode(asked, MACHINE).replacing).toBe(true);
+  const requested = aPool({}, { "replace.cloud.marina.dev/node-1": "request" });
+  expect(presentNode(requested, MACHINE).replacing).toBe(true);
   const begun = {
     machineUID: MACHINE.uid,
     machineName: MACHINE.name,

@@ -21,7 +21,7 @@ const EVENT: Event = {
   related: { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Machine", name: "first-a-1" },
 };
 
-test("an event of the operator tells of the related object, with times in milliseconds", () => {
+test("an event of the operator names the related object, with times in milliseconds", () => {
   expect(harvestEvent(EVENT)).toEqual({
     eventUid: EVENT.metadata.uid,
     eventCount: 1,

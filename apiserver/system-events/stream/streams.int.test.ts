@@ -24,7 +24,7 @@ afterEach(() => feed.restore());
 afterAll(() => feed.close());
 
 describe("replicas", () => {
-  test("each serves the events that any of them has seen", async () => {
+  test("each serves the events that any of them has observed", async () => {
     const streams = [await feed.open(one, owner), await feed.open(other, owner)];
     await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "by one")]));
     await other.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "by other")]));
@@ -35,7 +35,7 @@ describe("replicas", () => {
     }
   });
 
-  test("what is announced while nobody listens is read when the connection is back", async () => {
+  test("what is announced while the connection is down is read when it is back", async () => {
     const stream = await feed.open(other, owner);
     const cut = await one.deps.sql`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and query ilike 'listen %'`;
@@ -47,7 +47,7 @@ describe("replicas", () => {
 });
 
 describe("the number of streams", () => {
-  test("is bounded for a principal and for the process, with 429 and Retry-After; one that ends makes room", async () => {
+  test("is limited for a principal and for the process, with 429 and Retry-After; one that ends frees its slot", async () => {
     const { person } = await feed.makeMember();
     feed.setConfig(other, { maxStreamsPerPrincipal: 2 });
     const [first] = [await feed.open(other, person), await feed.open(other, person)];
@@ -62,7 +62,7 @@ describe("the number of streams", () => {
     expect((await other.request("GET", path, { token: owner.token })).status).toBe(429);
   });
 
-  test("counts no answer without a stream: history, HEAD and refusals", async () => {
+  test("counts no response without a stream: history, HEAD and refusals", async () => {
     feed.setConfig(other, { maxStreamsPerPrincipal: 1 });
     const { person } = await feed.makeMember();
     const json = { accept: "application/json" };
