@@ -33,7 +33,7 @@ export const apiTokens = pgTable(
     version: integer().notNull().default(1),
   },
   (table) => [
-    index("api_tokens_org").on(table.orgId, table.id),
+    index("api_tokens_org_idx").on(table.orgId, table.id),
     check("api_tokens_role", sql`${table.role} in ('owner', 'admin', 'member', 'billing', 'viewer')`),
   ],
 );

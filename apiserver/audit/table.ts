@@ -32,8 +32,8 @@ export const auditLog = pgTable(
     position: bigint({ mode: "number" }).unique("audit_log_position"),
   },
   (table) => [
-    index("audit_log_org").on(table.orgId, table.position),
-    index("audit_log_unplaced").on(table.id).where(sql`${table.position} is null`),
+    index("audit_log_org_idx").on(table.orgId, table.position),
+    index("audit_log_unplaced_idx").on(table.id).where(sql`${table.position} is null`),
   ],
 );
 

@@ -25,8 +25,8 @@ describe("a failed query", () => {
   });
 
   test("names the violated constraint", () => {
-    expect(uniqueViolationOf(failed({ code: "23505", constraint_name: "organizations_slug" }))).toBe(
-      "organizations_slug",
+    expect(uniqueViolationOf(failed({ code: "23505", constraint_name: "organizations_slug_key" }))).toBe(
+      "organizations_slug_key",
     );
     expect(uniqueViolationOf(failed({ code: "23503", constraint_name: "x" }))).toBeUndefined();
   });

@@ -23,7 +23,7 @@ export async function acceptInvitations(
       await acceptInvitation(deps, origin, id, { userId, email });
     } catch (error) {
       // A concurrent request made the same user a member by another address.
-      if (uniqueViolationOf(error) !== "members_org_user") throw error;
+      if (uniqueViolationOf(error) !== "members_org_user_key") throw error;
     }
   }
 }

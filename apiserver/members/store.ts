@@ -78,7 +78,7 @@ export async function insertInvitation(
     .values({ orgId, ...invitation, expiresAt: INVITATION_EXPIRY })
     .returning()
     .catch((error: unknown) => {
-      if (uniqueViolationOf(error) !== "members_org_email") throw error;
+      if (uniqueViolationOf(error) !== "members_org_email_key") throw error;
       throw new ApiError("already_exists", `${invitation.email} is a member or invited already.`, {
         details: [{ field: "email", code: "duplicate", message: "is a member or invited already" }],
         cause: error,

@@ -46,10 +46,10 @@ export const members = pgTable(
     version: integer().notNull().default(1),
   },
   (table) => [
-    uniqueIndex("members_org_email").on(table.orgId, sql`lower(${table.email})`),
-    uniqueIndex("members_org_user").on(table.orgId, table.userId),
-    index("members_user").on(table.userId, table.orgId),
-    index("members_invited_email").on(sql`lower(${table.email})`).where(sql`${table.userId} is null`),
+    uniqueIndex("members_org_email_key").on(table.orgId, sql`lower(${table.email})`),
+    uniqueIndex("members_org_user_key").on(table.orgId, table.userId),
+    index("members_user_idx").on(table.userId, table.orgId),
+    index("members_invited_email_idx").on(sql`lower(${table.email})`).where(sql`${table.userId} is null`),
     check("members_role", sql`${table.role} in ('owner', 'admin', 'member', 'billing', 'viewer')`),
   ],
 );

@@ -116,7 +116,9 @@ export async function updateSettings(
     .where(isExisting(orgId))
     .returning()
     .catch((error: unknown) => {
-      throw uniqueViolationOf(error) === "organizations_slug" ? slugTaken(change.slug ?? "", error) : error;
+      throw uniqueViolationOf(error) === "organizations_slug_key"
+        ? slugTaken(change.slug ?? "", error)
+        : error;
     });
   if (row === undefined) throw notFound("organization");
   return row;

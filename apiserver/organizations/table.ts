@@ -25,7 +25,7 @@ export const organizations = pgTable(
     namespaceReadyAt: timestamp("namespace_ready_at", { withTimezone: true, mode: "date", precision: 3 }),
   },
   (table) => [
-    uniqueIndex("organizations_slug").on(table.slug).where(sql`${table.deletedAt} is null`),
+    uniqueIndex("organizations_slug_key").on(table.slug).where(sql`${table.deletedAt} is null`),
     check("organizations_name_length", sql`char_length(${table.name}) between 1 and 100`),
   ],
 );

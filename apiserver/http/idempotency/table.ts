@@ -24,6 +24,6 @@ export const idempotencyKeys = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.scope, table.key] }),
-    index("idempotency_keys_created_at").on(table.createdAt),
+    index("idempotency_keys_created_at_idx").on(table.createdAt),
   ],
 );
