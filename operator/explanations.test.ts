@@ -5,7 +5,8 @@ import { createStore } from "../shared/kube/store.ts";
 import { findDuplicateName, indexByName } from "./duplicate-name.ts";
 import { INDEX_NAME } from "./indexes.ts";
 import { aPool, type PoolFixture, UPGRADING } from "./node-pool/testing.ts";
-import { aCluster, type ClusterFixture, makeCondition, makePool } from "./testing.ts";
+import { makeCondition, makePool } from "./testing.ts";
+import { aCluster, type ClusterFixture } from "./testing-cluster.ts";
 
 const overQuota = { reason: "QuotaExceeded", message: "A quota does not allow it. Ask for less." };
 const ready = () => aCluster().withPools(makePool("web")).ready();
@@ -22,28 +23,31 @@ const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "
 
 /** Every reason for which a cluster waits or has failed, and a cluster with it. */
 const clusters: [string, ClusterFixture][] = [
-  ["Provisioning", ready().asking({ network: { authorizedCIDRs: ["203.0.113.0/24"] } })],
+  ["Provisioning", ready().withSpec({ network: { authorizedCIDRs: ["203.0.113.0/24"] } })],
   ["Scaling", busy(ready(), { replicas: 2, nodes: 1, readyNodes: 1 })],
-  ["Upgrading", ready().asking({ version: "1.35" })],
+  ["Upgrading", ready().withSpec({ version: "1.35" })],
   ["RollingOut", busy(ready(), { rollingOut: true })],
   ["Deleting", ready().deleting()],
   ["WaitingForControlPlane", aCluster()],
-  ["WaitingForEndpoint", aCluster().reconciled().engineDone().with({ probe: undefined })],
+  ["WaitingForEndpoint", aCluster().reconciled().engineConverged().with({ probe: undefined })],
   [
     "WaitingForNodes",
-    busy(aCluster().withPools(makePool("web")).reconciled().engineDone(), { readyNodes: 0 }),
+    busy(aCluster().withPools(makePool("web")).reconciled().engineConverged(), { readyNodes: 0 }),
   ],
-  ["Paused", ready().engineSaying([makeCondition("Paused", "True")])],
+  ["Paused", ready().withEngineConditions([makeCondition("Paused", "True")])],
   ["ClusterAPIUnavailable", aCluster().with(failed("unavailable", "connection refused"))],
-  ["ControlPlaneUnavailable", ready().engineSaying([etcdFailure])],
+  ["ControlPlaneUnavailable", ready().withEngineConditions([etcdFailure])],
   ["EndpointUnreachable", ready().with(unreachable)],
   ["DuplicateID", aCluster().with({ olderDuplicate: "other/demo" })],
   ["DuplicateOrganization", aCluster().with({ organization: { kind: "duplicate", namespace: "old" } })],
   ["UnknownOrganization", aCluster().with({ organization: { kind: "unknown" } })],
   ["UnknownPlan", aCluster({ plan: "gold" })],
   ["UnknownVersion", aCluster({ version: "1.20" })],
-  ["DowngradeRefused", ready().asking({ version: "1.33.6" })],
-  ["UnsupportedByClass", aCluster().with({ classes: withoutVariables() }).asking({ publicEndpoint: false })],
+  ["DowngradeRefused", ready().withSpec({ version: "1.33.6" })],
+  [
+    "UnsupportedByClass",
+    aCluster().with({ classes: withoutVariables() }).withSpec({ publicEndpoint: false }),
+  ],
   ["RejectedByClusterAPI", aCluster().with(failed("rejected", "spec.topology: no"))],
   ["ClassNotFound", aCluster().with({ classes: new Map() })],
   ["NoFreeSubnet", aCluster().with({ settings: { ...aCluster().observed.settings, ...noSubnets() } })],
@@ -56,13 +60,16 @@ const clusters: [string, ClusterFixture][] = [
 ];
 
 const pools: [string, PoolFixture][] = [
-  ["Scaling", aPool().withNodes(2).reconciled().asking({ desiredNodes: 4 })],
+  ["Scaling", aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 })],
   ["RollingOut", aPool().withNodes(2).reconciled().withEngine({ desired: 2, nodes: 3, rollingOut: true })],
   ["Deleting", aPool().withNodes(2).deleting()],
   ["WaitingForCluster", aPool().withoutCluster()],
   ["WaitingForControlPlane", aPool()],
   ["WaitingForNodes", aPool().withEngine({ desired: 2, nodes: 2, ready: 1 })],
-  ["UpgradeInProgress", aPool().withNodes(2).reconciled().withCluster(UPGRADING).asking({ desiredNodes: 4 })],
+  [
+    "UpgradeInProgress",
+    aPool().withNodes(2).reconciled().withCluster(UPGRADING).withSpec({ desiredNodes: 4 }),
+  ],
   ["NodesUnhealthy", aPool().withNodes(2).reconciled().withUnhealthyNode().after(240)],
   ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
   ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
-import { aCluster, CLUSTER_ID, START } from "../testing.ts";
+import { CLUSTER_ID, START } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
 import {
   composeAdminSecret,
   composeRequest,

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { aCluster, enginePoolWith, makeCondition, makeMachine, makePool, START } from "../testing.ts";
+import { enginePoolWith, makeCondition, makeMachine, makePool, START } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
 
 const silent = { ok: false, message: "ECONNREFUSED" };
 const sick = (since: string) =>
@@ -36,7 +37,7 @@ test.each([
 ])("a cluster is degraded when $what for a minute", ({ type, status }) => {
   const lost = aCluster()
     .ready()
-    .engineSaying([makeCondition(type, status)])
+    .withEngineConditions([makeCondition(type, status)])
     .reconciled()
     .after(60)
     .reconciled();
@@ -49,7 +50,7 @@ test.each([
 test("a cluster whose engine calls it not available for new nodes alone is not degraded", () => {
   const busy = aCluster()
     .ready()
-    .engineSaying([makeCondition("Available", "False")])
+    .withEngineConditions([makeCondition("Available", "False")])
     .reconciled();
   expect(busy.after(600).reconciled().observed.cluster.status?.phase).toBe("Ready");
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
-import { aCluster, type ClusterFixture, makePool, START } from "../testing.ts";
+import { makePool, START } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 
 const applies = (fixture: ClusterFixture) =>
   fixture.plan().apply.filter((step) => step.kind.plural === "clusters").length === 1;

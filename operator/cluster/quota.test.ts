@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Plan } from "../../shared/controller/plan.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
-import { aCluster, type ClusterFixture, makePool } from "../testing.ts";
+import { makePool } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 
 const topology = (plan: Plan<unknown>) => {
   const step = plan.apply.find(({ kind }) => kind === engineClusterKind);
@@ -31,7 +32,7 @@ describe("what the quotas of the organization block", () => {
     const fixture = blockPool(aCluster().withPools(makePool("web"), makePool("db")), "db").reconciled();
     const names = fixture.engineObject().spec?.topology?.workers?.machineDeployments?.map(({ name }) => name);
     expect(names).toEqual(["web"]);
-    const done = fixture.engineDone();
+    const done = fixture.engineConverged();
     const pools = done.observed.pools.map((it) => (it.blocked ? { ...it, engine: undefined } : it));
     expect(condition(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });

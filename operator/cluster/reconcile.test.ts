@@ -2,16 +2,8 @@ import { expect, test } from "vitest";
 import type { Plan } from "../../shared/controller/plan.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
-import {
-  aCluster,
-  CLUSTER_ID,
-  enginePoolWith,
-  makeClass,
-  makeCondition,
-  makePool,
-  ORG,
-  START,
-} from "../testing.ts";
+import { CLUSTER_ID, enginePoolWith, makeClass, makeCondition, makePool, ORG, START } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
 
 const verbs = (plan: Plan<unknown>) =>
   [...plan.apply, ...plan.remove].map((step) => `${step.verb} ${step.kind.plural}`);
@@ -58,7 +50,7 @@ test.each([
     fixture: aCluster()
       .ready()
       .deleting()
-      .engineSaying([makeCondition("Deleting", "True")])
+      .withEngineConditions([makeCondition("Deleting", "True")])
       .reconciled(),
   },
 ])("a cluster that is $what and was reconciled needs nothing more", ({ fixture }) => {
@@ -93,12 +85,15 @@ test.each([
   { what: "the endpoint does not answer", probe: { ok: false, message: "ECONNREFUSED" } },
   { what: "the endpoint was not asked yet", probe: undefined },
 ])("a cluster is not ready while $what", ({ probe }) => {
-  const plan = aCluster().reconciled().engineDone().with({ probe }).plan();
+  const plan = aCluster().reconciled().engineConverged().with({ probe }).plan();
   expect(condition(plan, "Ready")).toMatchObject({ status: "False", reason: "WaitingForEndpoint" });
 });
 
 test("a private cluster is ready without a word from its endpoint", () => {
-  const fixture = aCluster({ publicEndpoint: false }).reconciled().engineDone().with({ probe: undefined });
+  const fixture = aCluster({ publicEndpoint: false })
+    .reconciled()
+    .engineConverged()
+    .with({ probe: undefined });
   const plan = fixture.plan();
   expect(plan.status?.phase).toBe("Ready");
   expect(plan.status).not.toHaveProperty("publicAddress");
@@ -134,7 +129,7 @@ test("a change of the pools alone leaves the network rules in force, one of the 
   expect(condition(scaled.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "True" });
   const gone = scaled.with({ engine: undefined });
   expect(condition(gone.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
-  const narrowed = fixture.asking({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
+  const narrowed = fixture.withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
   expect(condition(narrowed.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
 });
 
@@ -239,7 +234,7 @@ test.each([
 test("a running cluster whose change is refused goes on serving, and says what was refused", () => {
   const fixture = aCluster()
     .ready()
-    .asking({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
+    .withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
   const refused = fixture.with({
     applyFailure: { kind: "rejected", message: "spec: Invalid value" },
   });
@@ -268,7 +263,7 @@ test("a late refusal counts only when it stands", () => {
     reason: "ReconcileFailed",
     message: "no such thing",
   });
-  const fixture = aCluster().ready().engineSaying([failed]);
+  const fixture = aCluster().ready().withEngineConditions([failed]);
   expect(fixture.after(5).plan().status).toBeUndefined();
   expect(fixture.after(5).plan().requeueAfterMs).toBe(10_000);
   const stalled = condition(fixture.after(20).plan(), "Stalled");
@@ -289,14 +284,14 @@ test("a wait has no words for a minute, then the cause", () => {
 });
 
 test("an upgrade goes one version at a time and says when it is through", () => {
-  const asked = aCluster().withPools(makePool("web")).ready().asking({ version: "1.35" });
+  const asked = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" });
   expect(topology(asked.plan())?.version).toBe("v1.35.1");
   expect(asked.plan().status).toMatchObject({
     phase: "Upgrading",
     targetVersion: "1.35.1",
     version: "1.34.2",
   });
-  const done = asked.reconciled().engineDone().reconciled();
+  const done = asked.reconciled().engineConverged().reconciled();
   expect(done.observed.cluster.status).toMatchObject({ phase: "Ready", version: "1.35.1" });
   expect(done.observed.cluster.status?.transitions?.at(-1)).toMatchObject({
     type: "Upgraded",
@@ -306,8 +301,8 @@ test("an upgrade goes one version at a time and says when it is through", () => 
 });
 
 test("a pool can change while an upgrade is under way", () => {
-  const asked = aCluster().withPools(makePool("web")).ready().asking({ version: "1.35" }).reconciled();
-  const rolling = asked.engineSaying([makeCondition("RollingOut", "True")]);
+  const asked = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" }).reconciled();
+  const rolling = asked.withEngineConditions([makeCondition("RollingOut", "True")]);
   const plan = rolling.withPools(makePool("web", { desiredNodes: 5 })).plan();
   expect(topology(plan)).toMatchObject({ version: "v1.35.1" });
   expect(topology(plan)?.workers?.machineDeployments?.[0]?.replicas).toBe(5);
@@ -319,7 +314,7 @@ test("another class for a plan is taken along with an upgrade, not before", () =
   const plans = { default: { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 } };
   const mapped = ready.with({ classes, settings: { ...ready.observed.settings, plans } });
   expect(verbs(mapped.plan())).toEqual([]);
-  expect(topology(mapped.asking({ version: "1.35" }).plan())?.classRef.name).toBe("standard-v2");
+  expect(topology(mapped.withSpec({ version: "1.35" }).plan())?.classRef.name).toBe("standard-v2");
 });
 
 test("an engine cluster of the same name that is not ours is left alone", () => {
@@ -367,7 +362,9 @@ test("a pool that is being deleted is nothing that the cluster waits for", () =>
 
 test("a deletion reports its progress", () => {
   const deleting = aCluster().withPools(makePool("web")).ready().deleting();
-  const idle = deleting.engineSaying([makeCondition("Deleting", "False", { reason: "NotDeleting" })]).plan();
+  const idle = deleting
+    .withEngineConditions([makeCondition("Deleting", "False", { reason: "NotDeleting" })])
+    .plan();
   expect(condition(idle, "Ready")).toMatchObject({
     message: "The deletion is being passed on to Cluster API.",
   });
@@ -377,7 +374,7 @@ test("a deletion reports its progress", () => {
   expect(condition(started, "Ready")).toMatchObject({ message: "Cluster API is deleting the cluster." });
   expect(condition(idle, "NetworkPolicyApplied")).toMatchObject({ status: "True" });
   const reason = "WaitingForWorkersDeletion";
-  const busy = deleting.engineSaying([makeCondition("Deleting", "True", { reason })]).plan();
+  const busy = deleting.withEngineConditions([makeCondition("Deleting", "True", { reason })]).plan();
   expect(condition(busy, "Ready")).toMatchObject({
     message: expect.stringMatching(/^Cluster API is deleting the cluster: /),
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
-import { aCluster, type ClusterFixture, makePool } from "../testing.ts";
+import { makePool } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import type { ObservedClusterPool } from "./observe.ts";
 
 const running = aCluster().withPools(makePool("web")).ready();

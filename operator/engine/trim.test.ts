@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { aCluster, makeCondition, makePool } from "../testing.ts";
+import { makeCondition, makePool } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
 import { readEngineCluster } from "./cluster-state.ts";
 import {
   type EngineCondition,
@@ -46,7 +47,7 @@ function withoutWords(state: object): object {
 }
 
 test.each(STATUSES)("of a cluster whose conditions are %s the same is read as of the whole", (status) => {
-  const { observed } = aCluster().withPools(makePool("web")).reconciled().engineDone();
+  const { observed } = aCluster().withPools(makePool("web")).reconciled().engineConverged();
   const object = observed.engine?.object;
   if (object === undefined) throw new Error("the fixture has no engine's cluster");
   const whole = {

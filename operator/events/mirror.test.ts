@@ -5,7 +5,8 @@ import { createStore } from "../../shared/kube/store.ts";
 import type { Caches } from "../caches.ts";
 import { indexByInfrastructure, type Machine, type MachineDeployment } from "../engine/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
-import { aCluster, CLUSTER_ID, makePool, NAMESPACE, POOL_ID } from "../testing.ts";
+import { CLUSTER_ID, makePool, NAMESPACE, POOL_ID } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
 import { mirrorEvent } from "./mirror.ts";
 import { findSubject, mayConcernClusterAPI } from "./subject.ts";
 

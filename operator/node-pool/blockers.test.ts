@@ -22,7 +22,7 @@ test("a new pool whose cluster Cluster API refuses has failed, and says why", ()
 });
 
 test("a pool that serves goes on serving when its change is refused: it is stuck, with a Warning, and no less ready", () => {
-  const pool = aPool().withNodes(2).reconciled().asking({ desiredNodes: 4 }).withCluster({ fault: quota });
+  const pool = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 }).withCluster({ fault: quota });
   expect(pool.condition("Ready")).toMatchObject({ status: "True" });
   expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
   expect(pool.condition("Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });

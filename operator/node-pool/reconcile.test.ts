@@ -19,7 +19,7 @@ test.each([
   { what: "waiting for its cluster", pool: aPool().withoutCluster() },
   { what: "waiting for nodes", pool: aPool() },
   { what: "ready", pool: aPool().withNodes(2) },
-  { what: "scaling", pool: aPool().withNodes(2).asking({ desiredNodes: 4 }) },
+  { what: "scaling", pool: aPool().withNodes(2).withSpec({ desiredNodes: 4 }) },
   { what: "ready for hours", pool: aPool().withNodes(2).reconciled().after(7200) },
 ])("a pool that is $what and was reconciled needs nothing more", ({ pool }) => {
   const plan = pool.reconciled().plan();
@@ -57,7 +57,7 @@ test("a pool with all its nodes is ready, from then on", () => {
     version: "1.34.2",
     transitions: [{ sequence: 1, type: "Ready" }],
   });
-  const scaling = pool.asking({ desiredNodes: 5 });
+  const scaling = pool.withSpec({ desiredNodes: 5 });
   expect(scaling.condition("Ready")).toMatchObject(ready);
   expect(scaling.plan().status?.firstReadyAt).toBe(pool.status()?.firstReadyAt);
 });
@@ -68,8 +68,8 @@ test("a pool of no nodes is ready when Cluster API has made it", () => {
 });
 
 test.each([
-  { what: "more nodes are wanted", pool: aPool().withNodes(2).asking({ desiredNodes: 4 }) },
-  { what: "fewer nodes are wanted", pool: aPool().withNodes(2).asking({ desiredNodes: 1 }) },
+  { what: "more nodes are wanted", pool: aPool().withNodes(2).withSpec({ desiredNodes: 4 }) },
+  { what: "fewer nodes are wanted", pool: aPool().withNodes(2).withSpec({ desiredNodes: 1 }) },
   { what: "nodes exist that are not ready", pool: aPool().withEngine({ desired: 2, nodes: 2, ready: 1 }) },
 ])("it scales while $what", ({ pool }) => {
   expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "Scaling" });
@@ -93,13 +93,13 @@ test("a rollout is told as such, and is no scaling", () => {
 });
 
 test("a change of size during an upgrade waits for the pool's turn", () => {
-  const pool = aPool().withNodes(2).reconciled().withCluster(UPGRADING).asking({ desiredNodes: 4 });
+  const pool = aPool().withNodes(2).reconciled().withCluster(UPGRADING).withSpec({ desiredNodes: 4 });
   expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "UpgradeInProgress" });
   expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "UpgradeInProgress" });
 });
 
 test("a pool without nodes has nothing to follow an upgrade with", () => {
-  const empty = aPool().withNodes(2).reconciled().asking({ desiredNodes: 0 }).withNodes(0).reconciled();
+  const empty = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 0 }).withNodes(0).reconciled();
   const upgraded = empty.withCluster({ version: "1.35.1", controlPlaneInitialized: true });
   expect(upgraded.condition("Reconciling")?.status ?? "False").toBe("False");
   expect(upgraded.reconciled().status()).toMatchObject({ phase: "Ready" });
@@ -207,7 +207,7 @@ test("a pool that the quotas blocks is Stalled; what runs of it goes on and is n
   expect(fresh.metadata).toMatchObject({ finalizer: FINALIZER });
   expect(fresh.status).toMatchObject({ phase: "Failed", message: "Too many." });
 
-  const grown = aPool().withNodes(2).reconciled().asking({ desiredNodes: 9 }).with({ blocker });
+  const grown = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 9 }).with({ blocker });
   expect(grown.plan().status).toMatchObject({ phase: "Ready", message: "Too many.", nodes: 2 });
   expect(grown.condition("Ready")).toMatchObject(ready);
   expect(grown.condition("Scaling")).toMatchObject({ status: "False" });

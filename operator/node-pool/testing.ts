@@ -57,7 +57,7 @@ export class PoolFixture {
     return this.with({ pool: { ...this.observed.pool, metadata } });
   }
 
-  asking(spec: Partial<NodePoolSpec>): PoolFixture {
+  withSpec(spec: Partial<NodePoolSpec>): PoolFixture {
     const { pool } = this.observed;
     return this.with({ pool: { ...pool, spec: { ...pool.spec, ...spec } } });
   }

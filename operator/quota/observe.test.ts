@@ -7,7 +7,8 @@ import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
-import { aCluster, makePool, NAMESPACE } from "../testing.ts";
+import { makePool, NAMESPACE } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
 import { findClusterOverQuota, findPoolOverQuota, indexBlocked } from "./observe.ts";
 import { createQuotaUsage } from "./usage.ts";
 

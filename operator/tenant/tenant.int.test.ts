@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
-import { aCluster } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
 import { createTenantAccess, revisionOf } from "./tenant.ts";
 import { composeCaData, makeAuthority } from "./testing.ts";
 

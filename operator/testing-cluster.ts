@@ -1,0 +1,188 @@
+import type { Plan, Step } from "../shared/controller/plan.ts";
+import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.ts";
+import { API_VERSION } from "../shared/crd/names.ts";
+import type { NodePool } from "../shared/crd/node-pool.ts";
+import type { ConfigMap } from "../shared/kube/core-kinds.ts";
+import type { ObservedCluster } from "./cluster/observe.ts";
+import { reconcileCluster } from "./cluster/reconcile.ts";
+import { readEngineCluster } from "./engine/cluster-state.ts";
+import { type EngineCluster, type EngineCondition, engineClusterKind } from "./engine/kinds.ts";
+import { readLock } from "./subnets/lock.ts";
+import {
+  CLUSTER_ID,
+  enginePoolWith,
+  makeClass,
+  makeCondition,
+  NAMESPACE,
+  ORG,
+  START,
+  settings,
+} from "./testing.ts";
+
+/** A new cluster that the operator has not reconciled yet. Each method returns another fixture. */
+export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
+  const cluster: Cluster = {
+    apiVersion: API_VERSION,
+    kind: "Cluster",
+    metadata: {
+      name: "demo",
+      namespace: NAMESPACE,
+      uid: "uid-demo",
+      generation: 1,
+      resourceVersion: "1",
+      // Older than a wait for its pools.
+      creationTimestamp: new Date(START.getTime() - 2_000).toISOString(),
+    },
+    spec: { version: "1.34", publicEndpoint: true, ...spec },
+  };
+  const observed: ObservedCluster = {
+    cluster,
+    organization: { kind: "known", id: ORG },
+    olderDuplicate: undefined,
+    blocker: undefined,
+    candidateId: CLUSTER_ID,
+    pools: [],
+    engine: undefined,
+    classes: new Map([["marina-system/standard-v1", makeClass()]]),
+    catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
+    locks: { own: undefined, taken: new Set() },
+    probe: undefined,
+    applyFailure: undefined,
+    upgradeRejection: undefined,
+    settings,
+  };
+  return new ClusterFixture(observed, START);
+}
+
+export class ClusterFixture {
+  readonly observed: ObservedCluster;
+  readonly now: Date;
+
+  constructor(observed: ObservedCluster, now: Date) {
+    this.observed = observed;
+    this.now = now;
+  }
+
+  with(change: Partial<ObservedCluster>): ClusterFixture {
+    return new ClusterFixture({ ...this.observed, ...change }, this.now);
+  }
+
+  /** A change of the specification. */
+  withSpec(spec: Partial<ClusterSpec>): ClusterFixture {
+    const { cluster } = this.observed;
+    const metadata = { ...cluster.metadata, generation: (cluster.metadata.generation ?? 0) + 1 };
+    return this.with({ cluster: { ...cluster, metadata, spec: { ...cluster.spec, ...spec } } });
+  }
+
+  withPools(...pools: NodePool[]): ClusterFixture {
+    return this.with({
+      pools: pools.map((pool) => ({
+        pool,
+        engine: undefined,
+        engineDeleting: false,
+        olderDuplicate: undefined,
+        blocked: false,
+        machines: [],
+      })),
+    });
+  }
+
+  deleting(): ClusterFixture {
+    const { cluster } = this.observed;
+    const metadata = { ...cluster.metadata, deletionTimestamp: this.now.toISOString() };
+    return this.with({ cluster: { ...cluster, metadata } });
+  }
+
+  after(seconds: number): ClusterFixture {
+    return new ClusterFixture(this.observed, new Date(this.now.getTime() + seconds * 1000));
+  }
+
+  plan(): Plan<ClusterStatus> {
+    return reconcileCluster(this.observed, this.now);
+  }
+
+  /** The plan was applied, and the caches show it. */
+  reconciled(): ClusterFixture {
+    const plan = this.plan();
+    const { cluster } = this.observed;
+    const { labels, finalizer } = plan.metadata ?? {};
+    const metadata = {
+      ...cluster.metadata,
+      labels: { ...cluster.metadata.labels, ...labels },
+      finalizers: [...(cluster.metadata.finalizers ?? []), ...(finalizer === undefined ? [] : [finalizer])],
+    };
+    const status = plan.status ?? cluster.status;
+    const changed = this.with({ cluster: { ...cluster, metadata, ...(status && { status }) } });
+    return [...plan.apply, ...plan.remove].reduce((fixture, step) => fixture.afterStep(step), changed);
+  }
+
+  private afterStep(step: Step): ClusterFixture {
+    if (step.verb === "create") {
+      const own = readLock(step.object as ConfigMap);
+      return this.with({ locks: { own, taken: new Set(own === undefined ? [] : [own.subnet]) } });
+    }
+    if (step.verb === "apply" && step.kind === engineClusterKind) {
+      return this.withEngine({ ...this.observed.engine?.object, ...(step.object as EngineCluster) });
+    }
+    return this;
+  }
+
+  withEngine(object: EngineCluster): ClusterFixture {
+    return this.with({ engine: { object, state: readEngineCluster(object) } });
+  }
+
+  /** Cluster API reports these conditions; the specification stays. */
+  withEngineConditions(conditions: EngineCondition[], status: EngineCluster["status"] = {}): ClusterFixture {
+    const object = this.engineObject();
+    const reported = conditions.map((condition) => condition.type);
+    const kept = (object.status?.conditions ?? []).filter((condition) => !reported.includes(condition.type));
+    return this.withEngine({
+      ...object,
+      status: { ...object.status, ...status, conditions: [...kept, ...conditions] },
+    });
+  }
+
+  /** Cluster API has converged, and the endpoint is reachable. */
+  engineConverged(): ClusterFixture {
+    const object = this.engineObject();
+    const version = object.spec?.topology?.version ?? "";
+    const up = this.withEngine({
+      ...object,
+      metadata: { ...object.metadata, generation: 2 },
+      spec: { ...object.spec, controlPlaneEndpoint: { host: "api.demo.test", port: 6443 } },
+    });
+    const converged = up.withEngineConditions(
+      [
+        makeCondition("ControlPlaneInitialized", "True"),
+        makeCondition("ControlPlaneAvailable", "True"),
+        makeCondition("RemoteConnectionProbe", "True"),
+        makeCondition("Available", "True"),
+        makeCondition("TopologyReconciled", "True", { observedGeneration: 2 }),
+        makeCondition("RollingOut", "False"),
+      ],
+      { observedGeneration: 2, controlPlane: { versions: [{ version }] } },
+    );
+    return converged.with({
+      probe: { ok: true, message: "" },
+      pools: converged.observed.pools.map(({ pool }) => ({
+        pool,
+        engine: enginePoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
+        engineDeleting: false,
+        olderDuplicate: undefined,
+        blocked: false,
+        machines: [],
+      })),
+    });
+  }
+
+  /** Created, converged, and reconciled by the operator. */
+  ready(): ClusterFixture {
+    return this.reconciled().engineConverged().reconciled();
+  }
+
+  engineObject(): EngineCluster {
+    const object = this.observed.engine?.object;
+    if (object === undefined) throw new Error("Cluster API has no such cluster in this fixture");
+    return object;
+  }
+}
