@@ -1,15 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Plan } from "../../shared/controller/plan.ts";
-import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
 import { makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-
-const topology = (plan: Plan<unknown>) => {
-  const step = plan.apply.find(({ kind }) => kind === engineClusterKind);
-  return step?.verb === "apply" ? (step.object as EngineCluster).spec?.topology : undefined;
-};
-const condition = (plan: Plan<{ conditions?: { type: string }[] | undefined }>, type: string) =>
-  plan.status?.conditions?.find((it) => it.type === type);
+import { conditionOf, topologyOf } from "./testing-plan.ts";
 
 describe("what the quotas of the organization block", () => {
   const overQuota = { reason: "QuotaExceeded", message: "Too many." };
@@ -25,7 +17,7 @@ describe("what the quotas of the organization block", () => {
     const plan = aCluster().with({ blocker: overQuota }).plan();
     expect([...plan.apply, ...plan.remove]).toEqual([]);
     expect(plan.status).toMatchObject({ phase: "Failed", message: "Too many." });
-    expect(condition(plan, "Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
+    expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
   });
 
   test("a new pool: it is left out, and the cluster comes up without it", () => {
@@ -34,7 +26,7 @@ describe("what the quotas of the organization block", () => {
     expect(names).toEqual(["web"]);
     const done = fixture.engineConverged();
     const pools = done.observed.pools.map((it) => (it.blocked ? { ...it, engine: undefined } : it));
-    expect(condition(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
+    expect(conditionOf(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 
   test("the growth of a pool: it stays as Cluster API has it, all else of it follows, and nothing waits", () => {
@@ -44,7 +36,7 @@ describe("what the quotas of the organization block", () => {
       pool: { ...it.pool, spec: { ...it.pool.spec, desiredNodes: 9, vcpus: 8, drainTimeoutSeconds: 60 } },
     }));
     const plan = blockPool(ready.with({ pools }), "web").plan();
-    expect(topology(plan)?.workers?.machineDeployments).toMatchObject([
+    expect(topologyOf(plan)?.workers?.machineDeployments).toMatchObject([
       {
         name: "web",
         replicas: 2,
@@ -52,6 +44,6 @@ describe("what the quotas of the organization block", () => {
         variables: { overrides: [{ name: "machine", value: { vcpus: 2, memoryGB: 4, diskGB: 20 } }] },
       },
     ]);
-    expect(condition(plan, "WorkersReady") ?? { status: "True" }).toMatchObject({ status: "True" });
+    expect(conditionOf(plan, "WorkersReady") ?? { status: "True" }).toMatchObject({ status: "True" });
   });
 });

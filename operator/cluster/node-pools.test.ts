@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import { enginePoolWith, makeCondition, makePool, START } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
+import { conditionOf, topologyOf } from "./testing-plan.ts";
+
+test("a new pool of a ready cluster is scaling, and the cluster stays ready", () => {
+  const fixture = aCluster().withPools(makePool("web")).ready();
+  const { pools } = fixture.observed;
+  const added = {
+    pool: makePool("db"),
+    engine: undefined,
+    engineDeleting: false,
+    olderDuplicate: undefined,
+    blocked: false,
+    machines: [],
+  };
+  const plan = fixture.with({ pools: [...pools, added] }).plan();
+  expect(topologyOf(plan)?.workers?.machineDeployments?.map((pool) => pool.name)).toEqual(["web", "db"]);
+  expect(plan.status?.phase).toBe("Scaling");
+  expect(conditionOf(plan, "Ready")).toMatchObject({ status: "True" });
+});
+
+test("a change of the pools alone leaves the network rules in force, one of the rules does not", () => {
+  const fixture = aCluster().withPools(makePool("web")).ready();
+  const { pools } = fixture.observed;
+  const larger = pools.map((entry) => ({ ...entry, pool: makePool("web", { desiredNodes: 7 }) }));
+  const scaled = fixture.with({ pools: larger });
+  expect(topologyOf(scaled.plan())?.workers?.machineDeployments).toMatchObject([{ replicas: 7 }]);
+  expect(conditionOf(scaled.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "True" });
+  const gone = scaled.with({ engine: undefined });
+  expect(conditionOf(gone.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+  const narrowed = fixture.withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
+  expect(conditionOf(narrowed.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+});
+
+test.each([
+  {
+    what: "is being deleted",
+    pool: makePool("db", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+    engineDeleting: false,
+  },
+  {
+    what: "is not held by our finalizer yet",
+    pool: makePool("db", {}, { finalizers: [] }),
+    engineDeleting: false,
+  },
+  { what: "has a predecessor that Cluster API still removes", pool: makePool("db"), engineDeleting: true },
+])("a pool that $what has no place in the topology", ({ pool, engineDeleting }) => {
+  const fixture = aCluster().withPools(makePool("web"));
+  const pools = [
+    ...fixture.observed.pools,
+    { pool, engine: undefined, engineDeleting, olderDuplicate: undefined, blocked: false, machines: [] },
+  ];
+  const names = topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments?.map((it) => it.name);
+  expect(names).toEqual(["web"]);
+});
+
+test("a pool of somebody else in the topology is removed, and the owner is told", () => {
+  const fixture = aCluster().withPools(makePool("web")).ready();
+  const object = structuredClone(fixture.engineObject());
+  object.spec?.topology?.workers?.machineDeployments?.push({ class: "default", name: "alien" });
+  const plan = fixture.withEngine(object).plan();
+  expect(plan.remove).toMatchObject([
+    {
+      verb: "patch",
+      operations: [
+        { op: "test", path: "/spec/topology/workers/machineDeployments/1/name", value: "alien" },
+        { op: "remove", path: "/spec/topology/workers/machineDeployments/1" },
+      ],
+    },
+  ]);
+  expect(plan.events).toMatchObject([{ reason: "ForeignNodePoolRemoved", type: "Warning" }]);
+});
+
+test("a pool can change while an upgrade is under way", () => {
+  const asked = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" }).reconciled();
+  const rolling = asked.withEngineConditions([makeCondition("RollingOut", "True")]);
+  const plan = rolling.withPools(makePool("web", { desiredNodes: 5 })).plan();
+  expect(topologyOf(plan)).toMatchObject({ version: "v1.35.1" });
+  expect(topologyOf(plan)?.workers?.machineDeployments?.[0]?.replicas).toBe(5);
+});
+
+test("a pool that is being deleted is nothing that the cluster waits for", () => {
+  const pool = makePool("web", {}, { deletionTimestamp: START.toISOString() });
+  const engine = enginePoolWith({ desired: 2, nodes: 1 });
+  const leftovers = { engineDeleting: false, olderDuplicate: undefined, blocked: false, machines: [] };
+  const plan = aCluster()
+    .ready()
+    .with({ pools: [{ pool, engine, ...leftovers }] })
+    .plan();
+  expect(plan.status).toMatchObject({ phase: "Ready", nodes: { total: 1 } });
+  expect(conditionOf(plan, "WorkersReady")).toMatchObject({ status: "True" });
+});

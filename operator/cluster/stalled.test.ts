@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+import { makeClass, makeCondition } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
+import { conditionOf, stepsOf } from "./testing-plan.ts";
+
+test.each([
+  {
+    what: "a namespace of no organization",
+    reason: "UnknownOrganization",
+    change: { organization: { kind: "unknown" as const } },
+  },
+  {
+    what: "a second namespace of an organization",
+    reason: "DuplicateOrganization",
+    change: { organization: { kind: "duplicate" as const, namespace: "old" } },
+  },
+  {
+    what: "an id that an older cluster has",
+    reason: "DuplicateID",
+    change: { olderDuplicate: "other/demo" },
+  },
+  { what: "no class installed", reason: "ClassNotFound", change: { classes: new Map() } },
+])("in $what nothing is made, and the owner is told: $reason", ({ change, reason }) => {
+  const plan = aCluster().with(change).plan();
+  expect(stepsOf(plan)).toEqual([]);
+  expect(plan.status).toMatchObject({ phase: "Failed" });
+  expect(plan.status?.message).toBeTruthy();
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
+  expect(conditionOf(plan, "Reconciling")).toMatchObject({ status: "False" });
+  expect(plan.events).toMatchObject([{ reason, type: "Warning" }]);
+  expect(plan.status?.transitions).toMatchObject([{ type: "Failed", reason }]);
+});
+
+test.each([
+  { what: "an unknown plan", reason: "UnknownPlan", spec: { plan: "gold" } },
+  { what: "a version out of the catalogue", reason: "UnknownVersion", spec: { version: "1.20" } },
+])("$what is the owner's to change: $reason", ({ spec, reason }) => {
+  const plan = aCluster(spec).plan();
+  expect(stepsOf(plan)).toEqual([]);
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
+});
+
+test.each([
+  { what: "a private endpoint", spec: { publicEndpoint: false } },
+  { what: "authorized CIDRs", spec: { network: { authorizedCIDRs: ["198.51.100.0/24"] } } },
+  {
+    what: "a rate limit",
+    spec: { network: { apiServerRateLimit: { maxConnectionsPerSecond: 1, burst: 1 } } },
+  },
+])("a class that cannot carry $what gets nothing more open instead", ({ spec }) => {
+  const classes = new Map([["marina-system/standard-v1", makeClass(["workerSubnet"])]]);
+  const plan = aCluster(spec).with({ classes }).plan();
+  expect(stepsOf(plan)).toEqual([]);
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "UnsupportedByClass" });
+});
+
+test("a running cluster whose change is refused goes on serving, and says what was refused", () => {
+  const fixture = aCluster()
+    .ready()
+    .withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
+  const refused = fixture.with({
+    applyFailure: { kind: "rejected", message: "spec: Invalid value" },
+  });
+  const plan = refused.plan();
+  expect(plan.apply).toEqual([]);
+  expect(plan.status).toMatchObject({
+    phase: "Ready",
+    message: expect.stringContaining("spec: Invalid value"),
+  });
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "RejectedByClusterAPI" });
+  expect(conditionOf(plan, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+  expect(plan.requeueAfterMs).toBe(60_000);
+});
+
+test("an engine that does not answer is waited for, nobody is asked to act", () => {
+  const plan = aCluster()
+    .with({ applyFailure: { kind: "unavailable", message: "failed calling webhook" } })
+    .plan();
+  expect(plan.status?.phase).toBe("Provisioning");
+  expect(conditionOf(plan, "Ready")).toMatchObject({ status: "False", reason: "ClusterAPIUnavailable" });
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "False" });
+});
+
+test("a late refusal counts only when it stands", () => {
+  const failed = makeCondition("TopologyReconciled", "False", {
+    reason: "ReconcileFailed",
+    message: "no such thing",
+  });
+  const fixture = aCluster().ready().withEngineConditions([failed]);
+  expect(fixture.after(5).plan().status).toBeUndefined();
+  expect(fixture.after(5).plan().requeueAfterMs).toBe(10_000);
+  const stalled = conditionOf(fixture.after(20).plan(), "Stalled");
+  expect(stalled).toMatchObject({
+    status: "True",
+    reason: "RejectedByClusterAPI",
+    message: expect.stringContaining("no such thing"),
+  });
+});
+
+test("an engine cluster of the same name that is not ours is left alone", () => {
+  const fixture = aCluster();
+  const stranger = {
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Cluster",
+    metadata: { name: "demo", uid: "x" },
+  };
+  const plan = fixture.withEngine(stranger).plan();
+  expect(stepsOf(plan)).toEqual([]);
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "NameTaken" });
+});

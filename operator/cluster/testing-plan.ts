@@ -1,0 +1,18 @@
+import type { Plan } from "../../shared/controller/plan.ts";
+import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+
+/** The steps of a plan, for example "apply clusters". */
+export function stepsOf({ apply, remove }: Plan<unknown>): string[] {
+  return [...apply, ...remove].map((step) => `${step.verb} ${step.kind.plural}`);
+}
+
+/** The topology that a plan applies to Cluster API's Cluster; undefined when it applies none. */
+export function topologyOf({ apply }: Plan<unknown>) {
+  const step = apply.find(({ verb, kind }) => verb === "apply" && kind === engineClusterKind);
+  return step?.verb === "apply" ? (step.object as EngineCluster).spec?.topology : undefined;
+}
+
+/** A condition in the status of a plan. */
+export function conditionOf(plan: Plan<{ conditions?: { type: string }[] | undefined }>, type: string) {
+  return plan.status?.conditions?.find((condition) => condition.type === type);
+}

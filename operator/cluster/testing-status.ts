@@ -1,0 +1,49 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
+import type { Cluster, ClusterStatus } from "../../shared/crd/cluster.ts";
+import { readEngineCluster } from "../engine/cluster-state.ts";
+import type { EngineCluster } from "../engine/kinds.ts";
+import type { ObservedCluster } from "./observe.ts";
+import { reconcileCluster } from "./reconcile.ts";
+import { aCluster, type aCondition, anEngineCluster, type EngineFacts, NOW, observeBlue } from "./testing.ts";
+
+/** The status after one reconcile; where it did not change, the last one. */
+export function statusAfter(observed: ObservedCluster): ClusterStatus {
+  return reconcileCluster(observed, NOW).status ?? observed.cluster.status ?? {};
+}
+
+/** A cluster that converged an hour ago: its own status is what a reconcile makes of it. */
+export function converged(cluster: Cluster = aCluster(), engineFacts: EngineFacts = {}): ObservedCluster {
+  const first = observeBlue({ cluster, engineFacts });
+  const applied = reconcileCluster(first, NOW).apply[0];
+  if (applied?.verb !== "apply") throw new Error("nothing was applied");
+  const live = anEngineCluster(engineFacts);
+  const { metadata, spec } = applied.object as EngineCluster;
+  const observed = observeWith(first, {
+    ...live,
+    metadata: { ...live.metadata, ...metadata },
+    spec: { ...live.spec, ...spec },
+  });
+  const status = reconcileCluster(observed, new Date(NOW.getTime() - 3_600_000)).status;
+  return { ...observed, cluster: { ...cluster, ...(status && { status }) } };
+}
+
+function observeWith(observed: ObservedCluster, object: EngineCluster): ObservedCluster {
+  return { ...observed, engine: { object, state: readEngineCluster(object) } };
+}
+
+export function withConditions(observed: ObservedCluster, ...conditions: ReturnType<typeof aCondition>[]) {
+  const object = observed.engine?.object;
+  if (object === undefined) throw new Error("no engine");
+  const others = (object.status?.conditions ?? []).filter(
+    ({ type }) => !conditions.some((condition) => condition.type === type),
+  );
+  return observeWith(observed, {
+    ...object,
+    status: { ...object.status, conditions: [...others, ...conditions] },
+  });
+}
+
+export function reasonOf(status: ClusterStatus, type: "Ready" | "Reconciling" | "Stalled" | "Upgrading") {
+  const condition = findCondition(status.conditions, type);
+  return `${condition?.status} ${condition?.reason}`;
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import { aCluster, aClusterPool, aCondition, aPoolState, type EngineFacts, observeBlue } from "./testing.ts";
+import { converged, reasonOf, statusAfter } from "./testing-status.ts";
+
+describe("an upgrade", () => {
+  const upgrading = (facts: EngineFacts) =>
+    observeBlue({
+      cluster: aCluster(
+        { version: "1.35" },
+        { status: { ...converged().cluster.status, targetVersion: "1.35.1" } },
+      ),
+      engineFacts: { version: "1.35.1", ...facts },
+      pools: [aClusterPool({ engine: aPoolState({ version: "1.34.2" }) })],
+    });
+
+  test.each<[string, EngineFacts]>([
+    ["Cluster API has not seen it", { observedGeneration: 0 }],
+    [
+      "the topology is not reconciled",
+      { conditions: [aCondition("TopologyReconciled", "False", "ClusterUpgrading")] },
+    ],
+    ["machines roll", { conditions: [aCondition("RollingOut", "True")] }],
+    ["the control plane runs two versions", { controlPlane: ["1.34.2", "1.35.1"] }],
+    ["a worker runs the old one", { workers: ["1.34.2", "1.35.1"] }],
+  ])("has not converged while %s", (_name, facts) => {
+    const status = statusAfter(upgrading(facts));
+    expect(status).toMatchObject({ phase: "Upgrading", version: "1.34.2", targetVersion: "1.35.1" });
+    expect(status.transitions).toHaveLength(1);
+  });
+
+  test("that has converged is told once, with both versions", () => {
+    const status = statusAfter(upgrading({}));
+    expect(status.version).toBe("1.35.1");
+    expect(status.transitions).toMatchObject([
+      { type: "Ready" },
+      { sequence: 2, type: "Upgraded", version: "1.35.1", previousVersion: "1.34.2" },
+    ]);
+  });
+
+  test.each([
+    ["the control plane is upgrading to 1.35.1", { controlPlane: ["1.34.2"], workers: ["1.34.2"] }],
+    ["nodes up to date by pool: general 2 of 2", { workers: ["1.34.2"] }],
+  ])("says where it is: %s", (words, facts) => {
+    const upgrade = findCondition(statusAfter(upgrading(facts)).conditions, "Upgrading");
+    expect(upgrade?.message).toContain(words);
+  });
+
+  test("that Cluster API puts off is waiting, one that it refuses is Stalled, in its own words", () => {
+    const wants = converged(aCluster({ version: "1.34" }));
+    const cluster = { ...wants.cluster, spec: { ...wants.cluster.spec, version: "1.35" } };
+    const answer = (words: string) =>
+      statusAfter({
+        ...wants,
+        cluster,
+        upgradeRejection: `admission webhook "w" denied the request: Cluster.cluster.x-k8s.io "blue" is invalid: ${words}`,
+      });
+    const later = answer("version cannot be changed: [control plane is still completing a previous upgrade]");
+    expect(reasonOf(later, "Stalled")).toBe("False NotStalled");
+    const never = answer("spec.topology.version: Forbidden: by policy");
+    expect(reasonOf(never, "Stalled")).toBe("True RejectedByClusterAPI");
+    expect(never.message).toMatch(/as specified: spec\.topology\.version: Forbidden: by policy\. Change/);
+  });
+});
