@@ -9,7 +9,7 @@ import { type ApiTokenRow, apiTokens } from "./table.ts";
 
 const NEXT_VERSION = sql`${apiTokens.version} + 1`;
 
-/** Which tokens of an organization a caller sees: all, or those of one creator. */
+/** Which tokens of an organization a caller may read: all, or those of one creator. */
 export interface TokenFilter {
   createdBy?: string | undefined;
 }

@@ -26,7 +26,7 @@ export const apiTokens = pgTable(
     expiresAt: timestamp("expires_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
     /** Not later than a minute after the last use. */
     lastUsedAt: timestamp("last_used_at", { withTimezone: true, mode: "date", precision: 3 }),
-    /** When the present secret was made, if it is not the first. */
+    /** When the current secret was created, if it is not the first. */
     rotatedAt: timestamp("rotated_at", { withTimezone: true, mode: "date", precision: 3 }),
     revokedAt: timestamp("revoked_at", { withTimezone: true, mode: "date", precision: 3 }),
     /** Rises with every rotation; the record's entity tag. */

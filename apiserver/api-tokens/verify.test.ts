@@ -4,7 +4,7 @@ import { mintToken } from "./secret.ts";
 import { createApiTokenVerifier } from "./verify.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
-/** A database that says so when it is asked anything. */
+/** A database that fails on any query. */
 const db = new Proxy({} as Deps["db"], {
   get() {
     throw new Error("the database was queried");

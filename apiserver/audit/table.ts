@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { bigint, index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
 
-/** Who made a change, as known at that time. */
+/** The author of a change, as known at that time. */
 export type AuditActor =
   | { kind: "user"; userId: string; email: string | null }
   | { kind: "staff"; userId: string; email: string | null }

@@ -245,7 +245,7 @@ describe("the kubeconfig (section 4.17)", () => {
   });
 });
 
-/** As the operator's report would: the projection sees the cluster ready. */
+/** Projects the cluster as ready, as after a report of the operator. */
 async function makeReady(clusterId: string) {
   const { db } = api.deps;
   const cluster = await findCluster(db, orgId, clusterId);

@@ -35,7 +35,7 @@ async function ensureTemplate(sql: postgres.Sql, adminUrl: string): Promise<stri
   await sql`drop database if exists ${sql(name)} with (force)`;
   await sql`create database ${sql(name)}`;
   await migrate(databaseUrl(adminUrl, name));
-  // Closed to connections = complete; a template that somebody is connected to cannot be cloned.
+  // Closed to connections = complete; a template with open connections cannot be cloned.
   await sql`alter database ${sql(name)} with allow_connections false`;
   return name;
 }

@@ -78,14 +78,18 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
     }
   }
 
+  function waitForWork(): Promise<void> {
+    resolveIdlers();
+    return new Promise((resolve) => {
+      wake = resolve;
+      if (waiting.size > 0 || options.signal.aborted) resolve();
+    });
+  }
+
   async function loop(): Promise<void> {
     while (!options.signal.aborted) {
       if (waiting.size === 0) {
-        resolveIdlers();
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          if (waiting.size > 0 || options.signal.aborted) resolve();
-        });
+        await waitForWork();
         continue;
       }
       const batch = [...waiting].slice(0, options.batchSize);

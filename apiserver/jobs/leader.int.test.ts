@@ -20,7 +20,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Starts both replicas; tells which of them lead now. */
+/** Starts both replicas; returns which of them lead now. */
 function compete(name: string) {
   const leading = new Set<number>();
   const terms: number[] = [];
@@ -68,7 +68,7 @@ test("after a leader lost its connection one leads again, and no more than one",
   await Promise.all(ended);
 });
 
-/** Passes connections on to Postgres, until those of the time are told to fall silent. */
+/** Passes connections on to Postgres, until the current ones are cut off silently. */
 async function startProxy(databaseUrl: string) {
   const { hostname, port } = new URL(databaseUrl);
   const pairs: [Socket, Socket][] = [];

@@ -11,12 +11,12 @@ import { createReadiness } from "../http/server/readiness.ts";
 
 const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 
-/** The OpenAPI document as text, made without a database or a cluster: operations are declared, none is called. */
+/** The OpenAPI document as text, without a database or a cluster: operations are declared, none is called. */
 export function renderOpenApi(): string {
   const operations: Operation[] = [];
   createApp(describeOnlyDeps(), {
     authenticator: {
-      authenticate: () => Promise.reject(new Error("the document is made without an issuer")),
+      authenticate: () => Promise.reject(new Error("not called")),
       isKnown: () => false,
     },
     readiness: createReadiness(),

@@ -75,7 +75,7 @@ describe("the stream (section 4.20)", () => {
     expect(stream.headers.get("content-type")).toBe("text/event-stream");
     expect(stream.headers.get("x-accel-buffering")).toBe("no");
     expect(stream.headers.get("etag")).toBeNull();
-    // What was there before is not told; the moment from which on it is, comes with the first read of the table.
+    // Earlier events are not sent; the stream starts at the position of its first read of the table.
     await expect.poll(() => nudge(clusterId, stream), { timeout: 10_000 }).toBeGreaterThan(0);
     expect(stream.messages.every(({ data }) => data.status === "nudge")).toBe(true);
   });

@@ -102,7 +102,7 @@ export const eventPage = pageSchema(eventRecord, "SystemEventPage");
 /** `last_event_id` and `ticket` are for clients that cannot send headers of their own. */
 export const eventQuery = pageQuery.extend({
   cursor: z.guid().max(36).regex(CURSOR_PATTERN).optional().openapi({
-    description: "The next_cursor of the page before; any other UUID is refused.",
+    description: "The next_cursor of the previous page; any other UUID is refused.",
   }),
   last_event_id: z
     .string()

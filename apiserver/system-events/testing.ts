@@ -70,7 +70,7 @@ export function aStatus(clusterId: string, status: string): NewStatusEvent {
   return { kind: "status", clusterId, nodePoolId: null, payload };
 }
 
-/** A cluster whose feed two replicas serve, and whose owner is somebody of the test's own. */
+/** A cluster whose feed two replicas serve, with an owner created for the test. */
 export interface FeedTest {
   one: TestApp;
   other: TestApp;

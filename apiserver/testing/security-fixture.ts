@@ -14,9 +14,9 @@ import { SECURITY_ROWS, type SecurityRow } from "./security-rows.ts";
 export interface SecurityFixture {
   api: TestApp;
   issuer: TestIssuer;
-  /** The ids of an organization in which there is somebody of every role, and of three that they cannot see. */
+  /** The ids of an organization with a member of every role, and of three that these cannot see. */
   organizations: { own: string; foreign: string; deleted: string; missing: string };
-  /** Somebody with each role in the own organization. */
+  /** The member with each role in the own organization. */
   people: Record<Role, Person>;
   /** The owner of the foreign organization. */
   outsider: Person;

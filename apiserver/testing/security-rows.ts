@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { type Role, SCOPES, type Scope } from "../http/authorization/permissions.ts";
 
 /**
- * Who may call an operation, written a second time, independently of its route: the security tests compare the API
- * with it. Every operation needs a row; one without fails the tests.
+ * Who may call an operation, stated independently of its route: the security tests compare the API with it. Every
+ * operation needs a row; one without fails the tests.
  *
  * - `public`: no credential. `signed-in`: any credential. `people`: a person, no API token. `staff`: the platform's.
  * - else the roles (o owner, a admin, m member, b billing, v viewer), and the scopes of which a token needs one;
@@ -33,7 +33,7 @@ async function readRowsOfSlices(): Promise<SecurityRows[]> {
   return (await Promise.all(modules)).map(({ SECURITY_ROWS: rows }) => rows);
 }
 
-/** Whether somebody with this role is allowed, as a person or with a scope of the row. */
+/** Whether this role is allowed, for a person or for a token with a scope of the row. */
 export function mayRole(row: SecurityRow, role: Role): boolean {
   if (typeof row === "string") return row !== "staff";
   return row[0].includes(role.charAt(0));

@@ -3040,7 +3040,7 @@ export interface components {
             api_server_rate_limit?: components["schemas"]["ApiServerRateLimit"];
             /** @description Immutable: only the current value is accepted. */
             cluster_id?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
         };
         /**
@@ -3085,13 +3085,13 @@ export interface components {
              * @description Immutable: only the current value is accepted.
              */
             org_id?: string;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             effective?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             defaults?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             used?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
         };
         StatusEvent: {
@@ -3286,33 +3286,33 @@ export interface components {
             plan?: unknown;
             /** @description Immutable: only the current value is accepted. */
             public_endpoint?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             status?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             status_message?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             conditions?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             current_version?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             apiserver_url?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             worker_subnet?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             node_pools?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             nodes?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             upgrade_available?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             generation?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             observed_generation?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             first_ready_at?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             created_at?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
         };
         /**
@@ -3655,15 +3655,15 @@ export interface components {
             org_id?: string;
             /** @description Immutable: only the current value is accepted. */
             email?: string;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             user_id?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             invited_by?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             accepted_at?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             expires_at?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             created_at?: unknown;
         };
         /**
@@ -3750,17 +3750,17 @@ export interface components {
             cluster_id?: unknown;
             /** @description Immutable: only the current value is accepted. */
             node_taints?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             current_nodes?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             first_ready_at?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             status?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             status_message?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             created_at?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
         };
         /**
@@ -3798,9 +3798,9 @@ export interface components {
             id?: string;
             /** @description Immutable: only the current value is accepted. */
             plan?: string;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             created_at?: unknown;
-            /** @description Observed by the server: accepted and ignored. */
+            /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
         };
         /**
@@ -4123,7 +4123,7 @@ export interface operations {
     listOrganizations: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -4829,7 +4829,7 @@ export interface operations {
     listAdminOrganizations: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -5127,7 +5127,7 @@ export interface operations {
     listMembers: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -6016,7 +6016,7 @@ export interface operations {
     listApiTokens: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -7245,7 +7245,7 @@ export interface operations {
     listClusters: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -8997,7 +8997,7 @@ export interface operations {
     listAdminClusters: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -9104,7 +9104,7 @@ export interface operations {
     listClusterAccesses: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -9764,7 +9764,7 @@ export interface operations {
     listNodePools: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -10544,7 +10544,7 @@ export interface operations {
     listNodes: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before. */
+                /** @description The next_cursor of the previous page. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;
@@ -10804,7 +10804,7 @@ export interface operations {
     streamSystemEvents: {
         parameters: {
             query?: {
-                /** @description The next_cursor of the page before; any other UUID is refused. */
+                /** @description The next_cursor of the previous page; any other UUID is refused. */
                 cursor?: string;
                 /** @description Items per page. */
                 limit?: number;

@@ -56,10 +56,10 @@ describe("upgrading a cluster (section 4.21)", () => {
   test(
     "waits for it to run, goes one step, and is 409 while it is under way, when all else can be changed",
     async () => {
-      const { body: made } = await api.request("POST", clusters, {
+      const { body: created } = await api.request("POST", clusters, {
         body: { name: "Upgraded", k8s_version: "1.34" },
       });
-      const path = `${clusters}/${made.id}`;
+      const path = `${clusters}/${created.id}`;
       const upgrade = (target: string) =>
         api.request("POST", `${path}/upgrade`, { body: { target_version: target } });
       const early = await upgrade("1.35");
@@ -106,7 +106,7 @@ describe("upgrading a cluster (section 4.21)", () => {
       expect(accepted.status).toBe(202);
       expect(accepted.headers.get("location")).toBe(path);
       expect(accepted.body).toMatchObject({
-        cluster: { id: made.id, k8s_version: "1.35.1", current_version: "1.34.2" },
+        cluster: { id: created.id, k8s_version: "1.35.1", current_version: "1.34.2" },
         workers_total: 0,
         workers_patched: 0,
       });
@@ -117,7 +117,7 @@ describe("upgrading a cluster (section 4.21)", () => {
       const rows = await api.deps.db
         .select()
         .from(auditLog)
-        .where(and(eq(auditLog.targetId, made.id), eq(auditLog.action, "cluster.upgrade")));
+        .where(and(eq(auditLog.targetId, created.id), eq(auditLog.action, "cluster.upgrade")));
       expect(rows).toHaveLength(1);
 
       await waitFor("the upgrade to begin", async () => (await readObject())?.status?.phase === "Upgrading");

@@ -3,20 +3,20 @@ import { z } from "@hono/zod-openapi";
 import { type ErrorDetail, validationFailed } from "../errors.ts";
 
 /**
- * A field that a GET returns and no PUT can change, so that what was read can be sent back: accepted with any value
- * and ignored.
+ * A field that a GET returns and no PUT can change: any value is accepted and ignored, so that a client can send back
+ * what it read.
  */
 export const readOnlyField = z
   .unknown()
   .optional()
-  .openapi({ description: "Observed by the server: accepted and ignored." });
+  .openapi({ description: "Read-only: accepted and ignored." });
 
-/** A field that a PUT may repeat but not change; the handler compares it by `requireUnchanged` or `findImmutableChanges`. */
+/** A field that a PUT may repeat but not change; the handler checks it by `requireUnchanged` or `findImmutableChanges`. */
 export function immutableField<T extends z.ZodType>(schema: T) {
   return schema.optional().openapi({ description: "Immutable: only the current value is accepted." });
 }
 
-/** `<field>/immutable` for every fixed field that was sent with another value than the record has. */
+/** The detail `immutable` for every field of `record` that was sent with another value. */
 export function findImmutableChanges<T extends Readonly<Record<string, unknown>>>(
   record: T,
   sent: { readonly [K in keyof T]?: unknown },
@@ -28,7 +28,7 @@ export function findImmutableChanges<T extends Readonly<Record<string, unknown>>
   });
 }
 
-/** Throws 422 with the details of `findImmutableChanges`. */
+/** Throws 422 with the details of `findImmutableChanges`, if there are any. */
 export function requireUnchanged<T extends Readonly<Record<string, unknown>>>(
   record: T,
   sent: { readonly [K in keyof T]?: unknown },

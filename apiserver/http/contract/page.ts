@@ -5,12 +5,13 @@ const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
 
 /**
- * Query of every list: `cursor` (the last id of the page before) and `limit`. Extend it by `.extend({...})`;
- * an unknown key is refused. `limit` is digits only: a number coercion would take "" as 0 and "1e1" as 10.
+ * The query parameters of every list: `cursor` (the last id of the previous page) and `limit`. Unknown parameters are
+ * rejected; a list with filters extends it by `.extend({...})`. `limit` must be digits, because a coercion to a number
+ * would accept "" as 0 and "1e1" as 10.
  */
 export const pageQuery = z.strictObject({
   cursor: idSchema.optional().openapi({
-    description: "The next_cursor of the page before.",
+    description: "The next_cursor of the previous page.",
     example: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
   }),
   limit: z
@@ -38,7 +39,7 @@ export interface Page<T> {
   next_cursor: string | null;
 }
 
-/** The wire form of a page of `item`; `name` is its component name in the OpenAPI document. */
+/** The schema of a page of `item`; `name` is its component name in the OpenAPI document. */
 export function pageSchema<T extends z.ZodType>(item: T, name: string) {
   return z
     .object({
@@ -49,8 +50,8 @@ export function pageSchema<T extends z.ZodType>(item: T, name: string) {
 }
 
 /**
- * Cuts `rows` (read with `limit + 1`, in the order of their id) to one page and presents each.
- * The cursor is the id of the last row, so a page stays stable under inserts and deletes.
+ * Presents the first `limit` of `rows`, which were read with `limit + 1` and ordered by id. The cursor is the id of the
+ * last row, so that concurrent inserts and deletes neither repeat nor skip a row.
  */
 export function toPage<Row extends { id: string }, Item>(
   rows: readonly Row[],

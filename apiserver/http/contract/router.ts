@@ -16,7 +16,7 @@ export interface Router {
   idempotency: IdempotencyStore;
   limiter: RateLimiter;
   limits: RequestLimits;
-  /** Every operation in the order in which it was added; the OpenAPI document is made of them. */
+  /** Every operation in the order in which it was added; the OpenAPI document is generated from them. */
   operations: Operation[];
   /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */
   recordStaffRequest(origin: Origin, request: StaffRequest): Promise<void>;

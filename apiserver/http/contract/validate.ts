@@ -4,15 +4,13 @@ import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from ".
 
 type Issue = core.$ZodIssue;
 
-/** Fields that the interface names as a whole, so that no index of an entry follows. */
+/** Array fields whose errors name the field as a whole, without the index of the entry. */
 const UNINDEXED_FIELDS: ReadonlySet<string> = new Set(["authorized_cidrs"]);
 
-/** An identifier in a path, query or body: any GUID, made lower-case. */
+/** An identifier in a path, query or body: any GUID, converted to lower case. */
 export const idSchema = z.guid().toLowerCase();
 
-/**
- * Writes a path as `node_pools[0].vcpus`; the whole body is `body`. Fields that carry no index end at their name.
- */
+/** Formats a path as `node_pools[0].vcpus`; the whole body is `body`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = "";
   for (const part of path) {
@@ -27,8 +25,8 @@ export function formatPath(path: readonly PropertyKey[]): string {
 }
 
 /**
- * Translates the issues of one failed parse into error details: one per field and code, in the order of the issues.
- * A schema names its own code for a rule of its own by `params: { code }` in refine() or in a custom issue.
+ * Converts the issues of one failed parse into error details: one per field and code, in the order of the issues.
+ * A schema sets the code of a custom rule by `params: { code }` in refine() or in a custom issue.
  */
 export function toDetails(issues: readonly Issue[], input: unknown): [ErrorDetail, ...ErrorDetail[]] {
   const details = new Map<string, ErrorDetail>();
@@ -48,7 +46,7 @@ export function invalidBody(issues: readonly Issue[], input: unknown): ApiError 
   return validationFailed(toDetails(issues, input));
 }
 
-/** 400 for a fault in the path or the query; `where` is `path` or `query`. */
+/** 400 with the details of a failed parse of the path or the query. */
 export function invalidRequest(where: "path" | "query", issues: readonly Issue[], input: unknown): ApiError {
   const details = toDetails(issues, input);
   const noun = where === "path" ? "path parameter" : "query parameter";
@@ -66,7 +64,7 @@ function flattenIssues(issues: readonly Issue[], prefix: readonly PropertyKey[] 
   });
 }
 
-/** The branch of a union that came furthest: its first fault lies deepest, or is more than a wrong type. */
+/** The branch of a union that matched furthest: its first issue is deepest, or is not just a wrong type. */
 function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] {
   const distance = (branch: readonly Issue[]) => {
     const first = branch[0];

@@ -2,7 +2,7 @@ import type { Router } from "../contract/router.ts";
 import { renderReference } from "./docs-page.ts";
 import { buildDocument, type OpenApiDocument } from "./document.ts";
 
-/** /openapi.json and /docs, the same in two forms. Both are made at the first request. */
+/** Serves the OpenAPI document as /openapi.json and as the page /docs; both are built at the first request. */
 export function addDocumentRoutes(router: Router): void {
   let document: OpenApiDocument | undefined;
   let text: string | undefined;

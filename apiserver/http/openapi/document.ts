@@ -79,7 +79,7 @@ export function buildDocument(operations: readonly Operation[]): OpenApiDocument
   return document;
 }
 
-/** The example of a page is made from the example of its items. */
+/** The example of a page is built from the example of its items. */
 function addPageExamples(document: OpenApiDocument): void {
   const schemas = document.components?.schemas ?? {};
   for (const [name, schema] of Object.entries(schemas)) {

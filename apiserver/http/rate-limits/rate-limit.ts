@@ -53,17 +53,26 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
   const counters = Object.fromEntries(
     Object.entries(limits).map(([name, limit]) => [name, createCounter(name as RateClass, limit, nowMs)]),
   ) as Record<RateClass, Counter>;
-  const logins = counters.failed_login;
+  const logins = counters.failed_login.buckets;
 
-  /** Throws 429 for an address with too many invalid credentials, unless this one is known to be valid. */
-  function requireCredit(control: AccessControl, authorization: string, addressKey: string): void {
-    const state = logins.buckets.look(addressKey);
-    if (state.allowed || control.isKnown(authorization)) return;
-    throw tooMany("Too many refused credentials came from this address", state);
-  }
-
-  function countRefusal(error: unknown, addressKey: string): void {
-    if (error instanceof ApiError && error.code === "unauthorized") logins.buckets.take(addressKey);
+  /** Counts invalid credentials by address; 429 for an address with too many, unless this one is known to be valid. */
+  async function authenticate(
+    control: AccessControl,
+    authorization: string | undefined,
+    address: string | undefined,
+  ): Promise<Principal> {
+    // A request without a credential cannot guess one.
+    if (authorization === undefined || address === undefined) return control.authenticate(authorization);
+    const addressKey = toAddressKey(address);
+    const state = logins.look(addressKey);
+    if (!state.allowed && !control.isKnown(authorization))
+      throw tooMany("Too many refused credentials came from this address", state);
+    try {
+      return await control.authenticate(authorization);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "unauthorized") logins.take(addressKey);
+      throw error;
+    }
   }
 
   return {
@@ -72,31 +81,23 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
       return {
         ...control,
         async authenticate(authorization) {
-          const address = c.get("sourceAddress");
-          // A request without a credential cannot guess one.
-          const addressKey =
-            authorization === undefined || address === undefined ? undefined : toAddressKey(address);
-          if (addressKey !== undefined) requireCredit(control, authorization ?? "", addressKey);
-          let principal: Principal;
-          try {
-            principal = await control.authenticate(authorization);
-          } catch (error) {
-            if (addressKey !== undefined) countRefusal(error, addressKey);
-            throw error;
-          }
+          const principal = await authenticate(control, authorization, c.get("sourceAddress"));
           const key = principalKey(principal);
-          const all = counters.default.buckets.take(key);
-          addHeaders(c, counters.default, all);
-          if (!all.allowed) throw tooMany("Too many requests", all);
-          if (stricter === undefined) return principal;
-          const few = counters[stricter].buckets.take(key);
-          addHeaders(c, counters[stricter], few);
-          if (!few.allowed) throw tooMany("Too many requests of this kind", few);
+          countRequest(c, counters.default, key, "Too many requests");
+          if (stricter !== undefined)
+            countRequest(c, counters[stricter], key, "Too many requests of this kind");
           return principal;
         },
       };
     },
   };
+}
+
+/** Takes a token from the caller's bucket and sets the headers; throws 429 with `message` when it is empty. */
+function countRequest(c: Context<HttpEnv>, counter: Counter, key: string, message: string): void {
+  const state = counter.buckets.take(key);
+  addHeaders(c, counter, state);
+  if (!state.allowed) throw tooMany(message, state);
 }
 
 function createCounter(name: RateClass, limit: RateLimit, nowMs: (() => number) | undefined): Counter {

@@ -1,7 +1,7 @@
 import { TokenBucket } from "../../../shared/token-bucket.ts";
 import type { RateLimit } from "../limits.ts";
 
-/** What is left in a bucket. */
+/** The state of one bucket. */
 export interface BucketState {
   allowed: boolean;
   /** Requests that are allowed now. */
@@ -13,20 +13,20 @@ export interface BucketState {
 }
 
 export interface TokenBuckets {
-  /** Takes a token from the bucket of `key`; not `allowed` when there is none. */
+  /** Takes a token from the bucket of `key`; `allowed` is false when it is empty. */
   take(key: string): BucketState;
   /** The state of the bucket, without taking a token. */
   look(key: string): BucketState;
   size(): number;
 }
 
-/** Bounds memory: 100,000 buckets are about 15 MB. Beyond that the oldest bucket is dropped. */
+/** Limits memory: 100,000 buckets are about 15 MB. Beyond that the oldest bucket is dropped. */
 const MAX_BUCKETS = 100_000;
 const FIRST_SWEEP = 1024;
 
 /**
- * In-memory token buckets of one size, by key. A full bucket equals a new one and is dropped: a sweep runs whenever the
- * number of buckets has doubled, which spreads its cost evenly over the requests.
+ * In-memory token buckets of one size, by key. Full buckets are dropped, as they equal new ones: a sweep runs whenever
+ * the number of buckets has doubled, so that its amortized cost per request is constant.
  */
 export function createTokenBuckets(
   { burst, perMinute }: RateLimit,
@@ -47,13 +47,13 @@ export function createTokenBuckets(
   }
 
   function addBucket(key: string, now: number): TokenBucket {
-    if (buckets.size >= sweepAt) makeRoom(now);
+    if (buckets.size >= sweepAt) dropBuckets(now);
     const bucket = new TokenBucket({ burst, perSecond }, now);
     buckets.set(key, bucket);
     return bucket;
   }
 
-  function makeRoom(now: number): void {
+  function dropBuckets(now: number): void {
     for (const [key, bucket] of buckets) if (bucket.level(now) >= burst) buckets.delete(key);
     for (const key of buckets.keys()) {
       if (buckets.size < maxBuckets) break;

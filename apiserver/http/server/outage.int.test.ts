@@ -29,7 +29,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** A port that nobody listens on. */
+/** A port on which nothing listens. */
 async function findClosedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
