@@ -27,10 +27,10 @@ afterAll(async () => {
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;
 const tokensOf = (org: TestOrganization) => `${org.path}/api-tokens`;
-const WISH = { name: "deploy", role: "member", scopes: ["clusters:write"] };
+const TOKEN = { name: "deploy", role: "member", scopes: ["clusters:write"] };
 
-const mint = (org: TestOrganization, wish: object = WISH, token = org.owner.token, headers = {}) =>
-  api.request("POST", tokensOf(org), { token, body: wish, headers });
+const mint = (org: TestOrganization, sent: object = TOKEN, token = org.owner.token, headers = {}) =>
+  api.request("POST", tokensOf(org), { token, body: sent, headers });
 const use = (org: TestOrganization, token: string, path = "clusters") =>
   api.request("GET", `${ORGANIZATIONS}/${org.id}/${path}`, { token });
 
@@ -41,7 +41,7 @@ describe("an API token's rights", () => {
     const memberId = await addPerson(api.deps, org.id, person, "admin");
     const { body } = await mint(
       org,
-      { ...WISH, role: "admin", scopes: ["clusters:read", "audit:read"] },
+      { ...TOKEN, role: "admin", scopes: ["clusters:read", "audit:read"] },
       person.token,
     );
     expect((await use(org, body.token)).status).toBe(200);
@@ -61,7 +61,7 @@ describe("an API token's rights", () => {
     const org = await makeOrganization(api, issuer);
     const person = await issuer.createPerson();
     const memberId = await addPerson(api.deps, org.id, person, "member");
-    const { body } = await mint(org, { ...WISH, scopes: ["clusters:read"] }, person.token);
+    const { body } = await mint(org, { ...TOKEN, scopes: ["clusters:read"] }, person.token);
     expect((await use(org, body.token)).status).toBe(200);
     await api.request("DELETE", `${ORGANIZATIONS}/${org.id}/members/${memberId}`, {
       token: org.owner.token,
@@ -75,7 +75,7 @@ describe("an API token's rights", () => {
     const org = await makeOrganization(api, issuer);
     const person = await issuer.createPerson();
     const memberId = await addPerson(api.deps, org.id, person, "member");
-    const { body } = await mint(org, { ...WISH, scopes: ["clusters:read"] }, person.token);
+    const { body } = await mint(org, { ...TOKEN, scopes: ["clusters:read"] }, person.token);
     await api.deps.db.delete(members).where(eq(members.id, memberId));
     expect((await use(org, body.token)).status).toBe(401);
   });
@@ -90,7 +90,7 @@ describe("an API token's rights", () => {
       body: { email: "x@example.com", role: "viewer" },
     });
     const tries: [string, string, object?][] = [
-      ["POST", tokensOf(org), WISH],
+      ["POST", tokensOf(org), TOKEN],
       ["GET", tokensOf(org)],
       ["POST", `${tokensOf(org)}/${body.id}/rotate`],
       ["DELETE", `${tokensOf(org)}/${body.id}`],
@@ -102,10 +102,10 @@ describe("an API token's rights", () => {
       ["DELETE", `${ORGANIZATIONS}/${org.id}`],
       ["GET", "/api/v1/admin/audit-log"],
     ];
-    for (const [method, path, wish] of tries) {
+    for (const [method, path, sent] of tries) {
       const response = await api.request(method, path, {
         token,
-        ...(wish === undefined ? {} : { body: wish }),
+        ...(sent === undefined ? {} : { body: sent }),
       });
       expect(`${method} ${path} ${response.status}`).toBe(`${method} ${path} 403`);
     }
@@ -113,7 +113,7 @@ describe("an API token's rights", () => {
 
   test("are returned by GET /me, and its organization by GET /organizations", async () => {
     const org = await makeOrganization(api, issuer);
-    const { body } = await mint(org, { ...WISH, scopes: ["organization:read", "network:write"] });
+    const { body } = await mint(org, { ...TOKEN, scopes: ["organization:read", "network:write"] });
     const me = await api.request("GET", "/api/v1/me", { token: body.token });
     expect(me.body.principal).toMatchObject({ kind: "token", id: body.id, email: null });
     expect(me.body.organizations).toEqual([
@@ -145,7 +145,7 @@ describe("the secret of an API token", () => {
 
   test("is another one after a rotation, and the old one is refused at once", async () => {
     const org = await makeOrganization(api, issuer);
-    const { body } = await mint(org, { ...WISH, expires_in_days: 10 });
+    const { body } = await mint(org, { ...TOKEN, expires_in_days: 10 });
     await api.deps.sql`update api_tokens set created_at = created_at - interval '5 days',
       expires_at = expires_at - interval '5 days' where id = ${body.id}`;
     const rotated = await api.request("POST", `${tokensOf(org)}/${body.id}/rotate`, {

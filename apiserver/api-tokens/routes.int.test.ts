@@ -27,10 +27,10 @@ afterAll(async () => {
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;
 const tokensOf = (org: TestOrganization) => `${org.path}/api-tokens`;
-const WISH = { name: "deploy", role: "member", scopes: ["clusters:write"] };
+const TOKEN = { name: "deploy", role: "member", scopes: ["clusters:write"] };
 
-const mint = (org: TestOrganization, wish: object = WISH, token = org.owner.token, headers = {}) =>
-  api.request("POST", tokensOf(org), { token, body: wish, headers });
+const mint = (org: TestOrganization, sent: object = TOKEN, token = org.owner.token, headers = {}) =>
+  api.request("POST", tokensOf(org), { token, body: sent, headers });
 const use = (org: TestOrganization, token: string, path = "clusters") =>
   api.request("GET", `${ORGANIZATIONS}/${org.id}/${path}`, { token });
 
@@ -57,7 +57,7 @@ describe("creating an API token", () => {
 
   test("never shows the secret again, and keeps but a hash of it", async () => {
     const org = await makeOrganization(api, issuer);
-    const { body } = await mint(org, WISH, org.owner.token, { "idempotency-key": "secret" });
+    const { body } = await mint(org, TOKEN, org.owner.token, { "idempotency-key": "secret" });
     const record = await api.request("GET", `${tokensOf(org)}/${body.id}`, { token: org.owner.token });
     const list = await api.request("GET", tokensOf(org), { token: org.owner.token });
     const [row] = await api.deps.db.select().from(apiTokens).where(eq(apiTokens.id, body.id));
@@ -74,8 +74,8 @@ describe("creating an API token", () => {
   test("with an Idempotency-Key creates one; the repetition is 409 and names it", async () => {
     const org = await makeOrganization(api, issuer);
     const key = { "idempotency-key": "mint-once" };
-    const first = await mint(org, WISH, org.owner.token, key);
-    const again = await mint(org, WISH, org.owner.token, key);
+    const first = await mint(org, TOKEN, org.owner.token, key);
+    const again = await mint(org, TOKEN, org.owner.token, key);
     expect(again.status).toBe(409);
     expect(again.body.error.code).toBe("conflict");
     expect(again.body.error.message).toContain(first.body.id);
@@ -84,17 +84,17 @@ describe("creating an API token", () => {
   });
 
   test.each<[string, object, string]>([
-    ["no scope", { ...WISH, scopes: [] }, "scopes/too_short"],
-    ["an unknown scope", { ...WISH, scopes: ["*"] }, "scopes[0]/invalid_enum"],
-    ["a scope that changes members", { ...WISH, scopes: ["members:write"] }, "scopes[0]/invalid_enum"],
-    ["a scope twice", { ...WISH, scopes: ["clusters:read", "clusters:read"] }, "scopes[1]/duplicate"],
-    ["an end after a year", { ...WISH, expires_in_days: 366 }, "expires_in_days/out_of_range"],
-    ["an end at once", { ...WISH, expires_in_days: 0 }, "expires_in_days/out_of_range"],
-    ["no name", { ...WISH, name: "" }, "name/too_short"],
-    ["a long name", { ...WISH, name: "x".repeat(64) }, "name/too_long"],
-  ])("with %s is 422", async (_what, wish, fault) => {
+    ["no scope", { ...TOKEN, scopes: [] }, "scopes/too_short"],
+    ["an unknown scope", { ...TOKEN, scopes: ["*"] }, "scopes[0]/invalid_enum"],
+    ["a scope that changes members", { ...TOKEN, scopes: ["members:write"] }, "scopes[0]/invalid_enum"],
+    ["a scope twice", { ...TOKEN, scopes: ["clusters:read", "clusters:read"] }, "scopes[1]/duplicate"],
+    ["an end after a year", { ...TOKEN, expires_in_days: 366 }, "expires_in_days/out_of_range"],
+    ["an end at once", { ...TOKEN, expires_in_days: 0 }, "expires_in_days/out_of_range"],
+    ["no name", { ...TOKEN, name: "" }, "name/too_short"],
+    ["a long name", { ...TOKEN, name: "x".repeat(64) }, "name/too_long"],
+  ])("with %s is 422", async (_what, sent, fault) => {
     const org = await makeOrganization(api, issuer);
-    const response = await mint(org, wish);
+    const response = await mint(org, sent);
     expect(response.status).toBe(422);
     expect(response.body.error.message.startsWith(`${fault}:`)).toBe(true);
   });
@@ -108,7 +108,7 @@ describe("creating an API token", () => {
     const org = await makeOrganization(api, issuer);
     const person = await issuer.createPerson();
     await addPerson(api.deps, org.id, person, own);
-    expect((await mint(org, { ...WISH, role, scopes: [scope] }, person.token)).status).toBe(403);
+    expect((await mint(org, { ...TOKEN, role, scopes: [scope] }, person.token)).status).toBe(403);
   });
 });
 
@@ -119,7 +119,7 @@ describe("listing and revoking API tokens", () => {
     await addPerson(api.deps, org.id, admin, "admin");
     await addPerson(api.deps, org.id, member, "member");
     const owners = await mint(org);
-    const members = await mint(org, WISH, member.token);
+    const members = await mint(org, TOKEN, member.token);
     const seen = async (person: Person) => {
       const { body } = await api.request("GET", tokensOf(org), { token: person.token });
       return body.items.map((item: { id: string }) => item.id);
@@ -164,7 +164,7 @@ describe("listing and revoking API tokens", () => {
 
 test("the audit log names the token that acted, and what was created, rotated and revoked", async () => {
   const org = await makeOrganization(api, issuer);
-  const { body } = await mint(org, { ...WISH, scopes: ["organization:write"], role: "owner" });
+  const { body } = await mint(org, { ...TOKEN, scopes: ["organization:write"], role: "owner" });
   await api.request("PUT", `${ORGANIZATIONS}/${org.id}`, { token: body.token, body: { name: "By token" } });
   await api.request("POST", `${tokensOf(org)}/${body.id}/rotate`, { token: org.owner.token });
   await api.request("DELETE", `${tokensOf(org)}/${body.id}`, { token: org.owner.token });

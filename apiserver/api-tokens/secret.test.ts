@@ -4,7 +4,7 @@ import { hashToken, matchesHash, mintToken, parseTokenId, toTokenPrefix } from "
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
 describe("the secret form of an API token", () => {
-  test("is one word of 75 characters that a scanner can find", () => {
+  test("has 75 characters without a separator, which a scanner can find", () => {
     expect(mintToken(ID).text).toMatch(/^mar_[0-9A-Za-z]{71}$/);
   });
 

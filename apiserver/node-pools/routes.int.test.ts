@@ -77,9 +77,9 @@ describe("creating a node pool (section 2.5)", () => {
   });
 
   test("with a name that is taken is 409 for more at once than there are connections to Postgres", async () => {
-    const ask = () => api.request("POST", pools, { body: { ...POOL, name: "crowded" } });
-    expect((await ask()).status).toBe(202);
-    const responses = await Promise.all(Array.from({ length: 25 }, ask));
+    const create = () => api.request("POST", pools, { body: { ...POOL, name: "crowded" } });
+    expect((await create()).status).toBe(202);
+    const responses = await Promise.all(Array.from({ length: 25 }, create));
     expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 409));
   });
 

@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-function see(...observations: Observation[]): Promise<string[]> {
+function observe(...observations: Observation[]): Promise<string[]> {
   return api.deps.db.transaction((tx) => projectObservations(tx, observations));
 }
 
@@ -105,12 +105,12 @@ describe("many observations in one transaction", () => {
   test.each([1, 2, 3, 4])("end as one after another does (story %i)", async (seed) => {
     const [oneByOne, together] = [createId(), createId()];
     const single = createObservations(oneByOne, createRandom(seed));
-    for (const observation of single) await see(observation);
+    for (const observation of single) await observe(observation);
     const random = createRandom(seed);
     const batched = createObservations(together, random);
     for (let start = 0; start < batched.length; ) {
       const size = 1 + random(40);
-      await see(...batched.slice(start, start + size));
+      await observe(...batched.slice(start, start + size));
       start += size;
     }
     expect(await readStored(together, batched)).toEqual(await readStored(oneByOne, single));
@@ -149,10 +149,10 @@ describe("many observations in one transaction", () => {
   test("let an object have the name that another one of them gives up", async () => {
     const orgId = createId();
     const first = projected(orgId, 1, { displayName: "Wanted" });
-    await see({ object: first });
+    await observe({ object: first });
     const renamed = { ...first, displayName: "Other", resourceVersion: 9_000n };
     const second = projected(orgId, 2, { displayName: "wanted" });
-    await see({ object: second }, { object: renamed });
+    await observe({ object: second }, { object: renamed });
     const held = await api.deps.db.select().from(nameReservations).where(eq(nameReservations.scope, orgId));
     expect(Object.fromEntries(held.map(({ nameKey, objectId }) => [nameKey, objectId]))).toEqual({
       wanted: second.id,
@@ -171,7 +171,7 @@ describe("many observations in one transaction", () => {
       const object = projected(orgId, n);
       return { ...object, object: { ...object.object, status: { transitions: transitionsInOrder } } };
     });
-    await see(...objects.map((object) => ({ object })));
+    await observe(...objects.map((object) => ({ object })));
     const [some] = objects;
     const rows = await api.deps.db
       .select()

@@ -43,7 +43,7 @@ function anObject(change: Partial<ProjectedCluster> = {}): ProjectedCluster {
   return { ...projected, ...change };
 }
 
-function see(object: ProjectedCluster, how: { gone?: boolean; authoritative?: boolean } = {}) {
+function observe(object: ProjectedCluster, how: { gone?: boolean; authoritative?: boolean } = {}) {
   return api.deps.db.transaction((tx) => projectObservations(tx, [{ object, ...how }]));
 }
 
@@ -60,23 +60,23 @@ describe("an observation", () => {
   test("is served, and an older report of it changes nothing", async () => {
     const first = anObject();
     const second = { ...first, resourceVersion: first.resourceVersion + 10n, displayName: "Newer" };
-    await see(second);
-    await see(first);
+    await observe(second);
+    await observe(first);
     expect((await findCluster(api.deps.db, orgId, first.id))?.displayName).toBe("Newer");
   });
 
   test("is replaced by an older version when that was read live, as after a restore", async () => {
     const now = anObject();
-    await see(now);
-    await see({ ...now, resourceVersion: 5n, displayName: "Restored" }, { authoritative: true });
+    await observe(now);
+    await observe({ ...now, resourceVersion: 5n, displayName: "Restored" }, { authoritative: true });
     expect((await findCluster(api.deps.db, orgId, now.id))?.displayName).toBe("Restored");
   });
 
   test("is not restored by a late report once it is deleted", async () => {
     const object = anObject();
-    await see(object);
-    await see(object, { gone: true });
-    await see({ ...object, resourceVersion: object.resourceVersion + 10n });
+    await observe(object);
+    await observe(object, { gone: true });
+    await observe({ ...object, resourceVersion: object.resourceVersion + 10n });
     expect(await findCluster(api.deps.db, orgId, object.id)).toBeUndefined();
     expect(await readTransitionTypes(api.deps.db, object.id)).toEqual(["created", "deleted"]);
     const [record] = await api.deps.db.select().from(clusterRecords).where(eq(clusterRecords.id, object.id));
@@ -85,29 +85,29 @@ describe("an observation", () => {
 
   test("under a new uid replaces the old one, which then may go without harm", async () => {
     const old = anObject();
-    await see(old);
+    await observe(old);
     const restored = { ...old, uid: crypto.randomUUID(), resourceVersion: 3n };
-    await see(restored);
-    await see(old, { gone: true });
+    await observe(restored);
+    await observe(old, { gone: true });
     expect((await findCluster(api.deps.db, orgId, old.id))?.uid).toBe(restored.uid);
     expect(await readTransitionTypes(api.deps.db, old.id)).toEqual(["created"]);
   });
 
   test("of another object with the same id is refused and not served", async () => {
     const own = anObject();
-    await see(own);
+    await observe(own);
     const impostor = anObject({ id: own.id, orgId: createId(), namespace: "org-other" });
-    expect(await see(impostor)).toEqual([own.id]);
+    expect(await observe(impostor)).toEqual([own.id]);
     expect((await findCluster(api.deps.db, orgId, own.id))?.uid).toBe(own.uid);
     expect(await findCluster(api.deps.db, impostor.orgId, own.id)).toBeUndefined();
   });
 
   test("appends each change of status to the live feed once", async () => {
     const object = anObject();
-    await see(object);
+    await observe(object);
     const running = { ...object, status: "running" as const, resourceVersion: object.resourceVersion + 1n };
-    await see(running);
-    await see({ ...running, resourceVersion: object.resourceVersion + 2n });
+    await observe(running);
+    await observe({ ...running, resourceVersion: object.resourceVersion + 2n });
     expect(await statusesOf(object.id)).toEqual([
       [null, "provisioning"],
       ["provisioning", "running"],
@@ -124,7 +124,7 @@ describe("an observation", () => {
         status: { transitions: [{ sequence: 1, type: "Ready" as const, at: "2026-11-21T09:05:00Z" }] },
       },
     };
-    await Promise.all([see(object), see(ready), see(ready)]);
+    await Promise.all([observe(object), observe(ready), observe(ready)]);
     expect((await readTransitionTypes(api.deps.db, object.id)).sort()).toEqual(["created", "ready"]);
   });
 
@@ -149,24 +149,24 @@ describe("an observation", () => {
 describe("a name", () => {
   test("belongs to the object observed with it, and is free when that is deleted", async () => {
     const object = anObject({ displayName: "Wanted" });
-    await see(object);
+    await observe(object);
     expect(await reserveName(api.deps.db, orgId, "wANTED", createId())).toBe(false);
-    await see(object, { gone: true });
+    await observe(object, { gone: true });
     expect(await reserveName(api.deps.db, orgId, "wanted", createId())).toBe(true);
   });
 
   test("follows a renaming by kubectl", async () => {
     const object = anObject({ displayName: "Before" });
-    await see(object);
-    await see({ ...object, displayName: "After", resourceVersion: object.resourceVersion + 1n });
+    await observe(object);
+    await observe({ ...object, displayName: "After", resourceVersion: object.resourceVersion + 1n });
     expect(await reserveName(api.deps.db, orgId, "before", createId())).toBe(true);
     expect(await reserveName(api.deps.db, orgId, "after", createId())).toBe(false);
   });
 
   test("that another object holds does not keep an object of GitOps from being served", async () => {
-    await see(anObject({ displayName: "Same" }));
+    await observe(anObject({ displayName: "Same" }));
     const second = anObject({ displayName: "same" });
-    await see(second);
+    await observe(second);
     expect((await findCluster(api.deps.db, orgId, second.id))?.displayName).toBe("same");
   });
 });

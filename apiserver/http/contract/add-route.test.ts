@@ -47,11 +47,11 @@ function serveThing(role?: Role) {
       return c.json({ name: "a thing" }, 200);
     },
   );
-  const ask = (path: string, credential: string) =>
+  const call = (path: string, credential: string) =>
     router.app.request(`/api/v1/organizations/${path}`, {
       headers: { authorization: `Bearer ${credential}` },
     });
-  return { steps, ask };
+  return { steps, call };
 }
 
 function createRouter(role: Role | undefined, steps: string[]): Router {
@@ -82,8 +82,8 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
 const THING = `${ORG_ID}/things/${ORG_ID}`;
 
 test("a member with the permission reaches the handler", async () => {
-  const { steps, ask } = serveThing("admin");
-  const response = await ask(THING, "good");
+  const { steps, call } = serveThing("admin");
+  const response = await call(THING, "good");
   expect([response.status, await response.json()]).toEqual([200, { name: "a thing" }]);
   expect(steps).toEqual(["membership", "handled"]);
 });
@@ -98,14 +98,14 @@ test.each<[string, Role | undefined, string, string, number, string[]]>([
 ])(
   "a request %s is refused at that step, whatever else is wrong with it",
   async (_case, role, path, credential, status, passed) => {
-    const { steps, ask } = serveThing(role);
-    expect((await ask(path, credential)).status).toBe(status);
+    const { steps, call } = serveThing(role);
+    expect((await call(path, credential)).status).toBe(status);
     expect(steps).toEqual(passed);
   },
 );
 
 test("a caller that is no member gets the response of a missing organization", async () => {
-  const response = await serveThing().ask(THING, "good");
+  const response = await serveThing().call(THING, "good");
   expect(await response.json()).toMatchObject({ error: { message: notFound("organization").message } });
 });
 

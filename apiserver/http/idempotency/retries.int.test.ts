@@ -22,7 +22,7 @@ const post = (path: string, body: object, key: string) =>
   api.request("POST", path, { token: owner.token, body, headers: { "idempotency-key": key } });
 
 /** Repeats while the response asks for a retry, as a client does. */
-async function insist(path: string, body: object, key: string): Promise<TestResponse> {
+async function postWithRetries(path: string, body: object, key: string): Promise<TestResponse> {
   for (;;) {
     const response = await post(path, body, key);
     if (response.body.error?.code !== "operation_in_progress") return response;
@@ -33,7 +33,7 @@ async function insist(path: string, body: object, key: string): Promise<TestResp
 describe("twenty clients with one Idempotency-Key", () => {
   test("get one organization and one response", async () => {
     const responses = await Promise.all(
-      Array.from({ length: 20 }, () => insist(ORGANIZATIONS, { name: "Twenty" }, "twenty")),
+      Array.from({ length: 20 }, () => postWithRetries(ORGANIZATIONS, { name: "Twenty" }, "twenty")),
     );
     for (const response of responses) {
       expect(response.status).toBe(201);
@@ -48,7 +48,7 @@ describe("twenty clients with one Idempotency-Key", () => {
     const org = (await post(ORGANIZATIONS, { name: "Invite" }, "invite-org")).body.id;
     const body = { email: "once@example.com", role: "viewer" };
     const responses = await Promise.all(
-      Array.from({ length: 20 }, () => insist(`${ORGANIZATIONS}/${org}/members`, body, "invite")),
+      Array.from({ length: 20 }, () => postWithRetries(`${ORGANIZATIONS}/${org}/members`, body, "invite")),
     );
     expect(new Set(responses.map((response) => `${response.status} ${response.body.id}`)).size).toBe(1);
   });

@@ -18,14 +18,14 @@ import type { HttpEnv } from "../env.ts";
 import { createReadiness } from "./readiness.ts";
 
 let api: TestApp;
-let gone: DatabaseClients;
+let unreachable: DatabaseClients;
 
 beforeAll(async () => {
   api = await startTestApp();
-  gone = connectDatabase(`postgres://marina@127.0.0.1:${await findClosedPort()}/marina`);
+  unreachable = connectDatabase(`postgres://marina@127.0.0.1:${await findClosedPort()}/marina`);
 });
 afterAll(async () => {
-  await gone.close();
+  await unreachable.close();
   await api.close();
 });
 
@@ -53,7 +53,7 @@ const operations = listOperations(renderOpenApi());
 const secured = operations.filter((operation) => operation.secured);
 
 /** Asks an operation, about nothing that exists. */
-function ask(app: Hono<HttpEnv>, { method, path }: DocumentedOperation, authorization = "Bearer x") {
+function call(app: Hono<HttpEnv>, { method, path }: DocumentedOperation, authorization = "Bearer x") {
   const url = path.replaceAll(/\{.+?\}/g, principal.userId);
   return app.request(url, { method, headers: { authorization } });
 }
@@ -76,14 +76,14 @@ const named = (list: DocumentedOperation[]) => list.map((one) => [one.operationI
 
 describe("every operation", () => {
   test.each(named(secured))("%s is 503 while credentials cannot be looked up", async (_id, operation) => {
-    const deps = { ...api.deps, db: gone.db, sql: gone.sql };
+    const deps = { ...api.deps, db: unreachable.db, sql: unreachable.sql };
     const authenticator = createAuthenticator({
       issuers: [],
       bindUser: async () => principal.userId,
       apiTokens: createApiTokenVerifier(deps),
     });
-    const app = breakApp({ db: gone.db, sql: gone.sql }, authenticator);
-    const response = await ask(app, operation, `Bearer ${mintToken(principal.userId).text}`);
+    const app = breakApp({ db: unreachable.db, sql: unreachable.sql }, authenticator);
+    const response = await call(app, operation, `Bearer ${mintToken(principal.userId).text}`);
     expect(await codeOf(response)).toEqual([503, "dependency_unavailable"]);
   });
 
@@ -93,12 +93,12 @@ describe("every operation", () => {
     const config = { ...api.deps.config, limits: { ...limits, rates } };
     const app = breakApp({ config }, { authenticate: async () => principal });
     await app.request("/api/v1/me");
-    expect(await codeOf(await ask(app, operation))).toEqual([429, "rate_limited"]);
+    expect(await codeOf(await call(app, operation))).toEqual([429, "rate_limited"]);
   });
 
   test.each(named(secured))("%s is 500 after an unexpected error", async (_id, operation) => {
     const app = breakApp({}, { authenticate: () => Promise.reject(new TypeError("unforeseen")) });
-    expect(await codeOf(await ask(app, operation))).toEqual([500, "internal"]);
+    expect(await codeOf(await call(app, operation))).toEqual([500, "internal"]);
   });
 });
 
@@ -129,7 +129,7 @@ describe("with Postgres away", () => {
     "%s is 503 with Retry-After, and reveals nothing about the database",
     async (path) => {
       const readiness = createReadiness();
-      const deps = { ...api.deps, db: gone.db, sql: gone.sql };
+      const deps = { ...api.deps, db: unreachable.db, sql: unreachable.sql };
       const app = createTestedApp(
         { ...deps, metrics: createRegistry() },
         { authenticator: { authenticate: async () => principal }, readiness },
@@ -145,7 +145,7 @@ describe("with Postgres away", () => {
 
   test("readiness names the unavailable dependency", async () => {
     const readiness = createReadiness();
-    readiness.add({ name: "database", check: () => probeDatabase(gone.sql) });
+    readiness.add({ name: "database", check: () => probeDatabase(unreachable.sql) });
     readiness.add({ name: "nothing", check: () => true });
     expect(await readiness.findFaults()).toEqual(["database"]);
   });

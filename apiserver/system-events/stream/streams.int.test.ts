@@ -116,11 +116,13 @@ describe("a client that does not read", () => {
 describe("a stream ends with bye (section 4.20)", () => {
   test("within 30 s after access was withdrawn", async () => {
     const { person, memberId } = await feed.makeMember();
-    const [gone, stays] = [await feed.open(other, person), await feed.open(other, owner)];
+    const [withdrawn, stays] = [await feed.open(other, person), await feed.open(other, owner)];
     expect((await feed.removeMember(memberId)).status).toBe(204);
     feed.wait(other, 30_000);
-    await gone.ended;
-    expect(gone.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "access_withdrawn" } }]);
+    await withdrawn.ended;
+    expect(withdrawn.messages).toEqual([
+      { event: "bye", id: undefined, data: { reason: "access_withdrawn" } },
+    ]);
     expect(eventsOf(stays)).toEqual([]);
   });
 
