@@ -19,7 +19,7 @@ test("plans alone are enough, the rest has defaults", () => {
   });
 });
 
-test("every fault is told at once, by variable", () => {
+test("all errors are reported together, by variable", () => {
   const read = () =>
     readConfig({
       MARINA_PLANS: "{",
@@ -40,6 +40,6 @@ test("every fault is told at once, by variable", () => {
   }
 });
 
-test("plans without a default are refused: clusters without a plan need one", () => {
+test("plans without a default are rejected, since a cluster may omit its plan", () => {
   expect(() => readConfig({ MARINA_PLANS: JSON.stringify({ dev: plan }) })).toThrow("default");
 });

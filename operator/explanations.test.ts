@@ -106,7 +106,7 @@ function summarize(
 const NEXT_STEP =
   /\b(ask|look at|set|create|delete|change|leave it out|replace|put|automatically|one after another|waits for|is being deleted|have the label|follow)\b/i;
 
-describe("whatever waits or has failed for a minute says why in a sentence, with the next step", () => {
+describe("after a minute every wait and failure is explained in a sentence with the next step", () => {
   test.each(kinds)("a %s: %s", (_kind, reason, look) => {
     const { message, reasons } = look();
     expect(reasons).toContain(reason);
@@ -116,7 +116,7 @@ describe("whatever waits or has failed for a minute says why in a sentence, with
     expect(isIn("progressing", reason) || NEXT_STEP.test(message ?? "")).toBe(true);
   });
 
-  test("and there is no reason without such a sentence", () => {
+  test("every reason has such an explanation", () => {
     const { progressing, waiting, degraded, stalled } = CONDITION_REASONS;
     const explained = new Set(kinds.map(([, reason]) => reason));
     // An autoscaler that is starting blocks nothing.

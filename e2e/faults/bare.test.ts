@@ -34,7 +34,7 @@ test.each([
   { atWrite: 9, response: "lost" },
   { atWrite: 14, response: "received" },
 ] as const)(
-  "an operator killed at write $atWrite of each step, its response $response, loses and doubles nothing",
+  "an operator killed at write $atWrite of each step, its response $response, loses and duplicates nothing",
   async (kill) => {
     const outcome = await runLifecycleWithKills(bare, holder, kill);
     expect(outcome.killedIn).toContain("create");

@@ -21,6 +21,6 @@ test.each([
     random: 1,
     delay: 0,
   },
-])("the first look into a tenant's API: $name", ({ renewInMs, clusters, random, delay }) => {
+])("the initial check of a tenant's API: $name", ({ renewInMs, clusters, random, delay }) => {
   expect(delayInitialCheck(renewInMs, clusters, random)).toBe(delay);
 });

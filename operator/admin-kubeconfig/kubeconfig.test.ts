@@ -46,16 +46,16 @@ test("a fresh one is renewed at two thirds of its seven days", () => {
 });
 
 test.each([
-  { what: "the credentials were renewed", change: { credentialsGeneration: 1 } },
-  { what: "the endpoint moved", change: { server: "https://elsewhere.test:6443" } },
-])("it is issued anew when $what", ({ change }) => {
+  { what: "the credentials generation changed", change: { credentialsGeneration: 1 } },
+  { what: "the endpoint changed", change: { server: "https://elsewhere.test:6443" } },
+])("it is issued again when $what", ({ change }) => {
   expect(decideOn(secret, { change }).kind).toBe("issue");
 });
 
 const { "cloud.marina.dev/credential-authority": _, ...unrevisioned } = secret.metadata.annotations ?? {};
 test.each([
   { what: "the CA's Secret is another version", existing: secret, authority: "uid-ca/8" },
-  { what: "the CA's Secret was made anew", existing: secret, authority: "uid-new/7" },
+  { what: "the CA's Secret was recreated", existing: secret, authority: "uid-new/7" },
   {
     what: "it was issued by an operator that set no revision",
     existing: { ...secret, metadata: { ...secret.metadata, annotations: unrevisioned } },
@@ -67,7 +67,7 @@ test.each([
   expect(decideOn(existing, { authority, change: { credentialsGeneration: 1 } }).kind).toBe("issue");
 });
 
-test("a CA that was compared is noted with the version that was compared, unless the credential moved", () => {
+test("a compared CA is recorded with its revision, unless the credential changed", () => {
   const patch = composeRevisionPatch("uid-ca/8", { name: "demo-admin-kubeconfig", resourceVersion: "12" });
   expect(patch).toEqual({
     metadata: { resourceVersion: "12", annotations: { "cloud.marina.dev/credential-authority": "uid-ca/8" } },
@@ -76,7 +76,7 @@ test("a CA that was compared is noted with the version that was compared, unless
   expect(decideOn(noted, { authority: "uid-ca/8" }).kind).toBe("keep");
 });
 
-test("it is issued anew when somebody changed its content", () => {
+test("it is issued again when its content was changed", () => {
   expect(decideOn({ ...secret, data: { value: "Zm9yZ2Vk" } }).kind).toBe("issue");
   const { value = "" } = secret.data ?? {};
   const otherKey = Buffer.from(value, "base64").toString().replace("a2V5", "b3Ro");

@@ -97,7 +97,7 @@ async function start() {
   return { cluster, seeCa, run };
 }
 
-test("a kubeconfig is issued with the CA, and a converged one costs no request", async () => {
+test("a kubeconfig is issued with the CA, and a converged one needs no request", async () => {
   const { run } = await start();
   expect(await run()).toEqual([[OF_CA, ISSUE], []]);
   expect(await readIssuedCa()).toBe(authority.certificate);
@@ -113,7 +113,7 @@ test("another version of the CA's Secret with the same certificate is recorded, 
   expect((await read(secretKind, CREDENTIAL)).data).toEqual(before);
 });
 
-test("another CA means another kubeconfig", async () => {
+test("a new CA leads to a new kubeconfig", async () => {
   const { run, seeCa } = await start();
   await run();
   const other = await makeAuthority("two");
@@ -139,7 +139,7 @@ test("a kubeconfig without a revision is compared with its CA once, and stays", 
   expect((await read(secretKind, CREDENTIAL)).data).toEqual(issued.data);
 });
 
-test("a cache that lags behind the CA that was read leads to no write", async () => {
+test("a cache that is older than the CA that was read leads to no write", async () => {
   const { run } = await start();
   await patchCa(ANOTHER_VERSION);
   expect(await run()).toEqual([[OF_CA, ISSUE], [OF_CA]]);

@@ -5,7 +5,7 @@ import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, NOW, observeBlue } 
 
 function topologyOf(observed: ObservedCluster) {
   const decision = decideChildren(observed, CLUSTER_ID, NOW);
-  if (!decision.ok) throw new Error(`refused: ${decision.fault.reason}`);
+  if (!decision.ok) throw new Error(`rejected: ${decision.fault.reason}`);
   return { ...decision.engineCluster.spec?.topology, fault: decision.fault };
 }
 
@@ -21,8 +21,8 @@ const poor = (...without: string[]) =>
     ],
   ]);
 
-describe("what is sent to Cluster API", () => {
-  test("nothing of a pool that is engineDeleting, unheld, being deleted, or a copy", () => {
+describe("the topology", () => {
+  test("excludes a pool that has no finalizer, is a copy, is being deleted, or whose predecessor is", () => {
     const pools = [
       aClusterPool({ pool: named("stays") }),
       aClusterPool({ pool: named("again"), engineDeleting: true }),
@@ -34,7 +34,7 @@ describe("what is sent to Cluster API", () => {
     expect(names).toEqual(["stays"]);
   });
 
-  test("variables only where the class declares them", () => {
+  test("has only the variables that the class declares", () => {
     const observed = observeBlue({
       cluster: aCluster({ network: { authorizedCIDRs: ["198.51.100.0/24"] } }),
       classes: poor("plan", "workerSubnet"),
@@ -53,13 +53,13 @@ describe("what is sent to Cluster API", () => {
       aCluster({ network: { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 9 } } }),
       "apiServerRateLimit",
     ],
-  ])("nothing at all when the class cannot carry %s", (words, cluster, variable) => {
+  ])("is not applied when the class does not support %s", (words, cluster, variable) => {
     const fault = faultOf(observeBlue({ cluster, classes: poor(variable) }));
     expect(fault).toMatchObject({ reason: "UnsupportedByClass" });
     expect(fault?.message).toContain(words);
   });
 
-  test("an empty list of authorized CIDRs means anybody, and leaves the variable out", () => {
+  test("omits the variable for an empty list of authorized CIDRs, which allows every address", () => {
     expect(authorizeCIDRs([], "10.64.3.0/24", ["192.0.2.0/24"])).toBeUndefined();
     expect(authorizeCIDRs(undefined, "10.64.3.0/24", [])).toBeUndefined();
   });
@@ -74,19 +74,19 @@ describe("the class of a cluster", () => {
   const v2 = { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 };
   const remapped = { classes: twoClasses, settings: { ...settings, plans: { default: v2 } } };
 
-  test("stays when the plan is mapped to another one: a release rolls nobody", () => {
+  test("stays when the plan is mapped to another one, so that a release causes no rollout", () => {
     expect(topologyOf(observeBlue(remapped))).toMatchObject({
       classRef: { name: "standard-v1" },
       version: "v1.34.2",
     });
   });
 
-  test("goes along with an upgrade that the user asked for", () => {
+  test("changes with an upgrade that the user requested", () => {
     const observed = observeBlue({ ...remapped, cluster: aCluster({ version: "1.35" }) });
     expect(topologyOf(observed)).toMatchObject({ classRef: { name: "standard-v2" }, version: "v1.35.1" });
   });
 
-  test("stays until the upgrade may begin", () => {
+  test("stays until the upgrade can start", () => {
     const observed = observeBlue({
       ...remapped,
       cluster: aCluster({ version: "1.35" }),
@@ -95,7 +95,7 @@ describe("the class of a cluster", () => {
     expect(topologyOf(observed)).toMatchObject({ classRef: { name: "standard-v1" }, version: "v1.34.2" });
   });
 
-  test("is the planned one for a new cluster", () => {
+  test("of a new cluster is the one of its plan", () => {
     expect(topologyOf(observeBlue({ ...remapped, engine: undefined }))).toMatchObject({
       classRef: { name: "standard-v2" },
     });
@@ -106,14 +106,14 @@ describe("the version", () => {
   test.each([
     ["unknown", "1.35.9", "UnknownVersion"],
     ["older", "1.33", "DowngradeRefused"],
-  ])("%s: the pools are applied all the same, with the version that runs", (_name, version, reason) => {
+  ])("%s: the pools are applied nevertheless, with the live version", (_name, version, reason) => {
     const pools = [aClusterPool({ pool: aPool({ desiredNodes: 5 }) })];
     const topology = topologyOf(observeBlue({ cluster: aCluster({ version }), pools }));
     expect(topology).toMatchObject({ version: "v1.34.2", fault: { reason } });
     expect(topology.workers?.machineDeployments).toMatchObject([{ replicas: 5 }]);
   });
 
-  test("that Cluster API has just refused is held, the rest is applied", () => {
+  test("that Cluster API has just rejected is not applied, the rest is", () => {
     const observed = observeBlue({ cluster: aCluster({ version: "1.35" }), upgradeRejection: "not now" });
     expect(topologyOf(observed).version).toBe("v1.34.2");
   });
@@ -137,7 +137,7 @@ describe("the worker subnet", () => {
     const variables = [{ name: "workerSubnet", value: "10.64.1.0/24" }];
     expect(subnetOf(observeBlue({ locks: noLock, engineFacts: { variables } }))).toBe("10.64.1.0/24");
   });
-  test("is never one that somebody else has", () => {
+  test("is never one of another cluster", () => {
     const locks = { own: undefined, taken: new Set(["10.64.2.0/24"]) };
     expect(subnetOf(observeBlue({ cluster: withStatus, locks }))).toBe("NoFreeSubnet");
   });
@@ -152,13 +152,13 @@ describe("the worker subnet", () => {
 
 test.each([
   ["an unknown plan", observeBlue({ cluster: aCluster({ plan: "gold" }) }), "UnknownPlan"],
-  ["a class that is not there", observeBlue({ classes: new Map() }), "ClassNotFound"],
+  ["a missing class", observeBlue({ classes: new Map() }), "ClassNotFound"],
   [
-    "an engine object of somebody else",
+    "a foreign Cluster API Cluster",
     observeBlue({ engineFacts: { metadata: { ownerReferences: [], labels: {} } } }),
     "NameTaken",
   ],
-])("%s means: apply nothing", (_name, observed, reason) => {
+])("with %s nothing is applied", (_name, observed, reason) => {
   expect(faultOf(observed)?.reason).toBe(reason);
   expect(decideChildren(observed, CLUSTER_ID, NOW).ok).toBe(false);
 });

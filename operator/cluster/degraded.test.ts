@@ -22,7 +22,7 @@ describe("degraded", () => {
       "ControlPlaneUnavailable",
     ],
     [
-      "Cluster API's own way in",
+      "Cluster API's own connection",
       (it) => withConditions(it, aCondition("RemoteConnectionProbe", "False", "ProbeFailed")),
       "ControlPlaneUnavailable",
     ],
@@ -37,7 +37,7 @@ describe("degraded", () => {
     expect(degraded?.message).toMatch(/If this lasts, ask the platform's operator/);
   });
 
-  test("is looked at again exactly when the threshold passes", () => {
+  test("is requeued for the moment when the threshold passes", () => {
     expect(
       reconcileCluster(
         failing((it) => ({ ...it, ...probeFails })),
@@ -46,7 +46,7 @@ describe("degraded", () => {
     ).toBe(40_000);
   });
 
-  test("a sick node: after its own, longer threshold", () => {
+  test("an unhealthy node: after its own, longer threshold", () => {
     const unhealthy = (seconds: number) => ({
       since: secondsAgo(seconds),
       reason: "NodeNotHealthy",

@@ -3,7 +3,7 @@ import { makeCondition, makePool, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { conditionOf, stepsOf } from "./testing-plan.ts";
 
-test("deleting removes the pools and Cluster API's cluster, and holds on until both are gone", () => {
+test("a deletion deletes the pools and Cluster API's Cluster, and keeps the finalizer until both are gone", () => {
   const fixture = aCluster().withPools(makePool("web")).ready().deleting();
   const plan = fixture.plan();
   expect(stepsOf(plan)).toEqual(["delete nodepools", "delete clusters"]);
@@ -13,11 +13,11 @@ test("deleting removes the pools and Cluster API's cluster, and holds on until b
   expect(poolsLeft.releaseFinalizer).toBe(false);
 });
 
-test("deleting leaves a Cluster API cluster of that name alone that is somebody else's", () => {
+test("a deletion leaves a foreign Cluster API Cluster of the same name alone", () => {
   const fixture = aCluster().ready().deleting();
   const engine = fixture.engineObject();
-  const stranger = { ...engine, metadata: { ...engine.metadata, ownerReferences: [], labels: {} } };
-  const plan = fixture.withEngine(stranger).plan();
+  const foreign = { ...engine, metadata: { ...engine.metadata, ownerReferences: [], labels: {} } };
+  const plan = fixture.withEngine(foreign).plan();
   expect(stepsOf(plan)).toEqual(["delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
 });
@@ -45,21 +45,21 @@ test("a deletion reports its progress", () => {
   expect(conditionOf(gone, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
 });
 
-test("when nothing is left the subnet is given back and the cluster let go", () => {
+test("when nothing is left the subnet and the finalizer are released", () => {
   const plan = aCluster().ready().deleting().with({ engine: undefined }).plan();
   expect(stepsOf(plan)).toEqual(["delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
   expect(plan.status).toBeUndefined();
 });
 
-test("a cluster that never got a finalizer is not held up", () => {
+test("a cluster without our finalizer is deleted without a step", () => {
   const plan = aCluster().deleting().plan();
   expect(stepsOf(plan)).toEqual([]);
   expect(plan.releaseFinalizer).toBe(false);
 });
 
-test("a cluster with an older duplicate leaves the twin its subnet", () => {
-  const twin = aCluster().ready().deleting().with({ engine: undefined, olderDuplicate: "other/demo" });
-  expect(stepsOf(twin.plan())).toEqual([]);
-  expect(twin.plan().releaseFinalizer).toBe(true);
+test("a cluster with an older duplicate does not release the subnet of the original", () => {
+  const duplicate = aCluster().ready().deleting().with({ engine: undefined, olderDuplicate: "other/demo" });
+  expect(stepsOf(duplicate.plan())).toEqual([]);
+  expect(duplicate.plan().releaseFinalizer).toBe(true);
 });

@@ -2,22 +2,22 @@ import { expect, test } from "vitest";
 import { enginePoolWith, makeCondition, makeMachine, makePool, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 
-const silent = { ok: false, message: "ECONNREFUSED" };
-const sick = (since: string) =>
+const unreachable = { ok: false, message: "ECONNREFUSED" };
+const unhealthy = (since: string) =>
   makeMachine("m1", {
     conditions: [
       makeCondition("NodeHealthy", "Unknown", { reason: "NodeHealthyUnknown", lastTransitionTime: since }),
     ],
   });
 
-test("an endpoint that is silent for less than a minute degrades nothing, and is looked at again in time", () => {
-  const fixture = aCluster().ready().after(600).with({ probe: silent }).reconciled();
+test("an endpoint that is unreachable for less than a minute degrades nothing, and the cluster is requeued in time", () => {
+  const fixture = aCluster().ready().after(600).with({ probe: unreachable }).reconciled();
   expect(fixture.observed.cluster.status?.phase).toBe("Ready");
   expect(fixture.after(20).plan().requeueAfterMs).toBe(40_000);
 });
 
-test("an endpoint that is silent for a minute degrades the cluster, and its answer ends it", () => {
-  const lost = aCluster().ready().after(600).with({ probe: silent }).reconciled().after(60).reconciled();
+test("an endpoint that is unreachable for a minute degrades the cluster until it is reachable", () => {
+  const lost = aCluster().ready().after(600).with({ probe: unreachable }).reconciled().after(60).reconciled();
   const { status } = lost.observed.cluster;
   expect(status).toMatchObject({ phase: "Degraded" });
   expect(status?.message).toContain("does not respond: ECONNREFUSED.");
@@ -47,7 +47,7 @@ test.each([
   });
 });
 
-test("a cluster whose engine calls it not available for new nodes alone is not degraded", () => {
+test("a cluster that is not Available only because of new nodes is not degraded", () => {
   const busy = aCluster()
     .ready()
     .withEngineConditions([makeCondition("Available", "False")])
@@ -58,17 +58,17 @@ test("a cluster whose engine calls it not available for new nodes alone is not d
 test.each([
   { seconds: 299, phase: "Ready" },
   { seconds: 300, phase: "Degraded" },
-])("a node that is sick for $seconds s makes the cluster $phase", ({ seconds, phase }) => {
+])("a node that is unhealthy for $seconds s makes the cluster $phase", ({ seconds, phase }) => {
   const ready = aCluster().withPools(makePool("web")).ready();
   const pools = ready.observed.pools.map((pool) => ({
     ...pool,
     engine: enginePoolWith({ desired: 2 }),
-    machines: [sick(START.toISOString())],
+    machines: [unhealthy(START.toISOString())],
   }));
   expect(ready.with({ pools }).after(seconds).reconciled().observed.cluster.status?.phase).toBe(phase);
 });
 
-test("an operator that has just started believes the last word of the endpoint", () => {
+test("an operator that has just started keeps the last result of the probe", () => {
   const fixture = aCluster().ready().with({ probe: undefined });
   expect(fixture.plan().status).toBeUndefined();
 });

@@ -40,12 +40,16 @@ test.each([
     engineDeleting: false,
   },
   {
-    what: "is not held by our finalizer yet",
+    what: "has no finalizer yet",
     pool: makePool("db", {}, { finalizers: [] }),
     engineDeleting: false,
   },
-  { what: "has a predecessor that Cluster API still removes", pool: makePool("db"), engineDeleting: true },
-])("a pool that $what has no place in the topology", ({ pool, engineDeleting }) => {
+  {
+    what: "has a predecessor that Cluster API is still deleting",
+    pool: makePool("db"),
+    engineDeleting: true,
+  },
+])("a pool that $what is not in the topology", ({ pool, engineDeleting }) => {
   const fixture = aCluster().withPools(makePool("web"));
   const pools = [
     ...fixture.observed.pools,
@@ -55,7 +59,7 @@ test.each([
   expect(names).toEqual(["web"]);
 });
 
-test("a pool of somebody else in the topology is removed, and the owner is told", () => {
+test("a foreign pool in the topology is removed, with a Warning Event", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
   const object = structuredClone(fixture.engineObject());
   object.spec?.topology?.workers?.machineDeployments?.push({ class: "default", name: "alien" });
@@ -72,7 +76,7 @@ test("a pool of somebody else in the topology is removed, and the owner is told"
   expect(plan.events).toMatchObject([{ reason: "ForeignNodePoolRemoved", type: "Warning" }]);
 });
 
-test("a pool can change while an upgrade is under way", () => {
+test("a pool can change during an upgrade", () => {
   const asked = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" }).reconciled();
   const rolling = asked.withEngineConditions([makeCondition("RollingOut", "True")]);
   const plan = rolling.withPools(makePool("web", { desiredNodes: 5 })).plan();
@@ -80,7 +84,7 @@ test("a pool can change while an upgrade is under way", () => {
   expect(topologyOf(plan)?.workers?.machineDeployments?.[0]?.replicas).toBe(5);
 });
 
-test("a pool that is being deleted is nothing that the cluster waits for", () => {
+test("the cluster does not wait for a pool that is being deleted", () => {
   const pool = makePool("web", {}, { deletionTimestamp: START.toISOString() });
   const engine = enginePoolWith({ desired: 2, nodes: 1 });
   const leftovers = { engineDeleting: false, olderDuplicate: undefined, blocked: false, machines: [] };

@@ -20,24 +20,28 @@ const withPool = aCluster().withPools(makePool("web"));
 /** As a pool is until its own reconcile has taken it in. */
 const bare = makePool("web", {}, { finalizers: [] });
 
-describe("Cluster API is told of a new cluster", () => {
+describe("a new cluster is created at Cluster API", () => {
   test.each<[string, boolean, ClusterFixture]>([
-    ["not within 2 s, for its pools come after it", false, created(aCluster(), 1_999)],
+    ["not within 2 s, since its pools may follow", false, created(aCluster(), 1_999)],
     ["not within 2 s when one pool is there: more may come", false, created(withPool, 0)],
     ["after 2 s, without pools", true, created(aCluster(), 2_000)],
-    ["at once when the API made it and its pools are there", true, created(withPool, 0, byTheApi)],
-    ["not at once when the API made it and its pools were not seen", false, created(aCluster(), 0, byTheApi)],
+    ["at once when the REST API created it and its pools exist", true, created(withPool, 0, byTheApi)],
+    [
+      "not at once when the REST API created it and its pools are not in the cache",
+      false,
+      created(aCluster(), 0, byTheApi),
+    ],
     [
       "not at once when the API made it and its pools are not held yet",
       false,
       created(aCluster().withPools(bare), 0, byTheApi),
     ],
-    ["at once when it comes from the future: a clock is wrong", true, created(aCluster(), -1)],
+    ["at once when its creation timestamp is in the future: a clock is wrong", true, created(aCluster(), -1)],
   ])("%s", (_name, told, fixture) => {
     expect(applies(fixture)).toBe(told);
   });
 
-  test("when the wait is over, and has its subnet and its status before", () => {
+  test("when the wait is over; subnet and status come before", () => {
     const plan = created(aCluster(), 500).plan();
     expect(plan.requeueAfterMs).toBe(1_500);
     expect(plan.apply.map(({ verb, kind }) => `${verb} ${kind.plural}`)).toEqual(["create configmaps"]);
@@ -45,13 +49,13 @@ describe("Cluster API is told of a new cluster", () => {
   });
 });
 
-describe("a cluster restored from a backup, whose engine runs", () => {
+describe("a cluster restored from a backup, whose Cluster API Cluster runs", () => {
   const running = withPool.ready();
   const restored = (msAgo: number, fixture: ClusterFixture) => created(fixture, msAgo, { uid: "uid-new" });
 
   test.each<[string, ClusterFixture]>([
-    ["its NodePools may still be restored for", running.withPools()],
-    ["a NodePool stands for that is not held yet", running.withPools(bare)],
+    ["while its NodePools may still be restored", running.withPools()],
+    ["while a NodePool has no finalizer yet", running.withPools(bare)],
   ])("takes no pool away that %s", (_name, fixture) => {
     const plan = restored(599_999, fixture).plan();
     expect(plan.apply).toEqual([]);
@@ -66,12 +70,12 @@ describe("a cluster restored from a backup, whose engine runs", () => {
     expect(applies(fixture)).toBe(true);
   });
 
-  test("is not called converged before it is taken over", () => {
+  test("is not converged before it is taken over", () => {
     const conditions = restored(0, running.withPools()).plan().status?.conditions ?? [];
     expect(conditions.find(({ type }) => type === "Reconciling")?.status).toBe("True");
   });
 
-  test("and taken over loses a pool at once when its owner deletes it", () => {
+  test("once taken over loses a pool at once when it is deleted", () => {
     expect(applies(created(running.withPools(), 0))).toBe(true);
   });
 });

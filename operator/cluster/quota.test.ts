@@ -3,7 +3,7 @@ import { makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 
-describe("what the quotas of the organization block", () => {
+describe("when the quotas of the organization block", () => {
   const overQuota = { reason: "QuotaExceeded", message: "Too many." };
   const blockPool = (fixture: ClusterFixture, ...names: string[]) =>
     fixture.with({
@@ -13,14 +13,14 @@ describe("what the quotas of the organization block", () => {
       })),
     });
 
-  test("a new cluster: nothing is made, and it is Stalled", () => {
+  test("a new cluster: nothing is created, and it is Stalled", () => {
     const plan = aCluster().with({ blocker: overQuota }).plan();
     expect([...plan.apply, ...plan.remove]).toEqual([]);
     expect(plan.status).toMatchObject({ phase: "Failed", message: "Too many." });
     expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
   });
 
-  test("a new pool: it is left out, and the cluster comes up without it", () => {
+  test("a new pool: it is left out, and the cluster is created without it", () => {
     const fixture = blockPool(aCluster().withPools(makePool("web"), makePool("db")), "db").reconciled();
     const names = fixture.engineObject().spec?.topology?.workers?.machineDeployments?.map(({ name }) => name);
     expect(names).toEqual(["web"]);
@@ -29,7 +29,7 @@ describe("what the quotas of the organization block", () => {
     expect(conditionOf(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 
-  test("the growth of a pool: it stays as Cluster API has it, all else of it follows, and nothing waits", () => {
+  test("the growth of a pool: its size stays, its other changes are applied, and nothing waits", () => {
     const ready = aCluster().withPools(makePool("web")).ready();
     const pools = ready.observed.pools.map((it) => ({
       ...it,

@@ -4,7 +4,7 @@ import { CLUSTER_ID, makeClass, makeCondition, makePool, ORG } from "../testing.
 import { aCluster } from "../testing-cluster.ts";
 import { conditionOf, stepsOf, topologyOf } from "./testing-plan.ts";
 
-test("a new cluster gets id, organization and finalizer, then its subnet, then Cluster API's object", () => {
+test("a new cluster gets id, organization and finalizer, then its subnet, then Cluster API's Cluster", () => {
   const plan = aCluster().plan();
   expect(plan.metadata).toEqual({
     labels: { [LABEL_ID]: CLUSTER_ID, [LABEL_ORG_ID]: ORG },
@@ -52,7 +52,7 @@ test.each([
   expect(plan.remove.map((step) => step.verb)).toEqual(deleted ? ["delete"] : []);
 });
 
-test("a cluster whose engine is done and whose endpoint answers is ready, once and for all", () => {
+test("a cluster that has converged and whose endpoint is reachable is ready, and firstReadyAt never changes", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
   expect(fixture.observed.cluster.status).toMatchObject({
     phase: "Ready",
@@ -71,14 +71,14 @@ test("a cluster whose engine is done and whose endpoint answers is ready, once a
 });
 
 test.each([
-  { what: "the endpoint does not answer", probe: { ok: false, message: "ECONNREFUSED" } },
-  { what: "the endpoint was not asked yet", probe: undefined },
+  { what: "the endpoint is not reachable", probe: { ok: false, message: "ECONNREFUSED" } },
+  { what: "the endpoint was not probed yet", probe: undefined },
 ])("a cluster is not ready while $what", ({ probe }) => {
   const plan = aCluster().reconciled().engineConverged().with({ probe }).plan();
   expect(conditionOf(plan, "Ready")).toMatchObject({ status: "False", reason: "WaitingForEndpoint" });
 });
 
-test("a private cluster is ready without a word from its endpoint", () => {
+test("a private cluster is ready without a probe of its endpoint", () => {
   const fixture = aCluster({ publicEndpoint: false })
     .reconciled()
     .engineConverged()
@@ -92,7 +92,7 @@ test("a private cluster is ready without a word from its endpoint", () => {
   });
 });
 
-test("what a person changed in Cluster API's object is set right", () => {
+test("a manual change of Cluster API's Cluster is reverted", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
   const object = structuredClone(fixture.engineObject());
   const pool = object.spec?.topology?.workers?.machineDeployments?.[0];
@@ -100,7 +100,7 @@ test("what a person changed in Cluster API's object is set right", () => {
   expect(stepsOf(fixture.withEngine(object).plan())).toEqual(["apply clusters"]);
 });
 
-test("a wait has no words for a minute, then the cause", () => {
+test("a wait has no message for a minute, then its cause", () => {
   const fixture = aCluster().reconciled();
   expect(fixture.after(30).plan().requeueAfterMs).toBe(25_000);
   expect(fixture.after(30).reconciled().observed.cluster.status?.message).toBeUndefined();
@@ -109,7 +109,7 @@ test("a wait has no words for a minute, then the cause", () => {
   );
 });
 
-test("an upgrade goes one version at a time and says when it is through", () => {
+test("an upgrade goes one minor at a time and records its end", () => {
   const asked = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" });
   expect(topologyOf(asked.plan())?.version).toBe("v1.35.1");
   expect(asked.plan().status).toMatchObject({
@@ -126,7 +126,7 @@ test("an upgrade goes one version at a time and says when it is through", () => 
   });
 });
 
-test("another class for a plan is taken along with an upgrade, not before", () => {
+test("a new class of a plan is applied with the next upgrade, not before", () => {
   const ready = aCluster().ready();
   const classes = new Map([...ready.observed.classes, ["marina-system/standard-v2", makeClass()]]);
   const plans = { default: { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 } };

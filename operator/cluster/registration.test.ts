@@ -34,17 +34,17 @@ describe("Cluster API deletes a cluster", () => {
   const deleting = running.deleting();
 
   test.each<[string, boolean, ClusterFixture]>([
-    ["at once when it has taken in all", true, deleting],
-    ["not while it takes in a pool", false, comingIn(deleting)],
-    ["not while it may be making one", false, withoutDeployment(unobserved(deleting))],
+    ["at once when everything is registered", true, deleting],
+    ["not while a pool is being registered", false, comingIn(deleting)],
+    ["not while it may be creating one", false, withoutDeployment(unobserved(deleting))],
     ["while a pool waits for its control plane", true, withoutDeployment(deleting)],
-    ["after 30 s, whatever holds it up", true, comingIn(deleting).after(30)],
-    ["when the deletion comes from the future: a clock is wrong", true, comingIn(deleting).after(-1)],
+    ["after 30 s, whatever blocks it", true, comingIn(deleting).after(30)],
+    ["when the deletion timestamp is in the future: a clock is wrong", true, comingIn(deleting).after(-1)],
   ])("%s", (_name, told, fixture) => {
     expect(deletesEngine(fixture)).toBe(told);
   });
 
-  test("when the wait is over; its pools are deleted before, and the status does not say that it was told", () => {
+  test("when the wait is over; its pools are deleted before, and the status does not claim a deletion", () => {
     const plan = comingIn(deleting).after(10).plan();
     expect(plan.requeueAfterMs).toBe(20_000);
     expect(plan.remove.map(({ verb, kind }) => `${verb} ${kind.plural}`)).toEqual(["delete nodepools"]);
@@ -70,21 +70,21 @@ describe("a pool that is being deleted", () => {
   };
 
   test.each<[string, boolean, ClusterFixture]>([
-    ["leaves the topology at once when it was taken in", false, going],
-    ["stays while it is taken in", true, comingIn(going)],
-    ["stays while Cluster API may be making it", true, withoutDeployment(unobserved(going))],
+    ["leaves the topology at once when it is registered", false, going],
+    ["stays while it is being registered", true, comingIn(going)],
+    ["stays while Cluster API may be creating it", true, withoutDeployment(unobserved(going))],
     ["leaves at once while it waits for its control plane", false, withoutDeployment(going)],
-    ["leaves after 30 s, whatever holds it up", false, comingIn(going).after(30)],
-    ["leaves when its deletion comes from the future", false, comingIn(going).after(-1)],
+    ["leaves after 30 s, whatever blocks it", false, comingIn(going).after(30)],
+    ["leaves when its deletion timestamp is in the future", false, comingIn(going).after(-1)],
   ])("%s", (_name, stays, fixture) => {
     expect(staysIn(fixture)).toBe(stays);
   });
 
-  test("is looked at again when the wait is over", () => {
+  test("is requeued when the wait is over", () => {
     expect(comingIn(going).after(10).plan().requeueAfterMs).toBe(20_000);
   });
 
-  test("does not come back into a topology that it has left", () => {
+  test("does not return to a topology that it has left", () => {
     const left = going.reconciled();
     expect(left.engineObject().spec?.topology?.workers).toBeUndefined();
     expect(comingIn(left).plan().apply).toEqual([]);

@@ -4,12 +4,12 @@ import { reconcileCluster } from "./reconcile.ts";
 import { aCondition, NOW, observeBlue, secondsAgo } from "./testing.ts";
 import { reasonOf, statusAfter } from "./testing-status.ts";
 
-describe("what Cluster API answers", () => {
-  const answered = (kind: "rejected" | "unavailable", message: string) =>
+describe("an apply that Cluster API does not accept", () => {
+  const planAfter = (kind: "rejected" | "unavailable", message: string) =>
     reconcileCluster(observeBlue({ engine: undefined, applyFailure: { kind, message } }), NOW);
 
-  test("a refusal is Stalled with Cluster API's words and asked again now and then", () => {
-    const plan = answered(
+  test("a rejection is Stalled with Cluster API's message, and retried once a minute", () => {
+    const plan = planAfter(
       "rejected",
       'Cluster.cluster.x-k8s.io "blue" is invalid: spec.topology.variables[x]: not defined',
     );
@@ -17,15 +17,15 @@ describe("what Cluster API answers", () => {
     expect(plan.status?.message).toContain("spec.topology.variables[x]: not defined");
     expect(plan).toMatchObject({ apply: [], requeueAfterMs: 60_000 });
   });
-  test("a quota is called a quota", () => {
-    const plan = answered(
+  test("an exceeded ResourceQuota has its own reason", () => {
+    const plan = planAfter(
       "rejected",
       'clusters "blue" is forbidden: exceeded quota: small, used: 3, limited: 3',
     );
     expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True QuotaExceeded");
   });
-  test("silence is waiting, not the user's fault", () => {
-    const { status } = answered("unavailable", "failed calling webhook: connection refused");
+  test("an unavailable API is a wait, not the user's fault", () => {
+    const { status } = planAfter("unavailable", "failed calling webhook: connection refused");
     expect(reasonOf(status ?? {}, "Stalled")).toBe("False NotStalled");
     expect(reasonOf(status ?? {}, "Reconciling")).toBe("True ClusterAPIUnavailable");
     expect(status?.phase).toBe("Provisioning");
@@ -33,7 +33,7 @@ describe("what Cluster API answers", () => {
   test.each([
     [14, "False"],
     [15, "True"],
-  ])("a refusal after the apply counts when it has stood: %i s", (seconds, stalled) => {
+  ])("a rejection after the apply counts when it has lasted: %i s", (seconds, stalled) => {
     const late = aCondition(
       "TopologyReconciled",
       "False",

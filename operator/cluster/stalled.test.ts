@@ -20,7 +20,7 @@ test.each([
     change: { olderDuplicate: "other/demo" },
   },
   { what: "no class installed", reason: "ClassNotFound", change: { classes: new Map() } },
-])("in $what nothing is made, and the owner is told: $reason", ({ change, reason }) => {
+])("with $what nothing is created, and the status says why: $reason", ({ change, reason }) => {
   const plan = aCluster().with(change).plan();
   expect(stepsOf(plan)).toEqual([]);
   expect(plan.status).toMatchObject({ phase: "Failed" });
@@ -34,7 +34,7 @@ test.each([
 test.each([
   { what: "an unknown plan", reason: "UnknownPlan", spec: { plan: "gold" } },
   { what: "a version out of the catalogue", reason: "UnknownVersion", spec: { version: "1.20" } },
-])("$what is the owner's to change: $reason", ({ spec, reason }) => {
+])("$what is Stalled until the user changes it: $reason", ({ spec, reason }) => {
   const plan = aCluster(spec).plan();
   expect(stepsOf(plan)).toEqual([]);
   expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
@@ -47,14 +47,14 @@ test.each([
     what: "a rate limit",
     spec: { network: { apiServerRateLimit: { maxConnectionsPerSecond: 1, burst: 1 } } },
   },
-])("a class that cannot carry $what gets nothing more open instead", ({ spec }) => {
+])("a class that does not support $what leads to no cluster instead of a more open one", ({ spec }) => {
   const classes = new Map([["marina-system/standard-v1", makeClass(["workerSubnet"])]]);
   const plan = aCluster(spec).with({ classes }).plan();
   expect(stepsOf(plan)).toEqual([]);
   expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "UnsupportedByClass" });
 });
 
-test("a running cluster whose change is refused goes on serving, and says what was refused", () => {
+test("a running cluster whose change is rejected stays Ready and reports the rejection", () => {
   const fixture = aCluster()
     .ready()
     .withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
@@ -72,7 +72,7 @@ test("a running cluster whose change is refused goes on serving, and says what w
   expect(plan.requeueAfterMs).toBe(60_000);
 });
 
-test("an engine that does not answer is waited for, nobody is asked to act", () => {
+test("an unavailable Cluster API is waited for and nothing is Stalled", () => {
   const plan = aCluster()
     .with({ applyFailure: { kind: "unavailable", message: "failed calling webhook" } })
     .plan();
@@ -81,7 +81,7 @@ test("an engine that does not answer is waited for, nobody is asked to act", () 
   expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "False" });
 });
 
-test("a late refusal counts only when it stands", () => {
+test("a rejection after the apply counts only when it persists", () => {
   const failed = makeCondition("TopologyReconciled", "False", {
     reason: "ReconcileFailed",
     message: "no such thing",
@@ -97,14 +97,14 @@ test("a late refusal counts only when it stands", () => {
   });
 });
 
-test("an engine cluster of the same name that is not ours is left alone", () => {
+test("a foreign Cluster API Cluster of the same name is left alone", () => {
   const fixture = aCluster();
-  const stranger = {
+  const foreign = {
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "Cluster",
     metadata: { name: "demo", uid: "x" },
   };
-  const plan = fixture.withEngine(stranger).plan();
+  const plan = fixture.withEngine(foreign).plan();
   expect(stepsOf(plan)).toEqual([]);
   expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "NameTaken" });
 });

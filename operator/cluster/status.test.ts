@@ -20,7 +20,7 @@ describe("a converged cluster", () => {
     const plan = reconcileCluster(converged(), NOW);
     expect(plan).toMatchObject({ apply: [], remove: [], status: undefined, events: [], metadata: undefined });
   });
-  test("is Ready, with what runs and since when", () => {
+  test("is Ready, with its version and firstReadyAt", () => {
     const { status } = converged().cluster;
     expect(status).toMatchObject({ phase: "Ready", version: "1.34.2", firstReadyAt: secondsAgo(3600) });
     expect(status?.transitions).toMatchObject([{ sequence: 1, type: "Ready", version: "1.34.2" }]);
@@ -31,29 +31,29 @@ describe("a converged cluster", () => {
 describe("before the first Ready", () => {
   const pools = [aClusterPool()];
   test.each<[string, Partial<ObservedCluster> & { engineFacts?: EngineFacts }, string]>([
-    ["no engine object", { engine: undefined }, "False WaitingForControlPlane"],
+    ["no Cluster API Cluster", { engine: undefined }, "False WaitingForControlPlane"],
     [
       "a control plane that is not up",
       { engineFacts: { conditions: [aCondition("ControlPlaneInitialized", "False")] } },
       "False WaitingForControlPlane",
     ],
     [
-      "nodes that are not ready although Cluster API says so",
+      "nodes that are not ready although Cluster API reports Available",
       { pools: [aClusterPool({ engine: aPoolState({ readyNodes: 0 }) })] },
       "False WaitingForNodes",
     ],
     [
-      "an engine that is not done",
+      "Available False",
       { pools, engineFacts: { conditions: [aCondition("Available", "False")] } },
       "False WaitingForNodes",
     ],
-    ["an endpoint that was not asked", { probe: undefined }, "False WaitingForEndpoint"],
+    ["an endpoint that was not probed", { probe: undefined }, "False WaitingForEndpoint"],
     [
-      "an endpoint that does not answer",
+      "an endpoint that is not reachable",
       { probe: { ok: false, message: "rejected" } },
       "False WaitingForEndpoint",
     ],
-    ["all of it", { pools }, "True Available"],
+    ["everything ready", { pools }, "True Available"],
     [
       "a private endpoint",
       { cluster: aCluster({ publicEndpoint: false }), probe: undefined },
@@ -72,7 +72,7 @@ describe("before the first Ready", () => {
     expect(status.transitions).toMatchObject([{ type: "Ready", version: "1.34.2" }]);
   });
 
-  test("a fault that only people can mend is Failed, Stalled, and not Reconciling", () => {
+  test("a fault that needs a change of the spec is Failed, Stalled, and not Reconciling", () => {
     const status = statusAfter(observeBlue({ engine: undefined, cluster: aCluster({ version: "1.99" }) }));
     expect(status.phase).toBe("Failed");
     expect(reasonOf(status, "Stalled")).toBe("True UnknownVersion");
@@ -88,7 +88,7 @@ describe("after the first Ready it stays True", () => {
   test.each<[string, (converged: ObservedCluster) => ObservedCluster, string]>([
     ["while a pool scales", (it) => ({ ...it, pools: busy() }), "Scaling"],
     [
-      "while Cluster API says Available False",
+      "while Cluster API reports Available False",
       (it) => withConditions(it, aCondition("Available", "False")),
       "Ready",
     ],
@@ -99,7 +99,7 @@ describe("after the first Ready it stays True", () => {
       "Upgrading",
     ],
     [
-      "when a request is refused",
+      "when a change is rejected",
       (it) => ({ ...it, cluster: { ...it.cluster, spec: { ...it.cluster.spec, version: "1.35.9" } } }),
       "Ready",
     ],
@@ -121,17 +121,17 @@ describe("a wait that lasts", () => {
       NOW,
     );
   };
-  test("is silent at first, and looked at again in time", () => {
+  test("has no message at first, and is requeued in time", () => {
     const plan = waiting(30);
     expect(plan).toMatchObject({ status: undefined, requeueAfterMs: 25_000, events: [] });
   });
   test("names cause, object and next step within a minute: message, condition and Event", () => {
     const { status, events } = waiting(55);
-    const words = /control plane of blue .*no capacity in zone a.*ask the platform's operator.*\/blue/;
-    expect(status?.message).toMatch(words);
-    expect(findCondition(status?.conditions, "Ready")?.message).toMatch(words);
+    const message = /control plane of blue .*no capacity in zone a.*ask the platform's operator.*\/blue/;
+    expect(status?.message).toMatch(message);
+    expect(findCondition(status?.conditions, "Ready")?.message).toMatch(message);
     expect(events).toMatchObject([
-      { type: "Warning", reason: "WaitingForControlPlane", note: expect.stringMatching(words) },
+      { type: "Warning", reason: "WaitingForControlPlane", note: expect.stringMatching(message) },
     ]);
   });
 });
@@ -142,12 +142,12 @@ describe("deleting", () => {
     const cluster = aCluster();
     return observeBlue({ ...rest, cluster: { ...cluster, metadata: { ...cluster.metadata, ...deletion } } });
   };
-  test("deletes pools and engine object, keeps finalizer and subnet", () => {
+  test("deletes pools and Cluster API's Cluster, keeps finalizer and subnet", () => {
     const plan = reconcileCluster(deleting({ pools: [aClusterPool()] }), NOW);
     expect(plan.remove.map((step) => step.kind.plural)).toEqual(["nodepools", "clusters"]);
     expect(plan.releaseFinalizer).toBe(false);
   });
-  test("says why it waits", () => {
+  test("reports what it waits for", () => {
     const engineFacts = {
       metadata: deletion,
       conditions: [aCondition("Deleting", "True", "WaitingForWorkersDeletion", "* Machine x: draining")],
@@ -156,12 +156,12 @@ describe("deleting", () => {
     expect(status.phase).toBe("Deleting");
     expect(findCondition(status.conditions, "Ready")?.message).toMatch(/Machine x: draining.*ask/);
   });
-  test("frees the subnet and lets go when all is gone", () => {
+  test("releases subnet and finalizer when all is gone", () => {
     const plan = reconcileCluster(deleting({ engine: undefined }), NOW);
     expect(plan.remove).toMatchObject([{ verb: "delete", name: "subnet-10-64-3-0" }]);
     expect(plan.releaseFinalizer).toBe(true);
   });
-  test("a copy lets go without the subnet of the original", () => {
+  test("a copy releases its finalizer, not the subnet of the original", () => {
     const plan = reconcileCluster(deleting({ engine: undefined, olderDuplicate: "org/original" }), NOW);
     expect(plan).toMatchObject({ remove: [], releaseFinalizer: true });
   });

@@ -15,7 +15,7 @@ describe("an upgrade", () => {
     });
 
   test.each<[string, EngineFacts]>([
-    ["Cluster API has not seen it", { observedGeneration: 0 }],
+    ["Cluster API has not observed it", { observedGeneration: 0 }],
     [
       "the topology is not reconciled",
       { conditions: [aCondition("TopologyReconciled", "False", "ClusterUpgrading")] },
@@ -29,7 +29,7 @@ describe("an upgrade", () => {
     expect(status.transitions).toHaveLength(1);
   });
 
-  test("that has converged is told once, with both versions", () => {
+  test("that has converged is recorded once, with both versions", () => {
     const status = statusAfter(upgrading({}));
     expect(status.version).toBe("1.35.1");
     expect(status.transitions).toMatchObject([
@@ -41,23 +41,25 @@ describe("an upgrade", () => {
   test.each([
     ["the control plane is upgrading to 1.35.1", { controlPlane: ["1.34.2"], workers: ["1.34.2"] }],
     ["nodes up to date by pool: general 2 of 2", { workers: ["1.34.2"] }],
-  ])("says where it is: %s", (words, facts) => {
+  ])("reports its progress: %s", (message, facts) => {
     const upgrade = findCondition(statusAfter(upgrading(facts)).conditions, "Upgrading");
-    expect(upgrade?.message).toContain(words);
+    expect(upgrade?.message).toContain(message);
   });
 
-  test("that Cluster API puts off is waiting, one that it refuses is Stalled, in its own words", () => {
-    const wants = converged(aCluster({ version: "1.34" }));
-    const cluster = { ...wants.cluster, spec: { ...wants.cluster.spec, version: "1.35" } };
-    const answer = (words: string) =>
+  test("that Cluster API defers is waiting; one that it rejects is Stalled with its message", () => {
+    const current = converged(aCluster({ version: "1.34" }));
+    const cluster = { ...current.cluster, spec: { ...current.cluster.spec, version: "1.35" } };
+    const statusAfterRejection = (reason: string) =>
       statusAfter({
-        ...wants,
+        ...current,
         cluster,
-        upgradeRejection: `admission webhook "w" denied the request: Cluster.cluster.x-k8s.io "blue" is invalid: ${words}`,
+        upgradeRejection: `admission webhook "w" denied the request: Cluster.cluster.x-k8s.io "blue" is invalid: ${reason}`,
       });
-    const later = answer("version cannot be changed: [control plane is still completing a previous upgrade]");
+    const later = statusAfterRejection(
+      "version cannot be changed: [control plane is still completing a previous upgrade]",
+    );
     expect(reasonOf(later, "Stalled")).toBe("False NotStalled");
-    const never = answer("spec.topology.version: Forbidden: by policy");
+    const never = statusAfterRejection("spec.topology.version: Forbidden: by policy");
     expect(reasonOf(never, "Stalled")).toBe("True RejectedByClusterAPI");
     expect(never.message).toMatch(/as specified: spec\.topology\.version: Forbidden: by policy\. Change/);
   });

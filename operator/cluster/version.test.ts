@@ -12,22 +12,22 @@ const catalogue: VersionCatalogue = [
 
 describe("the full version that is requested", () => {
   test.each([
-    ["a minor is its newest supported patch", "1.34", undefined, "1.34.2"],
-    ["a resolved minor stays what it was when the catalogue moves on", "1.34", "1.34.1", "1.34.1"],
+    ["a minor resolves to its newest supported patch", "1.34", undefined, "1.34.2"],
+    ["a resolved minor stays when the catalogue changes", "1.34", "1.34.1", "1.34.1"],
     ["a full version that was accepted stays valid without the catalogue", "1.32.9", "1.32.9", "1.32.9"],
-    ["a prefix is nothing", "v1.35.1", "1.34.2", "1.35.1"],
-    ["another minor is resolved anew", "1.35", "1.34.2", "1.35.1"],
-    ["what the catalogue lacks is nothing", "1.35.9", "1.34.2", undefined],
+    ["a v prefix is ignored", "v1.35.1", "1.34.2", "1.35.1"],
+    ["another minor is resolved again", "1.35", "1.34.2", "1.35.1"],
+    ["a version missing from the catalogue resolves to nothing", "1.35.9", "1.34.2", undefined],
   ])("%s", (_name, requested, known, expected) => {
     expect(resolveTarget(requested, known, catalogue)).toBe(expected);
   });
 });
 
-describe("the version to ask of Cluster API now", () => {
+describe("the version to apply now", () => {
   const live = (version: string, converged = true) => ({ version, converged });
   test.each([
-    ["a new cluster gets what it wants", "1.36", undefined, [], "1.36.0"],
-    ["nothing new: what is there", "1.34", live("1.34.2"), [], "1.34.2"],
+    ["a new cluster gets the requested version", "1.36", undefined, [], "1.36.0"],
+    ["no change: the live version", "1.34", live("1.34.2"), [], "1.34.2"],
     ["the next minor at once", "1.35", live("1.34.2"), [], "1.35.1"],
     ["the next patch at once", "1.34.2", live("1.34.1"), [], "1.34.2"],
     ["two minors in steps", "1.36", live("1.34.2"), [], "1.35.1"],
@@ -48,7 +48,7 @@ describe("the version to ask of Cluster API now", () => {
       /no Kubernetes version 1\.34\.9/,
     ],
     [
-      "an older one",
+      "an older version",
       "1.33",
       live("1.34.2"),
       "1.34.2",
@@ -56,28 +56,31 @@ describe("the version to ask of Cluster API now", () => {
       /cannot be downgraded to 1\.33\.6/,
     ],
     [
-      "a way with a gap",
+      "an upgrade path with a gap",
       "1.36",
       live("1.33.6"),
       "1.33.6",
       "UnknownVersion",
       /no supported one after 1\.33\.6/,
     ],
-  ])("%s leaves what is there and says why", (_name, requested, liveVersion, version, reason, message) => {
-    const withGap = catalogue.filter((entry) => entry.version !== "1.34.2");
-    const choice = chooseVersion({
-      requested,
-      lastTarget: undefined,
-      live: liveVersion,
-      catalogue: requested === "1.36" ? withGap : catalogue,
-      chained: [],
-    });
-    expect(choice.version).toBe(version);
-    expect(choice.fault?.reason).toBe(reason);
-    expect(choice.fault?.message).toMatch(message);
-  });
+  ])(
+    "%s keeps the live version and reports why",
+    (_name, requested, liveVersion, version, reason, message) => {
+      const withGap = catalogue.filter((entry) => entry.version !== "1.34.2");
+      const choice = chooseVersion({
+        requested,
+        lastTarget: undefined,
+        live: liveVersion,
+        catalogue: requested === "1.36" ? withGap : catalogue,
+        chained: [],
+      });
+      expect(choice.version).toBe(version);
+      expect(choice.fault?.reason).toBe(reason);
+      expect(choice.fault?.message).toMatch(message);
+    },
+  );
 
-  test("an unknown version of a new cluster asks for nothing", () => {
+  test("an unknown version of a new cluster applies nothing", () => {
     const choice = chooseVersion({
       requested: "1.99",
       lastTarget: undefined,
@@ -88,7 +91,7 @@ describe("the version to ask of Cluster API now", () => {
     expect(choice).toMatchObject({ version: undefined, fault: { reason: "UnknownVersion" } });
   });
 
-  test("a lost status resolves a minor to what runs, not to a newer patch", () => {
+  test("after a lost status a minor resolves to the live version, not to a newer patch", () => {
     const choice = chooseVersion({
       requested: "1.34",
       lastTarget: undefined,

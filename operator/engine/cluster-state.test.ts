@@ -22,28 +22,31 @@ const converged: EngineCluster = {
   },
 };
 
-const saying = (...conditions: ReturnType<typeof makeCondition>[]) => {
+const statusWith = (...conditions: ReturnType<typeof makeCondition>[]) => {
   const said = conditions.map((condition) => condition.type);
   const kept = (converged.status?.conditions ?? []).filter((condition) => !said.includes(condition.type));
   return { ...converged.status, conditions: [...kept, ...conditions] };
 };
 
-test("a rollout has converged when every sign says so", () => {
+test("a rollout has converged when every indicator agrees", () => {
   expect(readEngineCluster(converged).converged).toBe(true);
 });
 
 test.each<{ what: string; status: EngineCluster["status"] }>([
   {
-    what: "Cluster API has not seen the object as it is",
+    what: "Cluster API has not observed the latest generation",
     status: { ...converged.status, observedGeneration: 3 },
   },
   {
     what: "the topology was reconciled for an older object",
-    status: saying(makeCondition("TopologyReconciled", "True", { observedGeneration: 3 })),
+    status: statusWith(makeCondition("TopologyReconciled", "True", { observedGeneration: 3 })),
   },
-  { what: "the topology is not reconciled", status: saying(makeCondition("TopologyReconciled", "False")) },
-  { what: "machines roll out", status: saying(makeCondition("RollingOut", "True")) },
-  { what: "it is not known whether they do", status: saying(makeCondition("RollingOut", "Unknown")) },
+  {
+    what: "the topology is not reconciled",
+    status: statusWith(makeCondition("TopologyReconciled", "False")),
+  },
+  { what: "machines roll out", status: statusWith(makeCondition("RollingOut", "True")) },
+  { what: "the rollout state is unknown", status: statusWith(makeCondition("RollingOut", "Unknown")) },
   {
     what: "versions are still planned",
     status: { ...converged.status, controlPlane: { upgradePlan: [{}] } },
@@ -53,11 +56,11 @@ test.each<{ what: string; status: EngineCluster["status"] }>([
     what: "some workers run another version",
     status: { ...converged.status, workers: { versions: [{ version: "v1.34.2" }, { version: "v1.33.6" }] } },
   },
-])("it has not while $what", ({ status }) => {
+])("it has not converged while $what", ({ status }) => {
   expect(readEngineCluster({ ...converged, ...(status && { status }) }).converged).toBe(false);
 });
 
-test("workers without nodes report no version and hold nothing up", () => {
+test("workers without nodes report no version and block nothing", () => {
   const { workers: _, ...status } = converged.status ?? {};
   expect(readEngineCluster({ ...converged, status }).converged).toBe(true);
 });
@@ -81,7 +84,9 @@ test.each([
   },
   { message: "error reading the class: context deadline exceeded", refused: false },
 ])("a reconcile that failed with $message is a rejection: $refused", ({ message, refused }) => {
-  const status = saying(makeCondition("TopologyReconciled", "False", { reason: "ReconcileFailed", message }));
+  const status = statusWith(
+    makeCondition("TopologyReconciled", "False", { reason: "ReconcileFailed", message }),
+  );
   const state = readEngineCluster({ ...converged, status });
   expect(state.lateRejection?.message).toBe(refused ? message : undefined);
   expect(state.blockingCondition?.message).toBe(message);

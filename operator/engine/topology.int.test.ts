@@ -60,7 +60,7 @@ function compose(change: Partial<DesiredCluster> = {}): EngineCluster {
   return withAppliedHash(composeEngineCluster(desired, capabilities), ANNOTATION);
 }
 
-test("what others own is never written back, and applying the same again changes nothing", async () => {
+test("fields of other managers are never written, and an identical apply changes nothing", async () => {
   const { client, namespace } = api;
   // Paused by a person, so that nothing but this test writes it.
   const topology = {
@@ -89,7 +89,7 @@ test("what others own is never written back, and applying the same again changes
   expect(kept.metadata.labels).toMatchObject({ team: "blue" });
 });
 
-test("a change by somebody else of what is ours is seen and set right; what we no longer want goes", async () => {
+test("a foreign change of our fields is detected and reverted; fields that we drop are removed", async () => {
   const { client, namespace } = api;
   const path = "/spec/topology/workers/machineDeployments/0/replicas";
   const scaled = await client.jsonPatch(

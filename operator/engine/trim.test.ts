@@ -46,7 +46,7 @@ function withoutWords(state: object): object {
   });
 }
 
-test.each(STATUSES)("of a cluster whose conditions are %s the same is read as of the whole", (status) => {
+test.each(STATUSES)("a trimmed cluster whose conditions are %s reads like the complete one", (status) => {
   const { observed } = aCluster().withPools(makePool("web")).reconciled().engineConverged();
   const object = observed.engine?.object;
   if (object === undefined) throw new Error("the fixture has no engine's cluster");
@@ -64,7 +64,7 @@ test.each(STATUSES)("of a cluster whose conditions are %s the same is read as of
   expect(trimEngineCluster(whole).spec).toEqual(object.spec);
 });
 
-test.each(STATUSES)("of a machine whose conditions are %s the same is read as of the whole", (status) => {
+test.each(STATUSES)("a trimmed machine whose conditions are %s reads like the complete one", (status) => {
   const whole: Machine = {
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "Machine",
@@ -90,7 +90,7 @@ test.each(STATUSES)("of a machine whose conditions are %s the same is read as of
   expect(trimMachine(whole).spec?.infrastructureRef).toEqual(whole.spec?.infrastructureRef);
 });
 
-test("of a machine deployment the same is read as of the whole, and whose it is", () => {
+test("a trimmed machine deployment reads like the complete one, including its owner", () => {
   const labels = {
     "cluster.x-k8s.io/cluster-name": "demo",
     "topology.cluster.x-k8s.io/deployment-name": "web",

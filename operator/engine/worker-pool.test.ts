@@ -11,7 +11,7 @@ const compose = (spec: Partial<NodePoolSpec>, variables: string[] = ["machine"])
     new Set(variables),
   );
 
-test("a fixed pool has replicas, a size and the platform's drain timeout, and nothing of the autoscaler", () => {
+test("a fixed pool has replicas, a size and the platform's drain timeout, and no autoscaler settings", () => {
   expect(compose({ desiredNodes: 3 })).toEqual({
     class: "default",
     name: "web",
@@ -21,15 +21,15 @@ test("a fixed pool has replicas, a size and the platform's drain timeout, and no
   });
 });
 
-test("a pool's own drain timeout goes before the platform's", () => {
+test("a pool's own drain timeout overrides the platform's", () => {
   expect(compose({ drainTimeoutSeconds: 30 }).deletion).toEqual({ nodeDrainTimeoutSeconds: 30 });
 });
 
-test("a class that knows no machine size gets none", () => {
+test("a class without a machine size variable gets none", () => {
   expect(compose({}, [])).not.toHaveProperty("variables");
 });
 
-test("an autoscaled pool has bounds and what a node offers, and no replicas", () => {
+test("an autoscaled pool has bounds and node capacity, and no replicas", () => {
   const pool = compose({
     minVCPUs: 2,
     maxVCPUs: 9,
@@ -62,7 +62,7 @@ test("labels reach live nodes, taints new ones", () => {
   ]);
 });
 
-test("a class with taints of its own gets them as its variable", () => {
+test("a class with a taints variable gets them through it", () => {
   const pool = compose({ nodeTaints: [{ key: "db", effect: "NoExecute" }] }, ["nodeTaints"]);
   expect(pool).not.toHaveProperty("taints");
   expect(pool.variables?.overrides).toEqual([

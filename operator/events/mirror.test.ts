@@ -66,7 +66,7 @@ test.each([
     source: "machine",
   },
   {
-    what: "what hosts a machine, of any provider",
+    what: "an infrastructure machine of any provider",
     event: eventOn("hardware.test/v1", "Server", "s1"),
     cluster: "demo",
     pool: "web",
@@ -105,7 +105,7 @@ test("an Event of an unknown cluster has no subject", () => {
   expect(findSubject(makeCaches(), eventOn(API, "MachineSet", "other-x"))).toBeUndefined();
 });
 
-test("the mirrored Event has the text and an action of the first, its labels, and one name for all its repeats", () => {
+test("a mirrored Event keeps note and action, has our labels, and has one name for all repeats", () => {
   const event = eventOn(API, "Machine", "m1", { type: "Warning", deprecatedCount: 3 });
   const subject = findSubject(makeCaches(), event);
   expect(subject && mirrorEvent(event, subject)).toEqual({

@@ -6,7 +6,7 @@ const quota = {
   message: "A quota of the platform stands in the way. Ask for more.",
 };
 
-test("a new pool whose cluster Cluster API refuses has failed, and says why", () => {
+test("a new pool whose cluster Cluster API rejects is Failed, with the reason", () => {
   const plan = aPool().withCluster({ fault: quota }).plan();
   expect(plan.status).toMatchObject({
     phase: "Failed",
@@ -21,7 +21,7 @@ test("a new pool whose cluster Cluster API refuses has failed, and says why", ()
   expect(plan.events).toMatchObject([{ type: "Warning", note: expect.stringContaining(quota.message) }]);
 });
 
-test("a pool that serves goes on serving when its change is refused: it is stuck, with a Warning, and no less ready", () => {
+test("a running pool whose change is rejected is Stalled with a Warning and stays Ready", () => {
   const pool = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 }).withCluster({ fault: quota });
   expect(pool.condition("Ready")).toMatchObject({ status: "True" });
   expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
@@ -40,17 +40,20 @@ test("a pool that serves goes on serving when its change is refused: it is stuck
 });
 
 test.each([
-  { what: "a pool that is as wanted", pool: aPool().withNodes(2).reconciled().withCluster({ fault: quota }) },
+  {
+    what: "a pool in its desired state",
+    pool: aPool().withNodes(2).reconciled().withCluster({ fault: quota }),
+  },
   {
     what: "a pool of a cluster with a fault of its own",
     pool: aPool().withCluster({ fault: { reason: "UnknownPlan", message: "no such plan" } }),
   },
   { what: "a pool that is deleted", pool: aPool().withCluster({ fault: quota, deleting: true }) },
-])("$what is not stuck by it", ({ pool }) => {
+])("$what is not Stalled by it", ({ pool }) => {
   expect(pool.condition("Stalled")?.status ?? "False").toBe("False");
 });
 
-test("labels that Cluster API keeps to itself are told of once the nodes are there, and the pool serves", () => {
+test("labels that Cluster API does not sync are reported once the nodes exist, and the pool stays ready", () => {
   const nodeLabels = { tier: "gold", "example.com/rack": "7", "node-role.kubernetes.io/worker": "" };
   const syncedNodeLabels = /^example\.com\//;
   const pool = aPool({ nodeLabels }).with({ syncedNodeLabels });
@@ -64,7 +67,7 @@ test("labels that Cluster API keeps to itself are told of once the nodes are the
   expect(there.with({ syncedNodeLabels: /.*/ }).condition("Stalled")).toMatchObject({ status: "False" });
 });
 
-test("a deletion that is held names the machine, what holds it and whom to ask, and raises one Warning", () => {
+test("a blocked deletion names the machine, the cause and whom to ask, and raises one Warning", () => {
   const held = { ...makeMachine("held"), deleting: true, deletion: "Drain: 1 Pod left" };
   const pool = aPool()
     .withNodes(2)

@@ -3,7 +3,7 @@ import { aPool } from "./testing.ts";
 
 const reasons = (pool: ReturnType<typeof aPool>) => pool.plan().events.map(({ reason }) => reason);
 
-test("a pool made a moment before its cluster is no news; one that waits for it is", () => {
+test("a pool created just before its cluster raises no Event; one that waits for it does", () => {
   const orphan = aPool().fresh().withoutCluster();
   expect(reasons(orphan)).toEqual([]);
   const waiting = orphan.reconciled();
@@ -14,7 +14,7 @@ test("a pool made a moment before its cluster is no news; one that waits for it 
   expect(told.status?.message).toMatch(/no cluster .* create it/);
 });
 
-test("a machine that does not join is named, with what it waits for and whom to ask, once", () => {
+test("a machine that does not join is reported once, with what it waits for and whom to ask", () => {
   const machine = { name: "late", uid: "late", node: undefined, waitsFor: "no capacity" };
   const [sample] = aPool().withUnhealthyNode().observed.machines;
   if (sample === undefined) throw new Error("no machine");

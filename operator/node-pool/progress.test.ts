@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { measurePool } from "./progress.ts";
 import { aPool } from "./testing.ts";
 
-test("of machines that join, the oldest comes first, and of one second the first by name, however they are seen", () => {
+test("joining machines are ordered by age, then by name, whatever their order in the cache", () => {
   const { observed, now } = aPool().withUnhealthyNode();
   const [sample] = observed.machines;
   if (sample === undefined) throw new Error("no machine");

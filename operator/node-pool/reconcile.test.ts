@@ -48,7 +48,7 @@ test.each([
   expect(pool.plan().status?.phase).toBe("Provisioning");
 });
 
-test("a pool with all its nodes is ready, from then on", () => {
+test("a pool becomes ready with all its nodes and stays ready", () => {
   const pool = aPool().withNodes(2).reconciled();
   expect(pool.status()).toMatchObject({
     phase: "Ready",
@@ -62,27 +62,27 @@ test("a pool with all its nodes is ready, from then on", () => {
   expect(scaling.plan().status?.firstReadyAt).toBe(pool.status()?.firstReadyAt);
 });
 
-test("a pool of no nodes is ready when Cluster API has made it", () => {
+test("a pool of no nodes is ready when Cluster API has created it", () => {
   const pool = aPool({ desiredNodes: 0 }).withNodes(0);
   expect(pool.plan().status?.phase).toBe("Ready");
 });
 
 test.each([
-  { what: "more nodes are wanted", pool: aPool().withNodes(2).withSpec({ desiredNodes: 4 }) },
-  { what: "fewer nodes are wanted", pool: aPool().withNodes(2).withSpec({ desiredNodes: 1 }) },
+  { what: "more nodes are requested", pool: aPool().withNodes(2).withSpec({ desiredNodes: 4 }) },
+  { what: "fewer nodes are requested", pool: aPool().withNodes(2).withSpec({ desiredNodes: 1 }) },
   { what: "nodes exist that are not ready", pool: aPool().withEngine({ desired: 2, nodes: 2, ready: 1 }) },
 ])("it scales while $what", ({ pool }) => {
   expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "Scaling" });
 });
 
-test("counters that vanish for a moment keep their last value", () => {
+test("counters that are missing for a moment keep their last value", () => {
   const pool = aPool().withNodes(2).reconciled();
   const { engine } = pool.observed;
   const blank = engine && { ...engine, nodes: undefined, readyNodes: undefined, upToDateNodes: undefined };
   expect(pool.with({ engine: blank }).plan().status).toBeUndefined();
 });
 
-test("a rollout is told as such, and is no scaling", () => {
+test("a rollout is reported as such, not as scaling", () => {
   const pool = aPool()
     .withNodes(2)
     .reconciled()
@@ -98,7 +98,7 @@ test("a change of size during an upgrade waits for the pool's turn", () => {
   expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "UpgradeInProgress" });
 });
 
-test("a pool without nodes has nothing to follow an upgrade with", () => {
+test("a pool without nodes does not wait in an upgrade", () => {
   const empty = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 0 }).withNodes(0).reconciled();
   const upgraded = empty.withCluster({ version: "1.35.1", controlPlaneInitialized: true });
   expect(upgraded.condition("Reconciling")?.status ?? "False").toBe("False");
@@ -115,7 +115,7 @@ test("the size of an autoscaled pool is the autoscaler's", () => {
 test.each([
   { seconds: 299, status: "True" },
   { seconds: 301, status: "False" },
-])("a node that is sick for $seconds s leaves Ready $status", ({ seconds, status }) => {
+])("a node that is unhealthy for $seconds s leaves Ready $status", ({ seconds, status }) => {
   const pool = aPool().withNodes(2).reconciled().withUnhealthyNode().after(seconds);
   const condition = pool
     .reconciled()
@@ -124,7 +124,7 @@ test.each([
   expect(condition?.status).toBe(status);
 });
 
-test("the machines are listed, the sick ones too", () => {
+test("all machines are listed, including unhealthy ones", () => {
   const pool = aPool()
     .withNodes(2)
     .with({ machines: [makeMachine("a")] });
@@ -141,7 +141,7 @@ test("the machines are listed, the sick ones too", () => {
   ]);
 });
 
-test("an object out of place is told what to do, and gets no id", () => {
+test("an object in the wrong place is Failed with the next step, and gets no id", () => {
   const plan = aPool()
     .fresh()
     .with({ organization: { kind: "unknown" } })
@@ -158,13 +158,13 @@ test.each([
   { what: "it has a MachineDeployment", change: { engine: enginePoolWith({ desired: 0 }) } },
   { what: "it has machines", change: { machines: [makeMachine("a")] } },
   { what: "Cluster API's topology still names it", change: { leftTopology: false } },
-])("a deleted pool is held while $what", ({ change }) => {
+])("a deleted pool keeps its finalizer while $what", ({ change }) => {
   const plan = aPool().deleting().with(change).plan();
   expect(plan.releaseFinalizer).toBe(false);
   expect(plan.status?.phase).toBe("Deleting");
 });
 
-test("a deleted pool of which nothing is left is let go", () => {
+test("the finalizer of a deleted pool is released when nothing is left of it", () => {
   expect(aPool().deleting().plan()).toMatchObject({ releaseFinalizer: true, status: undefined });
 });
 
@@ -178,7 +178,7 @@ describe("a MachineDeployment that outlived Cluster API's cluster", () => {
     expect(releaseFinalizer).toBe(false);
   });
 
-  test("holds its pool no longer than half a minute when its own finalizers hold it, which an Event tells", () => {
+  test("blocks its pool for at most 30 s when its own finalizers block it, and an Event reports it", () => {
     const held = pool.with({ engine: { ...engine, deletedAt: pool.now.toISOString() } });
     expect(held.after(29).plan()).toMatchObject({
       remove: [],
@@ -201,7 +201,7 @@ describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   });
 });
 
-test("a pool that the quotas blocks is Stalled; what runs of it goes on and is not waited for", () => {
+test("a pool that a quota blocks is Stalled; its nodes keep running and are not waited for", () => {
   const blocker = { reason: "QuotaExceeded", message: "Too many." };
   const fresh = aPool().fresh().with({ blocker }).plan();
   expect(fresh.metadata).toMatchObject({ finalizer: FINALIZER });

@@ -52,7 +52,7 @@ describe("a node that Cluster API replaces", () => {
   const [one, two] = [machine("one"), machine("two")];
   const sick = machine("two", marked);
 
-  test("is told once, when the successor has a node, in the patch that clears the pair", () => {
+  test("is reported once, when the successor has a node, in the patch that clears the pair", () => {
     const before = play([one, two], [one, sick], [one], [one, machine("new", joining)]);
     expect(before).toMatchObject({
       replaced: [],
@@ -73,7 +73,7 @@ describe("a node that Cluster API replaces", () => {
     expect(again.replaced).toHaveLength(1);
   });
 
-  test("is told once although its mark was seen several times, and more than one machine came after", () => {
+  test("is reported once although its mark was observed several times and several machines followed", () => {
     const looks = [
       [one, two],
       [one, sick],
@@ -83,18 +83,18 @@ describe("a node that Cluster API replaces", () => {
     expect(play(...looks)).toMatchObject({ open: [], replaced: [{ oldNode: "node-two" }] });
   });
 
-  test("is told although the operator was dead from the mark until the successor had its node", () => {
+  test("is reported although the operator was down from the mark until the successor had its node", () => {
     expect(play([one, two], [one, sick], [one, machine("new", young)]).replaced).toHaveLength(1);
   });
 
-  test("is told although the mark itself was missed: an Event is left of it", () => {
+  test("is reported from its Event although the mark itself was missed", () => {
     const missed = { machines: [one, machine("new", young)], missedRemediations: new Set(["uid-two"]) };
     expect(play([one, two], missed)).toMatchObject({
       replaced: [{ oldNode: "node-two", newNode: "node-new" }],
     });
   });
 
-  test("is not told while the old machine is still there", () => {
+  test("is not reported while the old machine exists", () => {
     expect(
       play([one, two], [one, machine("two", { ...marked, deleting: true }), machine("new", young)]),
     ).toMatchObject({
@@ -103,7 +103,7 @@ describe("a node that Cluster API replaces", () => {
     });
   });
 
-  test("two at once make two pairs with different successors", () => {
+  test("two at once are paired with different successors", () => {
     const { replaced } = play(
       [one, two],
       [machine("one", marked), sick],
@@ -115,7 +115,7 @@ describe("a node that Cluster API replaces", () => {
     ]);
   });
 
-  test("whose successor fails before it has a node gets another one", () => {
+  test("gets another successor when the first one fails before it has a node", () => {
     const failing = machine("bad", { ...joining, ...marked });
     const story = [[one, two], [one, sick], [one, machine("bad", joining)], [one, failing], [one]] as const;
     expect(play(...story)).toMatchObject({ replaced: [], open: [{ machineUID: "uid-two" }] });
@@ -152,14 +152,14 @@ describe("no node was replaced", () => {
     expect(play([one, two], [one, machine("two", marked)], shrunk)).toMatchObject({ replaced: [], open: [] });
   });
 
-  test("when the pool goes", () => {
+  test("when the pool is deleted", () => {
     const going = aPool().withNodes(2).deleting().observed;
     const gone = { ...going, machines: [one] };
     expect(play([one, two], [one, machine("two", marked)], gone)).toMatchObject({ replaced: [], open: [] });
   });
 });
 
-describe("a replacement that was asked for", () => {
+describe("a requested replacement", () => {
   const [one, two] = [machine("one"), machine("two")];
   const asking = (machines: EngineMachine[], node = "node-two"): Partial<ObservedPool> => {
     const { pool } = aPool({ desiredNodes: 2 }).observed;
@@ -167,7 +167,7 @@ describe("a replacement that was asked for", () => {
     return { pool: { ...pool, metadata: { ...pool.metadata, annotations } }, machines };
   };
 
-  test("is first written down, then the machine is deleted", () => {
+  test("is recorded before the machine is deleted", () => {
     expect(play([one, two], asking([one, two]))).toMatchObject({
       steps: [],
       open: [{ reason: "Requested" }],
@@ -183,9 +183,9 @@ describe("a replacement that was asked for", () => {
   });
 
   test.each([
-    ["acted on when the machine goes", [one, machine("two", { deleting: true })], "node-two", []],
-    ["refused with an Event when there is no such node", [one, two], "elsewhere", ["NodeNotFound"]],
-  ])("is taken off the pool: %s", (_name, machines, node, reasons) => {
+    ["when its machine is being deleted", [one, machine("two", { deleting: true })], "node-two", []],
+    ["with an Event when there is no such node", [one, two], "elsewhere", ["NodeNotFound"]],
+  ])("is removed from the pool: %s", (_name, machines, node, reasons) => {
     const { observed } = aPool({ desiredNodes: 2 }).withNodes(2).with(asking(machines, node));
     const converged = {
       ...observed,
@@ -197,7 +197,7 @@ describe("a replacement that was asked for", () => {
   });
 });
 
-test("an Event tells people of each replaced node", () => {
+test("an Event reports each replaced node", () => {
   const { observed } = aPool().withNodes(2);
   const transition = {
     sequence: 3,

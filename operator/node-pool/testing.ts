@@ -85,7 +85,7 @@ export class PoolFixture {
   withUnhealthyNode(): PoolFixture {
     const lastTransitionTime = this.now.toISOString();
     const health = { reason: "NodeNotHealthy", lastTransitionTime };
-    const machine = makeMachine("sick", { conditions: [makeCondition("NodeHealthy", "False", health)] });
+    const machine = makeMachine("unhealthy", { conditions: [makeCondition("NodeHealthy", "False", health)] });
     return this.with({ machines: [machine] });
   }
 

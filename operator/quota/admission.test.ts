@@ -37,7 +37,7 @@ const blue = aCluster("blue", "1");
 
 describe("the quotas of an organization block", () => {
   test.each<[string, QuotaRequest[], QuotaRequest[], string[]]>([
-    ["nothing of what fits", [blue], [aPool("a", "1", 4, 6), aPool("b", "2", undefined, 4)], []],
+    ["nothing that fits", [blue], [aPool("a", "1", 4, 6), aPool("b", "2", undefined, 4)], []],
     [
       "the younger of two new clusters",
       [blue, aCluster("red", "3", false), aCluster("green", "2", false)],
@@ -71,7 +71,7 @@ describe("the quotas of an organization block", () => {
     ],
     ["growth while too much runs", [blue], [aPool("a", "1", 30, 20), aPool("b", "2", 5, 6)], ["b"]],
     [
-      "no pool for the sake of a cluster that is blocked itself or is not there",
+      "no pool on account of a blocked or missing cluster",
       [blue, aCluster("green", "2"), aCluster("red", "3", false)],
       [
         aPool("a", "1", undefined, 99, "red"),
@@ -84,7 +84,7 @@ describe("the quotas of an organization block", () => {
     expect([...findRejectedRequests(LIMITS, clusters, pools).keys()]).toEqual(rejected);
   });
 
-  test("with the numbers of every quota that is short", () => {
+  test("with the figures of every exceeded quota", () => {
     const [shortfalls] = findRejectedRequests(
       { ...LIMITS, vcpus: 20 },
       [blue],

@@ -47,17 +47,17 @@ function observe(
   return { ...caches, cluster, usage, maximumUsage: (name: string) => usage.maximumUsage(name) };
 }
 
-describe("what the quotas block", () => {
+describe("the quotas block", () => {
   const web = makePool("web");
   test.each<[string, Partial<QuotaAmounts> | undefined, NodePool[], NodePool[] | undefined, string[]]>([
     ["nothing without limits", undefined, [makePool("web", { desiredNodes: 500 })], [], []],
     ["nothing within the limits", { nodes: 2 }, [web], undefined, []],
     ["a new cluster", { clusters: 0 }, [], undefined, ["demo"]],
-    ["no cluster that is there", { clusters: 0 }, [], [], []],
+    ["no existing cluster", { clusters: 0 }, [], [], []],
     ["a new pool", { nodes: 1 }, [web], [], ["web"]],
     ["more nodes", { nodes: 4 }, [makePool("web", { desiredNodes: 5 })], [web], ["web"]],
-    ["greater nodes", { vcpus: 7 }, [makePool("web", { vcpus: 4 })], [web], ["web"]],
-    ["the most of an autoscaled pool", { nodes: 4 }, [makePool("web", { maxVCPUs: 10 })], [web], ["web"]],
+    ["larger nodes", { vcpus: 7 }, [makePool("web", { vcpus: 4 })], [web], ["web"]],
+    ["the maximum of an autoscaled pool", { nodes: 4 }, [makePool("web", { maxVCPUs: 10 })], [web], ["web"]],
     [
       "an autoscaled pool that stays",
       { nodes: 4 },
@@ -87,7 +87,7 @@ describe("what the quotas block", () => {
       expect(findPoolOverQuota(caches, pool)).toEqual(refused.get(pool.metadata.name));
   });
 
-  test("is found by its namespace, as long as it is", () => {
+  test("a blocked object is indexed by its namespace while it is blocked", () => {
     const stalled = { type: "Stalled", status: "True", reason: "QuotaExceeded" };
     const pool = (condition: object) => ({
       ...makePool("web"),
@@ -99,7 +99,7 @@ describe("what the quotas block", () => {
   });
 });
 
-test("the usage follows what comes, changes and goes", () => {
+test("the usage follows additions, changes and deletions", () => {
   const caches = observe({}, [makePool("web", { desiredNodes: 3 })], [makePool("web", { desiredNodes: 5 })]);
   const most = () => caches.maximumUsage(NAMESPACE);
   expect(most()).toEqual({ clusters: 1, nodePools: 1, nodes: 5, vcpus: 10, memoryGB: 20 });

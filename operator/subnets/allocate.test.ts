@@ -10,7 +10,7 @@ test.each([
 });
 
 test.each(["10.64.0.0", "10.64.0.1/10", "10.64.0.0/25", "10.64.0.0/7", "300.0.0.0/10", "fd00::/48", ""])(
-  "%j is no range",
+  "%j is not a range",
   (text) => {
     expect(() => parseSubnetRange(text)).toThrow(RangeError);
   },
@@ -18,13 +18,13 @@ test.each(["10.64.0.0", "10.64.0.1/10", "10.64.0.0/25", "10.64.0.0/7", "300.0.0.
 
 const range = parseSubnetRange("10.64.0.0/22");
 
-test("a cluster wants the same network again, and it lies in the range", () => {
+test("a cluster prefers the same network each time, within the range", () => {
   const subnet = chooseSubnet(range, new Set(), "a");
   expect(subnet).toMatch(/^10\.64\.[0-3]\.0\/24$/);
   expect(chooseSubnet(range, new Set(), "a")).toBe(subnet);
 });
 
-test("no network is given twice, and when all are taken there is none", () => {
+test("no network is assigned twice, and none is assigned when all are taken", () => {
   const taken = new Set<string>();
   for (const id of ["a", "b", "c", "d"]) taken.add(chooseSubnet(range, taken, id) ?? "none");
   expect([...taken].sort()).toEqual(["10.64.0.0/24", "10.64.1.0/24", "10.64.2.0/24", "10.64.3.0/24"]);

@@ -40,7 +40,7 @@ async function take(clusterId: string, view: readonly SubnetLock[]): Promise<"ta
 
 const range = parseSubnetRange("10.64.0.0/19");
 
-test("two operators at once never give one subnet twice, and agree on each cluster's own", async () => {
+test("two operators at once never assign a subnet twice, and agree on each cluster's subnet", async () => {
   const clusters = Array.from({ length: 16 }, () => randomUUID());
   const nothing: SubnetLock[] = [];
   const both = [...clusters, ...clusters].map((id) => take(id, nothing));
@@ -52,7 +52,7 @@ test("two operators at once never give one subnet twice, and agree on each clust
   expect(new Set(owns.map((own) => own?.subnet)).size).toBe(16);
 });
 
-test("when all are taken there is none, until one is given back", async () => {
+test("when all are taken none is assigned until one is released", async () => {
   const fill = Array.from({ length: 32 }, () => take(randomUUID(), []));
   expect(await Promise.all(fill)).toContain("full");
   const [some] = await listLocks();

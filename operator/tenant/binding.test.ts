@@ -14,10 +14,10 @@ function plan(existing: (typeof admin)[], desired: (typeof admin)[], kept: strin
 }
 
 test.each([
-  ["nothing that is as desired", plan([admin, granted], [admin, granted]), { create: [], remove: [] }],
+  ["nothing when all is as desired", plan([admin, granted], [admin, granted]), { create: [], remove: [] }],
   ["what is missing", plan([admin], [admin, granted]), { create: [granted.metadata.name], remove: [] }],
   [
-    "what was widened",
+    "a binding that was widened",
     plan([admin, widened], [admin, granted]),
     { create: [granted.metadata.name], remove: [] },
   ],
@@ -26,7 +26,11 @@ test.each([
     plan([admin, orphan], [admin]),
     { create: [], remove: [orphan.metadata.name] },
   ],
-  ["the last generation", plan([old, admin], [admin]), { create: [], remove: [old.metadata.name] }],
+  [
+    "the binding of the previous generation",
+    plan([old, admin], [admin]),
+    { create: [], remove: [old.metadata.name] },
+  ],
   [
     "nothing of an access that is being issued",
     plan([admin, orphan], [admin], [orphan.metadata.name]),

@@ -64,20 +64,20 @@ describe("a certificate signing request", () => {
     expect(signed.verify(new X509Certificate(ca.certificate).publicKey)).toBe(true);
   });
 
-  test("with a weak key is refused", async () => {
+  test("with a weak key is rejected", async () => {
     const { csr } = await makeCsr({ ...RSA, modulusLength: 1024 });
     await expect(signRequest(csr, request())).rejects.toThrow(RequestError);
     await expect(signRequest(csr, request())).rejects.toThrow(/2048 bits/);
   });
 
-  test("that its own key did not sign is refused", async () => {
+  test("not signed by its own key is rejected", async () => {
     const { raw } = await makeCsr(EC, "CN=somebody");
     const forged = Buffer.from(raw.toString("latin1").replace("somebody", "nobodyXX"), "latin1");
     const csr = `-----BEGIN CERTIFICATE REQUEST-----\n${forged.toString("base64")}\n-----END CERTIFICATE REQUEST-----\n`;
     await expect(signRequest(csr, request())).rejects.toThrow(/not signed by its own key/);
   });
 
-  test("that is none is refused", async () => {
+  test("that is malformed is rejected", async () => {
     const csr = "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n";
     await expect(signRequest(csr, request())).rejects.toThrow(RequestError);
   });

@@ -44,7 +44,7 @@ test.each([
   { what: "EC in PKCS#8", algorithm: ec, type: "pkcs8" as const },
   { what: "EC in SEC 1", algorithm: ec, type: "sec1" as const },
 ])(
-  "a certificate signed with a CA key that is $what is the CA's, and the key its own",
+  "a certificate signed with a CA key in $what is verified by the CA and matches its own key",
   async ({ algorithm, type }) => {
     const ca = await makeAuthority(algorithm);
     const key = ca.key.export({ format: "pem", type }).toString();
@@ -67,7 +67,7 @@ test.each([
   },
 );
 
-test("a key that is none is refused", async () => {
+test("a key that is malformed is rejected", async () => {
   const { certificate } = await makeAuthority(ec);
   const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const key = publicKey.export({ format: "pem", type: "spki" }).toString();

@@ -97,7 +97,7 @@ test("a certificate is renewed before it expires", async () => {
   expect(count()).toEqual({ certificates: 2, reads: 2 });
 });
 
-test("another version of the CA's Secret, and a cluster that was deleted and created again, mean another certificate", async () => {
+test("another version of the CA's Secret, and a cluster that was deleted and created again, lead to a new certificate", async () => {
   const { connect, count, touchCa, forget } = await start();
   await connect();
   await touchCa();
@@ -108,7 +108,7 @@ test("another version of the CA's Secret, and a cluster that was deleted and cre
   expect(count()).toEqual({ certificates: 3, reads: 3 });
 });
 
-test("after a rejection the next connection uses another certificate", async () => {
+test("after a rejection the next connection uses a new certificate", async () => {
   const { connect, count, state } = await start();
   state.status = 401;
   await expect(connect()).rejects.toMatchObject({ status: 401 });

@@ -6,7 +6,7 @@ const make = (spec: object) =>
   withAppliedHash({ apiVersion: "v1", kind: "Thing", metadata: { name: "a" }, spec }, ANNOTATION);
 const desired = make({ size: 2, parts: [{ name: "x", count: 1 }, { name: "y" }], tags: ["a", "b"] });
 
-test("what was applied needs no second apply, whatever the server and others added", () => {
+test("no second apply is needed, whatever the server and other managers added", () => {
   const live = structuredClone(desired) as typeof desired & { status?: object };
   Object.assign(live.metadata, { uid: "u", resourceVersion: "7" });
   live.spec = {
@@ -17,14 +17,14 @@ test("what was applied needs no second apply, whatever the server and others add
 });
 
 test.each([
-  { what: "there is nothing", live: undefined },
-  { what: "a value is another", live: { ...desired, spec: { ...desired.spec, size: 3 } } },
+  { what: "the object is missing", live: undefined },
+  { what: "a value differs", live: { ...desired, spec: { ...desired.spec, size: 3 } } },
   {
-    what: "an item is gone",
+    what: "an item is missing",
     live: { ...desired, spec: { ...desired.spec, parts: [{ name: "x", count: 1 }] } },
   },
   { what: "a plain list is longer", live: { ...desired, spec: { ...desired.spec, tags: ["a", "b", "c"] } } },
-  { what: "more was applied before", live: make({ ...desired.spec, old: true }) },
+  { what: "the last apply had more fields", live: make({ ...desired.spec, old: true }) },
 ])("an apply is needed when $what", ({ live }) => {
   expect(isApplied(desired, live)).toBe(false);
 });

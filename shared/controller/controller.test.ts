@@ -108,7 +108,7 @@ test("a key is not run again before the cache shows its own last write", async (
   expect(keys()).toEqual(["b", "a"]);
 });
 
-test("a cache that never shows the write holds the key up for 10 s only", async () => {
+test("a cache that never shows the write delays the key by 10 s at most", async () => {
   const { controller, keys } = control(nothing);
   controller.expect("a", { hasSeen: () => false }, "5");
   controller.start();
@@ -172,7 +172,7 @@ test("a drain lets running keys finish and starts no other", async () => {
   expect(keys()).toEqual(["a"]);
 });
 
-test("a drain ends at its deadline and tells the run by its signal", async () => {
+test("a drain ends at its deadline and aborts the run through its signal", async () => {
   const given: AbortSignal[] = [];
   const { controller } = control((_key, signal) => {
     given.push(signal);

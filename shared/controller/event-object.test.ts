@@ -29,7 +29,7 @@ test.each<{ what: string; change: Partial<RecordedEvent> }>([
   expect(nameOf(change)).not.toBe(nameOf({}));
 });
 
-test("with a dedupe key nothing else decides", () => {
+test("a dedupe key alone decides", () => {
   expect(nameOf({ dedupeKey: "k" })).toBe(nameOf({ dedupeKey: "k", note: "other", reason: "Other" }));
 });
 
@@ -95,7 +95,7 @@ test.each<{
     count: 9,
   },
   {
-    what: "a total told already",
+    what: "a total that is already recorded",
     existing: { series: { count: 9, lastObservedTime: "" } },
     more: 1,
     total: 9,

@@ -65,7 +65,7 @@ test("an absent Lease is created, and then renewed every 2 s in one call each", 
   expect(api.get).toHaveBeenCalledTimes(1);
 });
 
-test("a Lease given back is taken at once, against the version read, with microseconds", async () => {
+test("a released Lease is acquired at once, against the version read, with microseconds", async () => {
   const free = lease("", 1);
   const { election, patches } = stand({ get: async () => free });
   await pass(0);
@@ -82,7 +82,7 @@ test("a Lease given back is taken at once, against the version read, with micros
   });
 });
 
-test("another's Lease is taken only when it was not seen to change for its whole duration", async () => {
+test("a Lease of another holder is taken only when it did not change for its whole duration", async () => {
   const held = lease("other");
   const { election } = stand({ get: async () => held });
   await pass(14_900);
@@ -97,7 +97,7 @@ test("a Lease that is renewed is never taken, whatever its own times say", async
   expect(election.isLeader()).toBe(false);
 });
 
-test("one who lost the race is no leader", async () => {
+test("a candidate that lost the race does not lead", async () => {
   const free = lease("");
   const { election, told } = stand({ get: async () => free, write: conflict });
   await pass(10_000);
@@ -105,7 +105,7 @@ test("one who lost the race is no leader", async () => {
   expect(told).toEqual([]);
 });
 
-test("a leader that cannot renew stops leading 10 s after its last renewal, before anybody may take over", async () => {
+test("a leader that cannot renew stops leading 10 s after its last renewal, before another may take over", async () => {
   let write: () => Promise<Lease> = async () => lease("me");
   const { election, told } = stand({ get: async () => undefined, write: () => write() });
   await pass(0);
@@ -118,7 +118,7 @@ test("a leader that cannot renew stops leading 10 s after its last renewal, befo
   expect(told).toEqual(["started", "lost"]);
 });
 
-test("a leader whose call hangs stops leading by the clock alone", async () => {
+test("a leader whose renewal hangs stops leading at its deadline", async () => {
   let write: () => Promise<Lease> = async () => lease("me");
   const { election } = stand({ get: async () => undefined, write: () => write() });
   await pass(0);
@@ -127,7 +127,7 @@ test("a leader whose call hangs stops leading by the clock alone", async () => {
   expect(election.isLeader()).toBe(false);
 });
 
-test("a leader reads the Lease again after a failed write and goes on when it is still its own", async () => {
+test("a leader reads the Lease again after a failed write and keeps leading when it still holds it", async () => {
   const writes: (() => Promise<Lease>)[] = [async () => lease("me"), unreachable];
   let current: Lease | undefined;
   const { api, election, told } = stand({
@@ -142,7 +142,7 @@ test("a leader reads the Lease again after a failed write and goes on when it is
   expect(told).toEqual(["started"]);
 });
 
-test("a leader that finds another's name in the Lease has lost", async () => {
+test("a leader that finds another holder in the Lease stops leading", async () => {
   const writes: (() => Promise<Lease>)[] = [async () => lease("me"), conflict];
   let current: Lease | undefined;
   const { election, told } = stand({ get: async () => current, write: () => (writes.shift() ?? conflict)() });
@@ -153,7 +153,7 @@ test("a leader that finds another's name in the Lease has lost", async () => {
   expect(election.isLeader()).toBe(false);
 });
 
-test("a release gives the Lease back and is not told as a loss", async () => {
+test("a release clears the holder and is not reported as a loss", async () => {
   const { election, told, patches } = stand({ get: async () => undefined });
   await pass(0);
   await election.release();
@@ -162,7 +162,7 @@ test("a release gives the Lease back and is not told as a loss", async () => {
   expect(told).toEqual(["started"]);
 });
 
-test("a candidate that never led gives nothing back", async () => {
+test("a candidate that never led releases nothing", async () => {
   const { api, election } = stand({ get: async () => lease("other") });
   await pass(0);
   await election.release();

@@ -57,7 +57,7 @@ test.each([
   expect(await drain(queue)).toEqual(taken);
 });
 
-test("the priority counts before the turn", async () => {
+test("the priority precedes the turn", async () => {
   const queue = createQueue();
   for (const key of ["a/1", "b/1"]) queue.add(key, { priority: PRIORITY_BACKGROUND });
   for (const key of ["a/2", "a/3", "a/1"]) queue.add(key);
@@ -74,7 +74,7 @@ test("ninety of one namespace do not delay nine of others", async () => {
   expect(order).toHaveLength(99);
 });
 
-test("a key is never given out twice at a time; added while it runs, it runs once more", async () => {
+test("a key never runs twice at a time; added while it runs, it runs once more", async () => {
   const queue = createQueue();
   queue.add("a");
   await queue.take();
@@ -147,7 +147,7 @@ test("depth and wait are reported", async () => {
   expect(waits).toEqual([2, 2]);
 });
 
-test("shutting down ends those who wait and takes nothing more", async () => {
+test("a shutdown ends waiting workers and accepts nothing more", async () => {
   const queue = createQueue();
   const waiting = queue.take();
   queue.add("later", { afterMs: 10 });

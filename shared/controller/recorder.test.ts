@@ -68,7 +68,7 @@ test("repeats within a minute are written together, as a series", async () => {
   expect(patched()).toMatchObject([{ series: { count: 5 } }]);
 });
 
-test("an event that another process wrote before is counted on, not doubled", async () => {
+test("an Event that another process wrote is continued, not duplicated", async () => {
   const { recorder, created, patched } = record({
     create: refuse(409, "AlreadyExists"),
     get: async () => ({ series: { count: 7 } }),
@@ -79,7 +79,7 @@ test("an event that another process wrote before is counted on, not doubled", as
   expect(patched()).toMatchObject([{ series: { count: 8 } }]);
 });
 
-test("a mirrored event that is told already is not written again", async () => {
+test("a mirrored event that is already recorded is not written again", async () => {
   const { recorder, api } = record({
     create: refuse(409, "AlreadyExists"),
     get: async () => ({ series: { count: 7 } }),
@@ -89,7 +89,7 @@ test("a mirrored event that is told already is not written again", async () => {
   expect(api.mergePatch).not.toHaveBeenCalled();
 });
 
-test("an event that expired meanwhile is made anew", async () => {
+test("an event that expired meanwhile is created again", async () => {
   const { recorder, created } = record({ get: async () => undefined });
   recorder.record(event("one"));
   await pass(61_000);
@@ -98,7 +98,7 @@ test("an event that expired meanwhile is made anew", async () => {
   expect(created()).toHaveLength(2);
 });
 
-test("while the API server is away events wait, and are written when it is back", async () => {
+test("while the API server is unreachable events are queued, and written afterwards", async () => {
   let create: () => Promise<unknown> = refuse(503, "ServiceUnavailable");
   const { recorder, results } = record({ create: () => create() });
   recorder.record(event("one"));
@@ -109,7 +109,7 @@ test("while the API server is away events wait, and are written when it is back"
   expect(results).toEqual(["written"]);
 });
 
-test("an event that is refused is counted as failed and not tried again", async () => {
+test("an event that is rejected is counted as failed and not retried", async () => {
   const { recorder, results, created } = record({ create: refuse(422, "Invalid") });
   recorder.record(event("one"));
   await pass(600_000);
@@ -124,7 +124,7 @@ test("a full queue drops its oldest and counts it", async () => {
   expect(results).toEqual(["dropped", "dropped"]);
 });
 
-test("a flush writes also what waits for its minute", async () => {
+test("a flush also writes delayed repeats", async () => {
   const { recorder, patched } = record({ get: async () => ({}) });
   recorder.record(event("one"));
   await pass(0);

@@ -63,7 +63,7 @@ async function stand(identity: string, name = "leader", leaseDurationMs = 3_000)
   return { election, proxy, told };
 }
 
-test("of two candidates one leads; cut off it stops before the other one starts", async () => {
+test("one of two candidates leads; disconnected it stops before the other starts", async () => {
   const [a, b] = [await stand("a"), await stand("b")];
   let both = 0;
   const watching = setInterval(() => {
@@ -137,7 +137,7 @@ test("an Event is written once, however often and by however many processes it i
   expect(events).toHaveLength(2);
 });
 
-test("a controller brings every object to where it should be and then rests", async () => {
+test("a controller brings every object to its desired state and then stays idle", async () => {
   const store = createStore<ConfigMap>();
   const stop = new AbortController();
   const stale: string[] = [];

@@ -29,7 +29,7 @@ async function serve(checks: { healthz?: Checks; readyz?: Checks }) {
   return { registry, get, log, port };
 }
 
-test("a page is 200 while all its checks are good", async () => {
+test("an endpoint returns 200 while all its checks pass", async () => {
   const { get } = await serve({
     healthz: { loop: () => true },
     readyz: { caches: () => Promise.resolve(true) },
@@ -38,7 +38,7 @@ test("a page is 200 while all its checks are good", async () => {
   expect(await get("/readyz?verbose")).toEqual({ status: 200, text: "[+]caches ok\n" });
 });
 
-test("a page is 503 and names the check that failed, also one that threw", async () => {
+test("an endpoint returns 503 and names the check that failed or threw", async () => {
   const broken = () => {
     throw new Error("broken check");
   };
@@ -55,13 +55,13 @@ test("nothing else is served", async () => {
   expect((await get("/metrics", "POST")).status).toBe(405);
 });
 
-test("a port that is taken is told at the start", async () => {
+test("a port in use fails the start", async () => {
   const { registry, log, port } = await serve({});
   const again = startHealthServer({ address: "127.0.0.1", port, registry, healthz: {}, readyz: {}, log });
   await expect(again).rejects.toThrow("EADDRINUSE");
 });
 
-test("the metrics page carries every figure of the runtime under the given prefix", async () => {
+test("/metrics has every runtime metric under the given prefix", async () => {
   const { registry, get } = await serve({});
   const kube = createKubeMetrics(registry, "maker");
   const { controller, onLeader, onEvent } = createRuntimeMetrics(registry, "maker");

@@ -40,14 +40,14 @@ function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Statu
   };
 }
 
-describe("other words", () => {
-  test("are written at once when nothing was written for 10 s", () => {
+describe("a new message", () => {
+  test("is written at once when nothing was written for 10 s", () => {
     expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
     nowMs += 10_000;
     expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
   });
 
-  test("wait until 10 s after the last write, whatever that told", () => {
+  test("waits until 10 s after the last write, whatever it changed", () => {
     throttle("a", undefined, planOf(said));
     nowMs += 4_000;
     expect(throttle("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 6_000 });
@@ -57,18 +57,18 @@ describe("other words", () => {
     expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
   });
 
-  test("do not put off an earlier look, and blocks nothing else of the plan", () => {
+  test("delays no earlier requeue and nothing else of the plan", () => {
     throttle("a", undefined, planOf(said));
     const plan = { ...planOf(reworded, 300), releaseFinalizer: true };
     expect(throttle("a", said, plan)).toEqual({ ...plan, status: undefined });
   });
 
-  test("of one object do not wait for another's", () => {
+  test("of one object does not wait for another's", () => {
     throttle("a", undefined, planOf(said));
     expect(throttle("b", said, planOf(reworded)).status).toBe(reworded);
   });
 
-  test("wait although a hundred others were written in between", () => {
+  test("waits although a hundred others were written in between", () => {
     for (let n = 0; n < 100; n++) throttle(`other-${n}`, undefined, planOf(said));
     throttle("a", undefined, planOf(said));
     nowMs += 9_999;
@@ -83,13 +83,13 @@ test.each<[string, Status]>([
   ["a condition's generation", { ...reworded, conditions: [{ ...ready, observedGeneration: 2 }] }],
   ["a condition that comes", { ...reworded, conditions: [ready, { ...ready, type: "Stalled" }] }],
   ["a count", { ...reworded, nodes: 1 }],
-  ["the first message for people", { ...reworded, message: "It waits for a disk." }],
-])("%s is written at once, with the words of that moment", (_name, next) => {
+  ["the first message", { ...reworded, message: "It waits for a disk." }],
+])("%s is written at once, with the current message", (_name, next) => {
   throttle("a", undefined, planOf(said));
   expect(throttle("a", said, planOf(next)).status).toBe(next);
 });
 
-test("a status that stays as it is counts as no write", () => {
+test("an unchanged status does not count as a write", () => {
   throttle("a", said, planOf(undefined));
   expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
 });

@@ -5,7 +5,7 @@ import { createController } from "./controller.ts";
 const KEYS = 50;
 const RUN_MS = 2;
 
-test("runs that wait for nothing let the rest of the process have its turns", async () => {
+test("runs that never wait yield to the rest of the process", async () => {
   let runs = 0;
   const controller = createController({
     name: "busy",

@@ -29,7 +29,7 @@ describe("the range of nodes", () => {
       0,
       2,
     ],
-    ["ends at what a pool may have", { maxVCPUs: 128_000 }, 1, 1000],
+    ["ends at the largest size of a pool", { maxVCPUs: 128_000 }, 1, 1000],
     ["is empty when no number of nodes fits", { minVCPUs: 16, maxVCPUs: 32, maxMemoryGB: 32 }, 4, 2],
   ])("%s: %j", (_, totals, minNodes, maxNodes) => {
     expect(autoscalingRange({ ...node, ...totals })).toEqual({ minNodes, maxNodes });

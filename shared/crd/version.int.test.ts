@@ -62,9 +62,9 @@ async function askWhileRunning(name: string, running: string, wanted: string): P
   return stored?.status?.version === running ? rejection : askWhileRunning(name, running, wanted);
 }
 
-describe("a cluster that runs", () => {
+describe("a cluster", () => {
   test.each(steps.map((step, index) => ({ ...step, name: `step-${index}` })))(
-    "$running is asked to run $wanted",
+    "at $running may request $wanted",
     async ({ name, running, wanted, rejected }) => {
       await storeCluster(name, ELSE);
       const rejection = await askWhileRunning(name, running, wanted);
@@ -74,7 +74,7 @@ describe("a cluster that runs", () => {
   );
 });
 
-test("a status with a version far from the wanted one is accepted", async () => {
+test("a status with a version far from the requested one is accepted", async () => {
   await storeCluster("drifted", "1.30.0");
   expect(await writeRunningVersion("drifted", "1.99.0")).toBeUndefined();
   const patch = { spec: { displayName: "Shop" } };
