@@ -107,8 +107,8 @@ const NEXT_STEP =
   /\b(ask|look at|set|create|delete|change|leave it out|replace|put|automatically|one after another|waits for|is being deleted|have the label|follow)\b/i;
 
 describe("after a minute every wait and failure is explained in a sentence with the next step", () => {
-  test.each(kinds)("a %s: %s", (_kind, reason, look) => {
-    const { message, reasons } = look();
+  test.each(kinds)("a %s: %s", (_kind, reason, observe) => {
+    const { message, reasons } = observe();
     expect(reasons).toContain(reason);
     expect(message).toMatch(/^[A-Z0-9].*[.]$/s);
     expect(message).not.toMatch(/undefined|null|\[object|NaN/);
@@ -125,9 +125,9 @@ describe("after a minute every wait and failure is explained in a sentence with 
     );
     expect(unexplained).toEqual(["WaitingForAutoscaler"]);
     const known: readonly string[] = Object.values(CONDITION_REASONS).flat();
-    expect(kinds.flatMap(([, , look]) => look().reasons).filter((reason) => !known.includes(reason))).toEqual(
-      [],
-    );
+    expect(
+      kinds.flatMap(([, , observe]) => observe().reasons).filter((reason) => !known.includes(reason)),
+    ).toEqual([]);
   });
 });
 

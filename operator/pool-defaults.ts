@@ -1,4 +1,4 @@
-/** What a pool gets where its specification says nothing, also when these change later. */
+/** Values for fields that a pool does not set; they also apply when they change later. */
 export interface PoolDefaults {
   drainTimeoutSeconds: number;
   scaleDownDelaySeconds: number;

@@ -5,7 +5,7 @@ import { RENEW_AFTER_MS } from "./kubeconfig.ts";
 const OLD = RENEW_AFTER_MS - BINDING_CHECK_MS;
 
 test.each([
-  { name: "a small fleet is looked at within a second", renewInMs: OLD, clusters: 10, random: 1, delay: 500 },
+  { name: "a small fleet is checked within a second", renewInMs: OLD, clusters: 10, random: 1, delay: 500 },
   { name: "a large one is spread", renewInMs: OLD, clusters: 10_000, random: 0.5, delay: 250_000 },
   {
     name: "never over more than a round",

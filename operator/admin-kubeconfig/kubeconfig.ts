@@ -18,7 +18,7 @@ const ANNOTATION_CONTENT = "cloud.marina.dev/content";
 const ANNOTATION_CA_REVISION = "cloud.marina.dev/credential-authority";
 
 const LIFETIME_MS = 7 * 24 * 3600 * 1000;
-/** Renewed at two thirds: whoever fetches it has at least two days before it expires. */
+/** Renewed at two thirds: a reader has at least two days before it expires. */
 export const RENEW_AFTER_MS = (LIFETIME_MS * 2) / 3;
 
 /** What the admin kubeconfig of a cluster is issued from, beside its CA. */

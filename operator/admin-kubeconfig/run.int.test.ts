@@ -145,7 +145,7 @@ test("a cache that is older than the CA that was read leads to no write", async 
   expect(await run()).toEqual([[OF_CA, ISSUE], [OF_CA]]);
 });
 
-/** The operator's caches, which only the test fills, with what the API server answered to it. */
+/** The operator's caches, which only the test fills, with the responses of the API server. */
 function makeCaches(client: KubeClient): Caches {
   const { caches } = createCaches({
     client,
@@ -207,5 +207,5 @@ function patchCa(patch: object): Promise<Secret> {
 }
 
 function neverAsked(): never {
-  throw new Error("no tenant is asked before its control plane is up");
+  throw new Error("no tenant is called before its control plane is up");
 }

@@ -103,7 +103,7 @@ function identify(object: KubeObject): string {
   return `${object.apiVersion} ${object.kind} ${objectKey(object)}`;
 }
 
-/** Carries out what the operator wants for a copy until it wants nothing: other names mean other hashes and other words. */
+/** Applies the plans for a copy until they are empty: other names lead to other hashes and messages. */
 function converge(
   { caches }: BenchCaches,
   settings: FleetSettings,

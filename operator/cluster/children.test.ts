@@ -53,10 +53,10 @@ describe("the topology", () => {
       aCluster({ network: { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 9 } } }),
       "apiServerRateLimit",
     ],
-  ])("is not applied when the class does not support %s", (words, cluster, variable) => {
+  ])("is not applied when the class does not support %s", (message, cluster, variable) => {
     const fault = faultOf(observeBlue({ cluster, classes: poor(variable) }));
     expect(fault).toMatchObject({ reason: "UnsupportedByClass" });
-    expect(fault?.message).toContain(words);
+    expect(fault?.message).toContain(message);
   });
 
   test("omits the variable for an empty list of authorized CIDRs, which allows every address", () => {

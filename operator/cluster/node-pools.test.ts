@@ -77,8 +77,8 @@ test("a foreign pool in the topology is removed, with a Warning Event", () => {
 });
 
 test("a pool can change during an upgrade", () => {
-  const asked = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" }).reconciled();
-  const rolling = asked.withEngineConditions([makeCondition("RollingOut", "True")]);
+  const upgrading = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" }).reconciled();
+  const rolling = upgrading.withEngineConditions([makeCondition("RollingOut", "True")]);
   const plan = rolling.withPools(makePool("web", { desiredNodes: 5 })).plan();
   expect(topologyOf(plan)).toMatchObject({ version: "v1.35.1" });
   expect(topologyOf(plan)?.workers?.machineDeployments?.[0]?.replicas).toBe(5);

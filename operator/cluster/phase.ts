@@ -4,7 +4,7 @@ import { DEGRADED_REASONS } from "./health.ts";
 
 type Conditions = readonly ConditionLike<ClusterConditionType>[];
 
-/** The phase is the conditions in one word, for people; nothing reads it back. */
+/** The phase summarizes the conditions for people; it is never read back. */
 export function projectPhase(conditions: Conditions): ClusterPhase {
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "Deleting") return "Deleting";

@@ -37,8 +37,8 @@ describe("a new cluster is created at Cluster API", () => {
       created(aCluster().withPools(bare), 0, byTheApi),
     ],
     ["at once when its creation timestamp is in the future: a clock is wrong", true, created(aCluster(), -1)],
-  ])("%s", (_name, told, fixture) => {
-    expect(applies(fixture)).toBe(told);
+  ])("%s", (_name, applied, fixture) => {
+    expect(applies(fixture)).toBe(applied);
   });
 
   test("when the wait is over; subnet and status come before", () => {

@@ -110,14 +110,14 @@ test("a wait has no message for a minute, then its cause", () => {
 });
 
 test("an upgrade goes one minor at a time and records its end", () => {
-  const asked = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" });
-  expect(topologyOf(asked.plan())?.version).toBe("v1.35.1");
-  expect(asked.plan().status).toMatchObject({
+  const upgrading = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" });
+  expect(topologyOf(upgrading.plan())?.version).toBe("v1.35.1");
+  expect(upgrading.plan().status).toMatchObject({
     phase: "Upgrading",
     targetVersion: "1.35.1",
     version: "1.34.2",
   });
-  const done = asked.reconciled().engineConverged().reconciled();
+  const done = upgrading.reconciled().engineConverged().reconciled();
   expect(done.observed.cluster.status).toMatchObject({ phase: "Ready", version: "1.35.1" });
   expect(done.observed.cluster.status?.transitions?.at(-1)).toMatchObject({
     type: "Upgraded",

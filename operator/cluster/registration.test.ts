@@ -40,8 +40,8 @@ describe("Cluster API deletes a cluster", () => {
     ["while a pool waits for its control plane", true, withoutDeployment(deleting)],
     ["after 30 s, whatever blocks it", true, comingIn(deleting).after(30)],
     ["when the deletion timestamp is in the future: a clock is wrong", true, comingIn(deleting).after(-1)],
-  ])("%s", (_name, told, fixture) => {
-    expect(deletesEngine(fixture)).toBe(told);
+  ])("%s", (_name, deleted, fixture) => {
+    expect(deletesEngine(fixture)).toBe(deleted);
   });
 
   test("when the wait is over; its pools are deleted before, and the status does not claim a deletion", () => {

@@ -58,10 +58,10 @@ test("a running cluster whose change is rejected stays Ready and reports the rej
   const fixture = aCluster()
     .ready()
     .withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
-  const refused = fixture.with({
+  const rejected = fixture.with({
     applyFailure: { kind: "rejected", message: "spec: Invalid value" },
   });
-  const plan = refused.plan();
+  const plan = rejected.plan();
   expect(plan.apply).toEqual([]);
   expect(plan.status).toMatchObject({
     phase: "Ready",

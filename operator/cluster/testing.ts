@@ -8,7 +8,7 @@ import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
-/** The time at which every table looks at its objects. */
+/** The current time in all table tests. */
 export const NOW = new Date("2026-03-01T12:00:00Z");
 export const CLUSTER_ID = "0195a000-0000-7000-8000-000000000001";
 export const POOL_ID = "0195a000-0000-7000-8000-000000000002";
@@ -83,7 +83,7 @@ export function aMachine(name: string, rest: Partial<EngineMachine> = {}): Engin
   };
 }
 
-/** What Cluster API says of a pool whose two nodes are as wanted. */
+/** Cluster API's state of a pool with its two nodes. */
 export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState {
   return {
     name: "demo-general-x",
@@ -124,7 +124,7 @@ const CONVERGED = [
 
 export interface EngineFacts {
   version?: string;
-  /** Replace the conditions of the same type; the rest is all well. */
+  /** Replace the conditions of the same type; the others are healthy. */
   conditions?: EngineCondition[];
   controlPlane?: string[];
   workers?: string[];
@@ -133,7 +133,7 @@ export interface EngineFacts {
   observedGeneration?: number;
 }
 
-/** Cluster API's Cluster of `aCluster`, running and converged where nothing else is said. Versions without `v`. */
+/** Cluster API's Cluster of `aCluster`, running and converged by default. Versions without `v`. */
 export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
   const version = facts.version ?? "1.34.2";
   const versions = (list: string[]) => list.map((entry) => ({ version: `v${entry}`, replicas: 1 }));
@@ -185,7 +185,7 @@ export const CAPABLE: ClassCapabilities = {
 
 const ORGANIZATION = { kind: "known", id: ORGANIZATION_ID } as const;
 
-/** A converged cluster without pools, running since long ago, where nothing else is said. */
+/** A converged cluster without pools, long running by default. */
 export function observeBlue(
   rest: Partial<ObservedCluster> & { engineFacts?: EngineFacts } = {},
 ): ObservedCluster {
@@ -225,7 +225,7 @@ export function observeBlue(
   };
 }
 
-/** A pool of a cluster with two ready nodes, where nothing else is said. */
+/** A pool of a cluster with two ready nodes by default. */
 export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedClusterPool {
   return {
     pool: aPool(),

@@ -23,8 +23,8 @@ const converged: EngineCluster = {
 };
 
 const statusWith = (...conditions: ReturnType<typeof makeCondition>[]) => {
-  const said = conditions.map((condition) => condition.type);
-  const kept = (converged.status?.conditions ?? []).filter((condition) => !said.includes(condition.type));
+  const reported = conditions.map((condition) => condition.type);
+  const kept = (converged.status?.conditions ?? []).filter((condition) => !reported.includes(condition.type));
   return { ...converged.status, conditions: [...kept, ...conditions] };
 };
 
@@ -76,18 +76,18 @@ test.each([
 });
 
 test.each([
-  { message: "spec.topology.variables: Invalid value", refused: true },
+  { message: "spec.topology.variables: Invalid value", rejected: true },
   {
     message:
       'failed to create DevCluster: Internal error: failed calling webhook "x": connect: connection refused',
-    refused: false,
+    rejected: false,
   },
-  { message: "error reading the class: context deadline exceeded", refused: false },
-])("a reconcile that failed with $message is a rejection: $refused", ({ message, refused }) => {
+  { message: "error reading the class: context deadline exceeded", rejected: false },
+])("a reconcile that failed with $message is a rejection: $rejected", ({ message, rejected }) => {
   const status = statusWith(
     makeCondition("TopologyReconciled", "False", { reason: "ReconcileFailed", message }),
   );
   const state = readEngineCluster({ ...converged, status });
-  expect(state.lateRejection?.message).toBe(refused ? message : undefined);
+  expect(state.lateRejection?.message).toBe(rejected ? message : undefined);
   expect(state.blockingCondition?.message).toBe(message);
 });

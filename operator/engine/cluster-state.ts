@@ -30,7 +30,7 @@ export interface EngineState {
   /** Cluster API has acted on the current generation of the object. */
   observed: boolean;
   deletion: EngineCondition | undefined;
-  /** Names of the entries in the topology, whoever added them. */
+  /** Names of the entries in the topology, from any manager. */
   poolNames: readonly string[];
 }
 

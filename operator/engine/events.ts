@@ -38,12 +38,12 @@ export function actionOfEvent({ action, reason = "" }: Event): string {
   return ACTIONS.find(([pattern]) => pattern.test(reason))?.[1] ?? "Update";
 }
 
-/** Whether an Event says that a health check marked this Machine for replacement. */
+/** Whether an Event reports that a health check marked this Machine for replacement. */
 export function isMarkedUnhealthy({ reason, regarding }: Event, machineUid: string): boolean {
   return reason === "MachineMarkedUnhealthy" && regarding?.uid === machineUid;
 }
 
-/** Whether an Event says that a MachineSet deleted this Machine on purpose, in a rollout or to scale down. */
+/** Whether an Event reports that a MachineSet deleted this Machine on purpose, in a rollout or to scale down. */
 export function isDeletedBySet({ reason, regarding, note }: Event, machineName: string): boolean {
   const isDeletion = reason === "SuccessfulDelete" && regarding?.kind === "MachineSet";
   return isDeletion && note?.includes(`"${machineName}"`) === true;

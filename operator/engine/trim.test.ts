@@ -38,7 +38,7 @@ function conditionsOf(types: string[], status: EngineCondition["status"]): Engin
   return types.map((type) => makeCondition(type, status, { message: `why ${type}`, observedGeneration: 2 }));
 }
 
-/** Nobody reads the words of what is as it should be: they are made equal. */
+/** Messages of healthy conditions are not read, so they are made equal. */
 function withoutWords(state: object): object {
   return JSON.parse(JSON.stringify(state), (_, value) => {
     const isGood = value?.status === (value?.type === "RollingOut" ? "False" : "True");

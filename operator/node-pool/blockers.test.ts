@@ -75,10 +75,10 @@ test("a blocked deletion names the machine, the cause and whom to ask, and raise
     .deleting()
     .with({ machines: [held] })
     .reconciled();
-  const told = pool.after(56);
-  const words =
+  const reported = pool.after(56);
+  const message =
     /machines left: 1\. Machine .*\/held is being deleted: Drain: 1 Pod left\. If this lasts, ask/;
-  expect(told.plan().status?.message).toMatch(words);
-  expect(told.plan().events).toMatchObject([{ type: "Warning", reason: "Deleting" }]);
-  expect(told.reconciled().after(60).plan().events).toEqual([]);
+  expect(reported.plan().status?.message).toMatch(message);
+  expect(reported.plan().events).toMatchObject([{ type: "Warning", reason: "Deleting" }]);
+  expect(reported.reconciled().after(60).plan().events).toEqual([]);
 });

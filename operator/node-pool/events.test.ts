@@ -9,9 +9,9 @@ test("a pool created just before its cluster raises no Event; one that waits for
   const waiting = orphan.reconciled();
   expect(waiting.plan().requeueAfterMs).toBe(5_000);
   expect(waiting.after(4).plan().events).toEqual([]);
-  const told = waiting.after(5).plan();
-  expect(told.events).toMatchObject([{ type: "Warning", reason: "WaitingForCluster" }]);
-  expect(told.status?.message).toMatch(/no cluster .* create it/);
+  const reported = waiting.after(5).plan();
+  expect(reported.events).toMatchObject([{ type: "Warning", reason: "WaitingForCluster" }]);
+  expect(reported.status?.message).toMatch(/no cluster .* create it/);
 });
 
 test("a machine that does not join is reported once, with what it waits for and whom to ask", () => {
@@ -23,9 +23,9 @@ test("a machine that does not join is reported once, with what it waits for and 
     .withEngine({ desired: 1, nodes: 1, ready: 0 })
     .with({ machines })
     .reconciled();
-  const told = pool.after(55);
-  const words = /Machine .*\/late has not joined: no capacity\. If this lasts, ask the platform's operator/;
-  expect(told.plan().status?.message).toMatch(words);
-  expect(told.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(words) }]);
-  expect(told.reconciled().after(30).plan().events).toEqual([]);
+  const reported = pool.after(55);
+  const message = /Machine .*\/late has not joined: no capacity\. If this lasts, ask the platform's operator/;
+  expect(reported.plan().status?.message).toMatch(message);
+  expect(reported.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(message) }]);
+  expect(reported.reconciled().after(30).plan().events).toEqual([]);
 });

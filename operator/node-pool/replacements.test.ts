@@ -30,14 +30,14 @@ const marked = { remediation: "UnhealthyNode" };
 const young = { createdAt: "2026-03-01T11:59:59Z" };
 const joining = { ...young, node: undefined };
 
-/** One look after another at a pool of two nodes; each sees what the last one wrote. */
-function play(...looks: (readonly EngineMachine[] | Partial<ObservedPool>)[]) {
+/** Reconciles a pool of two nodes with each of these observations; each reconcile reads the status of the last. */
+function reconcileWith(...observations: (readonly EngineMachine[] | Partial<ObservedPool>)[]) {
   let status: NodePoolStatus | undefined;
   let steps: string[] = [];
-  for (const look of looks) {
-    const change = Array.isArray(look)
-      ? { machines: look as EngineMachine[] }
-      : (look as Partial<ObservedPool>);
+  for (const observation of observations) {
+    const change = Array.isArray(observation)
+      ? { machines: observation as EngineMachine[] }
+      : (observation as Partial<ObservedPool>);
     const { observed } = aPool({ desiredNodes: 2 }).withNodes(2).with(change);
     const pool = { ...observed.pool, ...(status && { status }) };
     const plan = reconcilePool({ ...observed, pool }, NOW);
@@ -50,17 +50,17 @@ function play(...looks: (readonly EngineMachine[] | Partial<ObservedPool>)[]) {
 
 describe("a node that Cluster API replaces", () => {
   const [one, two] = [machine("one"), machine("two")];
-  const sick = machine("two", marked);
+  const unhealthy = machine("two", marked);
 
   test("is reported once, when the successor has a node, in the patch that clears the pair", () => {
-    const before = play([one, two], [one, sick], [one], [one, machine("new", joining)]);
+    const before = reconcileWith([one, two], [one, unhealthy], [one], [one, machine("new", joining)]);
     expect(before).toMatchObject({
       replaced: [],
       open: [{ machineUID: "uid-two", successorUID: "uid-new" }],
     });
-    const after = play(
+    const after = reconcileWith(
       [one, two],
-      [one, sick],
+      [one, unhealthy],
       [one],
       [one, machine("new", joining)],
       [one, machine("new", young)],
@@ -69,34 +69,41 @@ describe("a node that Cluster API replaces", () => {
       open: [],
       replaced: [{ oldNode: "node-two", newNode: "node-new", reason: "UnhealthyNode" }],
     });
-    const again = play([one, two], [one, sick], [one, machine("new", young)], [one, machine("new", young)]);
+    const again = reconcileWith(
+      [one, two],
+      [one, unhealthy],
+      [one, machine("new", young)],
+      [one, machine("new", young)],
+    );
     expect(again.replaced).toHaveLength(1);
   });
 
   test("is reported once although its mark was observed several times and several machines followed", () => {
-    const looks = [
+    const observations = [
       [one, two],
-      [one, sick],
-      [one, sick],
+      [one, unhealthy],
+      [one, unhealthy],
       [one, machine("new", young), machine("more", young)],
     ];
-    expect(play(...looks)).toMatchObject({ open: [], replaced: [{ oldNode: "node-two" }] });
+    expect(reconcileWith(...observations)).toMatchObject({ open: [], replaced: [{ oldNode: "node-two" }] });
   });
 
   test("is reported although the operator was down from the mark until the successor had its node", () => {
-    expect(play([one, two], [one, sick], [one, machine("new", young)]).replaced).toHaveLength(1);
+    expect(reconcileWith([one, two], [one, unhealthy], [one, machine("new", young)]).replaced).toHaveLength(
+      1,
+    );
   });
 
   test("is reported from its Event although the mark itself was missed", () => {
     const missed = { machines: [one, machine("new", young)], missedRemediations: new Set(["uid-two"]) };
-    expect(play([one, two], missed)).toMatchObject({
+    expect(reconcileWith([one, two], missed)).toMatchObject({
       replaced: [{ oldNode: "node-two", newNode: "node-new" }],
     });
   });
 
   test("is not reported while the old machine exists", () => {
     expect(
-      play([one, two], [one, machine("two", { ...marked, deleting: true }), machine("new", young)]),
+      reconcileWith([one, two], [one, machine("two", { ...marked, deleting: true }), machine("new", young)]),
     ).toMatchObject({
       replaced: [],
       open: [{ successorUID: "uid-new" }],
@@ -104,9 +111,9 @@ describe("a node that Cluster API replaces", () => {
   });
 
   test("two at once are paired with different successors", () => {
-    const { replaced } = play(
+    const { replaced } = reconcileWith(
       [one, two],
-      [machine("one", marked), sick],
+      [machine("one", marked), unhealthy],
       [machine("a", young), machine("b", young)],
     );
     expect(replaced.map(({ oldNode, newNode }) => `${oldNode} ${newNode}`)).toEqual([
@@ -117,9 +124,17 @@ describe("a node that Cluster API replaces", () => {
 
   test("gets another successor when the first one fails before it has a node", () => {
     const failing = machine("bad", { ...joining, ...marked });
-    const story = [[one, two], [one, sick], [one, machine("bad", joining)], [one, failing], [one]] as const;
-    expect(play(...story)).toMatchObject({ replaced: [], open: [{ machineUID: "uid-two" }] });
-    expect(play(...story, [one, machine("good", young)]).replaced).toMatchObject([{ newNode: "node-good" }]);
+    const observations = [
+      [one, two],
+      [one, unhealthy],
+      [one, machine("bad", joining)],
+      [one, failing],
+      [one],
+    ] as const;
+    expect(reconcileWith(...observations)).toMatchObject({ replaced: [], open: [{ machineUID: "uid-two" }] });
+    expect(reconcileWith(...observations, [one, machine("good", young)]).replaced).toMatchObject([
+      { newNode: "node-good" },
+    ]);
   });
 });
 
@@ -143,41 +158,55 @@ describe("no node was replaced", () => {
       "when a machine that never had a node fails",
       [[one], [one, machine("bad", { ...joining, ...marked })], [one]],
     ],
-  ])("%s", (_name, looks) => {
-    expect(play(...looks)).toMatchObject({ replaced: [], open: [] });
+  ])("%s", (_name, observations) => {
+    expect(reconcileWith(...observations)).toMatchObject({ replaced: [], open: [] });
   });
 
   test("when the pool was made smaller meanwhile: the pair is dropped", () => {
     const shrunk = { ...small, machines: [one] };
-    expect(play([one, two], [one, machine("two", marked)], shrunk)).toMatchObject({ replaced: [], open: [] });
+    expect(reconcileWith([one, two], [one, machine("two", marked)], shrunk)).toMatchObject({
+      replaced: [],
+      open: [],
+    });
   });
 
   test("when the pool is deleted", () => {
     const going = aPool().withNodes(2).deleting().observed;
     const gone = { ...going, machines: [one] };
-    expect(play([one, two], [one, machine("two", marked)], gone)).toMatchObject({ replaced: [], open: [] });
+    expect(reconcileWith([one, two], [one, machine("two", marked)], gone)).toMatchObject({
+      replaced: [],
+      open: [],
+    });
   });
 });
 
 describe("a requested replacement", () => {
   const [one, two] = [machine("one"), machine("two")];
-  const asking = (machines: EngineMachine[], node = "node-two"): Partial<ObservedPool> => {
+  const withRequest = (machines: EngineMachine[], node = "node-two"): Partial<ObservedPool> => {
     const { pool } = aPool({ desiredNodes: 2 }).observed;
     const annotations = { [`replace.cloud.marina.dev/${node}`]: "request" };
     return { pool: { ...pool, metadata: { ...pool.metadata, annotations } }, machines };
   };
 
   test("is recorded before the machine is deleted", () => {
-    expect(play([one, two], asking([one, two]))).toMatchObject({
+    expect(reconcileWith([one, two], withRequest([one, two]))).toMatchObject({
       steps: [],
       open: [{ reason: "Requested" }],
     });
-    expect(play([one, two], asking([one, two]), asking([one, two])).steps).toEqual(["delete two"]);
+    expect(reconcileWith([one, two], withRequest([one, two]), withRequest([one, two])).steps).toEqual([
+      "delete two",
+    ]);
   });
 
   test("ends like any other", () => {
-    const story = [[one, two], asking([one, two]), asking([one, two]), [one], [one, machine("new", young)]];
-    expect(play(...story).replaced).toMatchObject([
+    const observations = [
+      [one, two],
+      withRequest([one, two]),
+      withRequest([one, two]),
+      [one],
+      [one, machine("new", young)],
+    ];
+    expect(reconcileWith(...observations).replaced).toMatchObject([
       { oldNode: "node-two", newNode: "node-new", reason: "Requested" },
     ]);
   });
@@ -186,7 +215,7 @@ describe("a requested replacement", () => {
     ["when its machine is being deleted", [one, machine("two", { deleting: true })], "node-two", []],
     ["with an Event when there is no such node", [one, two], "elsewhere", ["NodeNotFound"]],
   ])("is removed from the pool: %s", (_name, machines, node, reasons) => {
-    const { observed } = aPool({ desiredNodes: 2 }).withNodes(2).with(asking(machines, node));
+    const { observed } = aPool({ desiredNodes: 2 }).withNodes(2).with(withRequest(machines, node));
     const converged = {
       ...observed,
       pool: { ...observed.pool, status: reconcilePool(observed, NOW).status ?? {} },

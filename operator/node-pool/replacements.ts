@@ -57,7 +57,7 @@ export function findRequests(pool: NodePool, machines: readonly EngineMachine[])
     });
 }
 
-/** Whether the pool has fewer machines than Cluster API was asked for, so that another one will come. */
+/** Whether the pool has fewer machines than requested of Cluster API, so that another one will be created. */
 function lacksMachines({ engine, machines }: ObservedPool): boolean {
   return machines.filter((machine) => !machine.deleting).length < (engine?.replicas ?? 0);
 }

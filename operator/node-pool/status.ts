@@ -70,7 +70,7 @@ export function composePoolStatus(
   return { status, requeueAfterMs: earliest([reportWaitMs, progress.nextUnhealthyInMs]) };
 }
 
-/** The phase is the conditions in one word, for people; nothing reads it back. */
+/** The phase summarizes the conditions for people; it is never read back. */
 export function projectPhase(conditions: Conditions): NodePoolPhase {
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "Deleting") return "Deleting";

@@ -81,10 +81,10 @@ describe("the quotas block", () => {
     ],
   ])("%s", (_, limits, pools, given, names) => {
     const caches = observe(limits, pools, given);
-    const { cluster, pools: refused } = findClusterOverQuota(caches, caches.cluster, pools);
-    expect([...(cluster === undefined ? [] : ["demo"]), ...refused.keys()]).toEqual(names);
+    const { cluster, pools: rejected } = findClusterOverQuota(caches, caches.cluster, pools);
+    expect([...(cluster === undefined ? [] : ["demo"]), ...rejected.keys()]).toEqual(names);
     for (const pool of pools)
-      expect(findPoolOverQuota(caches, pool)).toEqual(refused.get(pool.metadata.name));
+      expect(findPoolOverQuota(caches, pool)).toEqual(rejected.get(pool.metadata.name));
   });
 
   test("a blocked object is indexed by its namespace while it is blocked", () => {

@@ -29,36 +29,36 @@ const lease = (holderIdentity: string, leaseDurationSeconds = 15): Lease => ({
   spec: { holderIdentity, leaseDurationSeconds, leaseTransitions: 4 },
 });
 
-/** A candidate "me" whose API answers are given; it holds what it is told, no rules of its own. */
-function stand(answers: { get: () => Promise<Lease | undefined>; write?: () => Promise<Lease> }) {
+/** A candidate "me" whose API returns these responses. */
+function startCandidate(responses: { get: () => Promise<Lease | undefined>; write?: () => Promise<Lease> }) {
   const api = {
-    get: vi.fn<() => Promise<Lease | undefined>>(answers.get),
-    create: vi.fn<() => Promise<Lease>>(answers.write ?? (async () => lease("me"))),
-    mergePatch: vi.fn<() => Promise<Lease>>(answers.write ?? (async () => lease("me"))),
+    get: vi.fn<() => Promise<Lease | undefined>>(responses.get),
+    create: vi.fn<() => Promise<Lease>>(responses.write ?? (async () => lease("me"))),
+    mergePatch: vi.fn<() => Promise<Lease>>(responses.write ?? (async () => lease("me"))),
   };
-  const told: string[] = [];
+  const transitions: string[] = [];
   const election = createLeaderElection({
     client: api as never,
     namespace: "n",
     name: "l",
     identity: "me",
     fieldManager: "test",
-    onStarted: () => told.push("started"),
-    onLost: () => told.push("lost"),
+    onStarted: () => transitions.push("started"),
+    onLost: () => transitions.push("lost"),
     log: createLogger({ name: "test", level: "silent" }),
   });
   running.push(election);
   election.start();
   const patches = () =>
     api.mergePatch.mock.calls.map((call: unknown[]) => call[3] as { metadata: object; spec: object });
-  return { api, told, election, patches };
+  return { api, transitions, election, patches };
 }
 
 test("an absent Lease is created, and then renewed every 2 s in one call each", async () => {
-  const { api, told, election } = stand({ get: async () => undefined });
+  const { api, transitions, election } = startCandidate({ get: async () => undefined });
   await pass(0);
   expect(election.isLeader()).toBe(true);
-  expect(told).toEqual(["started"]);
+  expect(transitions).toEqual(["started"]);
   expect(api.create.mock.calls).toHaveLength(1);
   await pass(6_000);
   expect(api.mergePatch).toHaveBeenCalledTimes(3);
@@ -67,7 +67,7 @@ test("an absent Lease is created, and then renewed every 2 s in one call each", 
 
 test("a released Lease is acquired at once, against the version read, with microseconds", async () => {
   const free = lease("", 1);
-  const { election, patches } = stand({ get: async () => free });
+  const { election, patches } = startCandidate({ get: async () => free });
   await pass(0);
   expect(election.isLeader()).toBe(true);
   expect(patches()[0]).toEqual({
@@ -84,7 +84,7 @@ test("a released Lease is acquired at once, against the version read, with micro
 
 test("a Lease of another holder is taken only when it did not change for its whole duration", async () => {
   const held = lease("other");
-  const { election } = stand({ get: async () => held });
+  const { election } = startCandidate({ get: async () => held });
   await pass(14_900);
   expect(election.isLeader()).toBe(false);
   await pass(3_200);
@@ -92,22 +92,22 @@ test("a Lease of another holder is taken only when it did not change for its who
 });
 
 test("a Lease that is renewed is never taken, whatever its own times say", async () => {
-  const { election } = stand({ get: async () => lease("other") });
+  const { election } = startCandidate({ get: async () => lease("other") });
   await pass(120_000);
   expect(election.isLeader()).toBe(false);
 });
 
 test("a candidate that lost the race does not lead", async () => {
   const free = lease("");
-  const { election, told } = stand({ get: async () => free, write: conflict });
+  const { election, transitions } = startCandidate({ get: async () => free, write: conflict });
   await pass(10_000);
   expect(election.isLeader()).toBe(false);
-  expect(told).toEqual([]);
+  expect(transitions).toEqual([]);
 });
 
 test("a leader that cannot renew stops leading 10 s after its last renewal, before another may take over", async () => {
   let write: () => Promise<Lease> = async () => lease("me");
-  const { election, told } = stand({ get: async () => undefined, write: () => write() });
+  const { election, transitions } = startCandidate({ get: async () => undefined, write: () => write() });
   await pass(0);
   write = unreachable;
   await pass(9_900);
@@ -115,12 +115,12 @@ test("a leader that cannot renew stops leading 10 s after its last renewal, befo
   await pass(200);
   expect(election.isLeader()).toBe(false);
   await pass(2_000);
-  expect(told).toEqual(["started", "lost"]);
+  expect(transitions).toEqual(["started", "lost"]);
 });
 
 test("a leader whose renewal hangs stops leading at its deadline", async () => {
   let write: () => Promise<Lease> = async () => lease("me");
-  const { election } = stand({ get: async () => undefined, write: () => write() });
+  const { election } = startCandidate({ get: async () => undefined, write: () => write() });
   await pass(0);
   write = () => new Promise(() => undefined);
   await pass(10_001);
@@ -130,7 +130,7 @@ test("a leader whose renewal hangs stops leading at its deadline", async () => {
 test("a leader reads the Lease again after a failed write and keeps leading when it still holds it", async () => {
   const writes: (() => Promise<Lease>)[] = [async () => lease("me"), unreachable];
   let current: Lease | undefined;
-  const { api, election, told } = stand({
+  const { api, election, transitions } = startCandidate({
     get: async () => current,
     write: () => (writes.shift() ?? (async () => lease("me")))(),
   });
@@ -139,31 +139,34 @@ test("a leader reads the Lease again after a failed write and keeps leading when
   await pass(4_000);
   expect(api.get).toHaveBeenCalledTimes(2);
   expect(election.isLeader()).toBe(true);
-  expect(told).toEqual(["started"]);
+  expect(transitions).toEqual(["started"]);
 });
 
 test("a leader that finds another holder in the Lease stops leading", async () => {
   const writes: (() => Promise<Lease>)[] = [async () => lease("me"), conflict];
   let current: Lease | undefined;
-  const { election, told } = stand({ get: async () => current, write: () => (writes.shift() ?? conflict)() });
+  const { election, transitions } = startCandidate({
+    get: async () => current,
+    write: () => (writes.shift() ?? conflict)(),
+  });
   await pass(0);
   current = lease("other");
   await pass(4_000);
-  expect(told).toEqual(["started", "lost"]);
+  expect(transitions).toEqual(["started", "lost"]);
   expect(election.isLeader()).toBe(false);
 });
 
 test("a release clears the holder and is not reported as a loss", async () => {
-  const { election, told, patches } = stand({ get: async () => undefined });
+  const { election, transitions, patches } = startCandidate({ get: async () => undefined });
   await pass(0);
   await election.release();
   expect(patches().at(-1)?.spec).toMatchObject({ holderIdentity: "", leaseDurationSeconds: 1 });
   expect(election.isLeader()).toBe(false);
-  expect(told).toEqual(["started"]);
+  expect(transitions).toEqual(["started"]);
 });
 
 test("a candidate that never led releases nothing", async () => {
-  const { api, election } = stand({ get: async () => lease("other") });
+  const { api, election } = startCandidate({ get: async () => lease("other") });
   await pass(0);
   await election.release();
   expect(api.mergePatch).not.toHaveBeenCalled();

@@ -21,11 +21,11 @@ const event = (note: string): RecordedEvent => ({
   note,
 });
 
-/** A recorder whose API gives the answers told, no rules of its own. */
-function record(answers: { create?: () => Promise<unknown>; get?: () => Promise<unknown> } = {}) {
+/** A recorder whose API returns these responses. */
+function record(responses: { create?: () => Promise<unknown>; get?: () => Promise<unknown> } = {}) {
   const api = {
-    create: vi.fn<() => Promise<unknown>>(answers.create ?? (async () => ({}))),
-    get: vi.fn<() => Promise<unknown>>(answers.get ?? (async () => undefined)),
+    create: vi.fn<() => Promise<unknown>>(responses.create ?? (async () => ({}))),
+    get: vi.fn<() => Promise<unknown>>(responses.get ?? (async () => undefined)),
     mergePatch: vi.fn<() => Promise<unknown>>(async () => ({})),
   };
   const results: string[] = [];

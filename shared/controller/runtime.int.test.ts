@@ -41,7 +41,7 @@ async function stand(identity: string, name = "leader", leaseDurationMs = 3_000)
   const connection = loadConnection(readStack().kubeconfig);
   const proxy: TestProxy = await startTestProxy(connection.server);
   const transport = createTransport({ connection: { ...connection, server: proxy.url } });
-  const told: string[] = [];
+  const transitions: string[] = [];
   const election = createLeaderElection({
     client: createClient(transport),
     namespace,
@@ -51,8 +51,8 @@ async function stand(identity: string, name = "leader", leaseDurationMs = 3_000)
     leaseDurationMs,
     renewDeadlineMs: 2_000,
     retryPeriodMs: 400,
-    onStarted: () => told.push("started"),
-    onLost: () => told.push("lost"),
+    onStarted: () => transitions.push("started"),
+    onLost: () => transitions.push("lost"),
     log,
   });
   cleanUp.push(
@@ -60,7 +60,7 @@ async function stand(identity: string, name = "leader", leaseDurationMs = 3_000)
     () => transport.close(),
     () => proxy.close(),
   );
-  return { election, proxy, told };
+  return { election, proxy, transitions };
 }
 
 test("one of two candidates leads; disconnected it stops before the other starts", async () => {
@@ -84,7 +84,7 @@ test("one of two candidates leads; disconnected it stops before the other starts
   a.proxy.freeze();
   await waitFor("the failover", () => b.election.isLeader(), { intervalMs: 10, timeoutMs: 10_000 });
   a.proxy.restore();
-  await waitFor("the old leader to know", () => a.told.includes("lost"), { intervalMs: 10 });
+  await waitFor("the old leader to know", () => a.transitions.includes("lost"), { intervalMs: 10 });
   expect(a.election.isLeader()).toBe(false);
 
   expect(both).toBe(0);

@@ -71,7 +71,7 @@ async function isOk(check: Checks[string]): Promise<boolean> {
   try {
     return await check();
   } catch {
-    return false; // The page says which check failed; the part that failed logs why.
+    return false; // The response names the check that failed; its component logs why.
   }
 }
 

@@ -17,8 +17,11 @@ const ready: ConditionLike = {
   lastTransitionTime: "2026-11-22T09:00:00Z",
   observedGeneration: 1,
 };
-const said: Status = { conditions: [ready], nodes: 0 };
-const reworded: Status = { conditions: [{ ...ready, message: "The machine has no disk yet." }], nodes: 0 };
+const written: Status = { conditions: [ready], nodes: 0 };
+const withNewMessage: Status = {
+  conditions: [{ ...ready, message: "The machine has no disk yet." }],
+  nodes: 0,
+};
 
 let nowMs: number;
 let throttle: StatusThrottle;
@@ -42,54 +45,60 @@ function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Statu
 
 describe("a new message", () => {
   test("is written at once when nothing was written for 10 s", () => {
-    expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
+    expect(throttle("a", written, planOf(withNewMessage)).status).toBe(withNewMessage);
     nowMs += 10_000;
-    expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
+    expect(throttle("a", written, planOf(withNewMessage)).status).toBe(withNewMessage);
   });
 
   test("waits until 10 s after the last write, whatever it changed", () => {
-    throttle("a", undefined, planOf(said));
+    throttle("a", undefined, planOf(written));
     nowMs += 4_000;
-    expect(throttle("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 6_000 });
+    expect(throttle("a", written, planOf(withNewMessage))).toMatchObject({
+      status: undefined,
+      requeueAfterMs: 6_000,
+    });
     nowMs += 5_999;
-    expect(throttle("a", said, planOf(reworded))).toMatchObject({ status: undefined, requeueAfterMs: 1 });
+    expect(throttle("a", written, planOf(withNewMessage))).toMatchObject({
+      status: undefined,
+      requeueAfterMs: 1,
+    });
     nowMs += 1;
-    expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
+    expect(throttle("a", written, planOf(withNewMessage)).status).toBe(withNewMessage);
   });
 
   test("delays no earlier requeue and nothing else of the plan", () => {
-    throttle("a", undefined, planOf(said));
-    const plan = { ...planOf(reworded, 300), releaseFinalizer: true };
-    expect(throttle("a", said, plan)).toEqual({ ...plan, status: undefined });
+    throttle("a", undefined, planOf(written));
+    const plan = { ...planOf(withNewMessage, 300), releaseFinalizer: true };
+    expect(throttle("a", written, plan)).toEqual({ ...plan, status: undefined });
   });
 
   test("of one object does not wait for another's", () => {
-    throttle("a", undefined, planOf(said));
-    expect(throttle("b", said, planOf(reworded)).status).toBe(reworded);
+    throttle("a", undefined, planOf(written));
+    expect(throttle("b", written, planOf(withNewMessage)).status).toBe(withNewMessage);
   });
 
   test("waits although a hundred others were written in between", () => {
-    for (let n = 0; n < 100; n++) throttle(`other-${n}`, undefined, planOf(said));
-    throttle("a", undefined, planOf(said));
+    for (let n = 0; n < 100; n++) throttle(`other-${n}`, undefined, planOf(written));
+    throttle("a", undefined, planOf(written));
     nowMs += 9_999;
-    throttle("other-1", said, planOf({ ...said, nodes: 1 }));
-    expect(throttle("a", said, planOf(reworded)).status).toBeUndefined();
+    throttle("other-1", written, planOf({ ...written, nodes: 1 }));
+    expect(throttle("a", written, planOf(withNewMessage)).status).toBeUndefined();
   });
 });
 
 test.each<[string, Status]>([
-  ["a condition's status", { ...reworded, conditions: [{ ...ready, status: "True" }] }],
-  ["a reason", { ...reworded, conditions: [{ ...ready, reason: "Scaling" }] }],
-  ["a condition's generation", { ...reworded, conditions: [{ ...ready, observedGeneration: 2 }] }],
-  ["a condition that comes", { ...reworded, conditions: [ready, { ...ready, type: "Stalled" }] }],
-  ["a count", { ...reworded, nodes: 1 }],
-  ["the first message", { ...reworded, message: "It waits for a disk." }],
+  ["a condition's status", { ...withNewMessage, conditions: [{ ...ready, status: "True" }] }],
+  ["a reason", { ...withNewMessage, conditions: [{ ...ready, reason: "Scaling" }] }],
+  ["a condition's generation", { ...withNewMessage, conditions: [{ ...ready, observedGeneration: 2 }] }],
+  ["a condition that comes", { ...withNewMessage, conditions: [ready, { ...ready, type: "Stalled" }] }],
+  ["a count", { ...withNewMessage, nodes: 1 }],
+  ["the first message", { ...withNewMessage, message: "It waits for a disk." }],
 ])("%s is written at once, with the current message", (_name, next) => {
-  throttle("a", undefined, planOf(said));
-  expect(throttle("a", said, planOf(next)).status).toBe(next);
+  throttle("a", undefined, planOf(written));
+  expect(throttle("a", written, planOf(next)).status).toBe(next);
 });
 
 test("an unchanged status does not count as a write", () => {
-  throttle("a", said, planOf(undefined));
-  expect(throttle("a", said, planOf(reworded)).status).toBe(reworded);
+  throttle("a", written, planOf(undefined));
+  expect(throttle("a", written, planOf(withNewMessage)).status).toBe(withNewMessage);
 });

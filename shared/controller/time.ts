@@ -1,4 +1,4 @@
-/** Certificates are valid from this much earlier: the clock of whoever checks them may be behind. */
+/** Certificates are valid from this much earlier: the clock of a verifier may be behind. */
 export const CLOCK_SKEW_MS = 5 * 60_000;
 
 /** RFC 3339 with whole seconds, as the Kubernetes API writes its times. */

@@ -62,7 +62,7 @@ const clusterCases: SpecCase[] = [
   },
   { title: "no public endpoint", spec: { ...clusterSpec, publicEndpoint: false } },
   {
-    title: "a public endpoint in words",
+    title: "a public endpoint as text",
     spec: { ...clusterSpec, publicEndpoint: "yes" },
     rejected: "spec.publicEndpoint in body must be of type boolean",
   },

@@ -112,12 +112,12 @@ const totalCases: SpecCase[] = [
     rejected: "no number of nodes fits",
   },
   {
-    title: "CPU asks for more nodes than memory allows",
+    title: "CPU requires more nodes than memory allows",
     spec: pool({ minVCPUs: 16, maxVCPUs: 32, maxMemoryGB: 32 }),
     rejected: "no number of nodes fits",
   },
   {
-    title: "memory asks for more nodes than CPU allows",
+    title: "memory requires more nodes than CPU allows",
     spec: pool({ maxVCPUs: 8, minMemoryGB: 48, maxMemoryGB: 64 }),
     rejected: "no number of nodes fits",
   },

@@ -105,18 +105,18 @@ test.each([
   {
     what: "no such context",
     text: kubeconfig({}).replace("current-context: main", "current-context: gone"),
-    says: 'no context "gone"',
+    message: 'no context "gone"',
   },
-  { what: "no server", text: kubeconfig({}, { server: "" }), says: "server" },
-  { what: "a server that is not a URL", text: kubeconfig({}, { server: "host" }), says: '"host"' },
+  { what: "no server", text: kubeconfig({}, { server: "" }), message: "server" },
+  { what: "a server that is not a URL", text: kubeconfig({}, { server: "host" }), message: '"host"' },
   {
     what: "no such user",
     text: kubeconfig({}).replace("user: u", "user: gone"),
-    says: 'no user "gone"',
+    message: 'no user "gone"',
   },
-  { what: "no YAML object", text: "nonsense", says: "no context" },
-])("a kubeconfig with $what is rejected with the reason", async ({ text, says }) => {
-  await expect(load(text)).rejects.toThrow(says);
+  { what: "no YAML object", text: "nonsense", message: "no context" },
+])("a kubeconfig with $what is rejected with the reason", async ({ text, message }) => {
+  await expect(load(text)).rejects.toThrow(message);
 });
 
 test("a missing kubeconfig is named", () => {

@@ -19,7 +19,7 @@ export interface KubeConnection {
   insecureSkipTlsVerify?: boolean | undefined;
   /** The HTTP proxy in front of the API server. */
   proxyUrl?: string | undefined;
-  /** The headers that authenticate a request, cached; `refresh` asks for new credentials (after a 401). */
+  /** The headers that authenticate a request, cached; `refresh` obtains new credentials (after a 401). */
   readHeaders?: ((refresh?: boolean) => Promise<Record<string, string>>) | undefined;
 }
 

@@ -40,12 +40,12 @@ test("stored objects cannot be changed", () => {
 });
 
 test.each([
-  { seen: "100", asked: "99", shown: true },
-  { seen: "100", asked: "100", shown: true },
-  { seen: "9", asked: "10", shown: false },
-  { seen: "18446744073709551616", asked: "18446744073709551615", shown: true },
-])("at $seen the store has seen $asked: $shown", ({ seen, asked, shown }) => {
+  { seen: "100", requested: "99", shown: true },
+  { seen: "100", requested: "100", shown: true },
+  { seen: "9", requested: "10", shown: false },
+  { seen: "18446744073709551616", requested: "18446744073709551615", shown: true },
+])("at $seen the store has seen $requested: $shown", ({ seen, requested, shown }) => {
   const store = createStore<KubeObject>();
   store.advance(seen);
-  expect(store.hasSeen(asked)).toBe(shown);
+  expect(store.hasSeen(requested)).toBe(shown);
 });

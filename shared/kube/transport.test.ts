@@ -134,9 +134,9 @@ test("a 401 is retried once with fresh credentials", async () => {
 });
 
 test("a proxy receives a CONNECT request for the server", async () => {
-  const asked = Promise.withResolvers<string | undefined>();
+  const connected = Promise.withResolvers<string | undefined>();
   const proxy = createServer().on("connect", (request, socket) => {
-    asked.resolve(request.url);
+    connected.resolve(request.url);
     socket.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
   });
   await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
@@ -149,7 +149,7 @@ test("a proxy receives a CONNECT request for the server", async () => {
     () => new Promise((resolve) => proxy.close(() => resolve())),
   );
   await expect(transport.request({ ...get, timeoutMs: 500 })).rejects.toBeInstanceOf(KubeError);
-  expect(await asked.promise).toBe("api.invalid:6443");
+  expect(await connected.promise).toBe("api.invalid:6443");
 });
 
 test("requests wait for the rate limit", async () => {
