@@ -7,9 +7,7 @@ import { createId } from "../../../shared/id.ts";
 import { createClient } from "../../../shared/kube/client.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { auditLog } from "../../audit/table.ts";
-import { createObjectName } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/index.ts";
 import { findCluster, reserveName } from "../../projection/index.ts";
@@ -19,6 +17,7 @@ import { clusterJobs } from "./jobs.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
 import { openIntent } from "./store.ts";
 import { clusterIntents } from "./table.ts";
+import { aCreateRequest, origin } from "./testing.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -34,42 +33,7 @@ async function create(deps: Deps, request: NewCluster, { resumed }: { resumed: b
   return object;
 }
 
-const origin: Origin = {
-  principal: {
-    kind: "user",
-    userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-    issuer: "https://issuer.example",
-    emailVerified: true,
-    emailTrusted: false,
-    roles: [],
-    expiresAtMs: 0,
-  },
-  requestId: "request-1",
-  sourceAddress: undefined,
-};
-
-function aRequest(name: string): NewCluster {
-  const objectName = createObjectName(name, "cluster");
-  const pool = {
-    clusterName: objectName,
-    displayName: "general",
-    vcpus: 2,
-    memoryGB: 4,
-    diskGB: 20,
-    minNodes: 1,
-    maxNodes: 1,
-    desiredNodes: 1,
-  };
-  return {
-    orgId,
-    namespace: `org-${orgId}`,
-    clusterId: createId(),
-    objectName,
-    requestId: origin.requestId,
-    spec: { displayName: name, version: "1.34.2", plan: "scale", publicEndpoint: true },
-    nodePools: [{ id: createId(), objectName: createObjectName("general", "pool"), spec: pool }],
-  };
-}
+const aRequest = (name: string) => aCreateRequest(orgId, name);
 
 /** What a process leaves that was killed: the intent and the name, and of the objects that `write` created. */
 async function crash(request: NewCluster, ageSeconds: number, write: (deps: Deps) => Promise<unknown>) {

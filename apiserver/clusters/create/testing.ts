@@ -1,0 +1,43 @@
+import { createId } from "../../../shared/id.ts";
+import { createObjectName } from "../../custom-resources/index.ts";
+import type { Origin } from "../../http/authentication/principal.ts";
+import type { NewCluster } from "./new-cluster.ts";
+
+/** Who makes the requests. */
+export const origin: Origin = {
+  principal: {
+    kind: "user",
+    userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+    issuer: "https://issuer.example",
+    emailVerified: true,
+    emailTrusted: false,
+    roles: [],
+    expiresAtMs: 0,
+  },
+  requestId: "request-1",
+  sourceAddress: undefined,
+};
+
+/** A request for a cluster with one pool of one node. */
+export function aCreateRequest(orgId: string, name: string): NewCluster {
+  const objectName = createObjectName(name, "cluster");
+  const pool = {
+    clusterName: objectName,
+    displayName: "general",
+    vcpus: 2,
+    memoryGB: 4,
+    diskGB: 20,
+    minNodes: 1,
+    maxNodes: 1,
+    desiredNodes: 1,
+  };
+  return {
+    orgId,
+    namespace: `org-${orgId}`,
+    clusterId: createId(),
+    objectName,
+    requestId: origin.requestId,
+    spec: { displayName: name, version: "1.34.2", plan: "scale", publicEndpoint: true },
+    nodePools: [{ id: createId(), objectName: createObjectName("general", "pool"), spec: pool }],
+  };
+}
