@@ -73,9 +73,9 @@ describe("a slice that is added by docs/new-slice.md", { timeout: 300_000 }, () 
   afterAll(() => rmSync(copy, { recursive: true }));
 
   test("is formatted and compiles", () => {
-    expect(run("biome", "check", "--vcs-enabled=false", "apiserver/notes", "apiserver/app.ts")).toContain(
-      "No fixes applied",
-    );
+    expect(() =>
+      run("biome", "check", "--vcs-enabled=false", "apiserver/notes", "apiserver/app.ts"),
+    ).not.toThrow();
     expect(run("tsc", "-p", ".")).toBe("");
   });
 
