@@ -232,7 +232,10 @@ describe("updating a node pool (section 4.5)", () => {
     await api.deps.kube.delete(nodePoolKind, live.metadata.namespace, live.metadata.name);
     const change = { spec: { maxNodes: 6 }, requestId: createId() };
     expect(await patchLive(api.deps.kube, nodePoolKind, live, change, { dryRun: false })).toBeUndefined();
-    expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(404);
+    // 409 while its finalizers are removed.
+    await expect
+      .poll(async () => (await api.request("PUT", path, { body: { max_nodes: 6 } })).status, { timeout: 20_000 })
+      .toBe(404);
   });
 
   test("to a new name frees the old one", async () => {

@@ -1,16 +1,22 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
-import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { clusterClassKind, type EngineCluster, engineClusterKind } from "./kinds.ts";
 import { composeEngineCluster, type DesiredCluster } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
 
 let api: TestApi;
 let classRef: { name: string; namespace: string };
+let ownerUid: string;
 beforeAll(async () => {
   api = await openTestApi();
   const [clusterClass] = await api.client.listAll(clusterClassKind, { namespace: CLASS_NAMESPACE });
   classRef = { name: clusterClass?.metadata.name ?? "", namespace: CLASS_NAMESPACE };
+  // The garbage collector deletes an object whose owner does not exist.
+  const metadata = { name: "owner", namespace: api.namespace };
+  const owner = await api.client.create(clusterKind, { metadata, spec: idleClusterSpec }, PERSON);
+  ownerUid = owner.metadata.uid;
 });
 afterAll(() => api.close());
 
@@ -37,8 +43,8 @@ function compose(change: Partial<DesiredCluster> = {}): EngineCluster {
     owner: {
       apiVersion: "cloud.marina.dev/v1",
       kind: "Cluster",
-      name: "owned",
-      uid: "11111111-1111-4111-8111-111111111111",
+      name: "owner",
+      uid: ownerUid,
     },
     labels: { "cloud.marina.dev/id": "0195a000-0000-7000-8000-000000000001" },
     classRef,
