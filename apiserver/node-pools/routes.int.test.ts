@@ -234,7 +234,9 @@ describe("updating a node pool (section 4.5)", () => {
     expect(await patchLive(api.deps.kube, nodePoolKind, live, change, { dryRun: false })).toBeUndefined();
     // 409 while its finalizers are removed.
     await expect
-      .poll(async () => (await api.request("PUT", path, { body: { max_nodes: 6 } })).status, { timeout: 20_000 })
+      .poll(async () => (await api.request("PUT", path, { body: { max_nodes: 6 } })).status, {
+        timeout: 20_000,
+      })
       .toBe(404);
   });
 

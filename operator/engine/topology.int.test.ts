@@ -16,7 +16,7 @@ beforeAll(async () => {
   // The garbage collector deletes an object whose owner does not exist.
   const metadata = { name: "owner", namespace: api.namespace };
   const owner = await api.client.create(clusterKind, { metadata, spec: idleClusterSpec }, PERSON);
-  ownerUid = owner.metadata.uid;
+  ownerUid = owner.metadata.uid ?? "";
 });
 afterAll(() => api.close());
 
