@@ -232,12 +232,12 @@ describe("updating a node pool (section 4.5)", () => {
     await api.deps.kube.delete(nodePoolKind, live.metadata.namespace, live.metadata.name);
     const change = { spec: { maxNodes: 6 }, requestId: createId() };
     expect(await patchLive(api.deps.kube, nodePoolKind, live, change, { dryRun: false })).toBeUndefined();
-    // 409 while its finalizers are removed.
+    const { namespace, name } = live.metadata;
+    // The operator removes its finalizer first.
     await expect
-      .poll(async () => (await api.request("PUT", path, { body: { max_nodes: 6 } })).status, {
-        timeout: 20_000,
-      })
-      .toBe(404);
+      .poll(() => api.deps.kube.get(nodePoolKind, namespace, name), { timeout: 20_000 })
+      .toBeUndefined();
+    expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(404);
   });
 
   test("to a new name frees the old one", async () => {
