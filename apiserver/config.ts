@@ -54,6 +54,7 @@ const environmentSchema = z.object({
   MARINA_MAX_STREAMS_PER_PRINCIPAL: z.coerce.number().int().min(1).default(100),
   MARINA_RATE_LIMITS: jsonText(ratesSchema).default(DEFAULT_REQUEST_LIMITS.rates),
   MARINA_QUOTAS: jsonText(quotasSchema).default(DEFAULT_QUOTAS),
+  MARINA_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).default(400),
   MARINA_TRUSTED_PROXIES: proxiesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
   MARINA_MAX_HEADER_BYTES: z.coerce.number().int().min(4096).default(DEFAULT_REQUEST_LIMITS.maxHeaderBytes),
@@ -79,6 +80,8 @@ export interface Config {
   limits: RequestLimits;
   /** The quotas of an organization that has none of its own. */
   quotas: QuotaAmounts;
+  /** How long an entry of the audit log is kept at least; it goes with its month. */
+  auditRetentionDays: number;
   /** The live feed of clusters. */
   systemEvents: SystemEventsConfig;
 }
@@ -105,6 +108,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     roles: env.MARINA_ROLES,
     logLevel: env.MARINA_LOG_LEVEL,
     quotas: env.MARINA_QUOTAS,
+    auditRetentionDays: env.MARINA_AUDIT_RETENTION_DAYS,
     limits: {
       rates: env.MARINA_RATE_LIMITS,
       trustedProxies: env.MARINA_TRUSTED_PROXIES,

@@ -1,7 +1,2 @@
-export {
-  type AuditEntry,
-  type OutsideAudit,
-  recordAudit,
-  recordOutsideAudits,
-  recordStaffRequest,
-} from "./record.ts";
+export { type AuditEntry, type OutsideAudit, recordAudit, recordOutsideAudits } from "./record.ts";
+export { recordStaffRequest } from "./staff-requests.ts";

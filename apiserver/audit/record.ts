@@ -1,14 +1,9 @@
 import { createId } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import type { StaffRequest } from "../http/contract/router.ts";
-import { idSchema } from "../http/contract/validate.ts";
 import { redact } from "./redact.ts";
 import { insertAuditEntries, type NewAuditRow } from "./store.ts";
 import type { AuditActor, AuditFields } from "./table.ts";
-
-const MAX_PATH_LENGTH = 512;
 
 export interface AuditEntry {
   /** `<resource>.<verb>`, as in `organization.create`. */
@@ -39,31 +34,24 @@ export interface OutsideAudit {
 
 /** The same for changes made directly in the Kubernetes API: the actor of each is its field manager. */
 export async function recordOutsideAudits(tx: Queryable, audits: readonly OutsideAudit[]): Promise<void> {
-  await insertAuditEntries(
-    tx,
-    audits.map(({ manager, entry }) =>
-      toRow({ actor: { kind: "kubernetes", manager }, requestId: null, sourceAddress: null }, entry),
-    ),
+  const entries = audits.map(
+    ({ manager, entry }) => ({ actor: { kind: "kubernetes", manager }, entry }) as const,
   );
+  await recordAuditsOf(tx, entries);
 }
 
-/**
- * Records a request of the platform's staff that changed nothing. A request that was refused for lack of the role is
- * recorded without an organization, so that no outsider can write into the log of one.
- */
-export async function recordStaffRequest(
-  deps: Pick<Deps, "db">,
-  origin: Origin,
-  request: StaffRequest,
-): Promise<void> {
-  const orgId = idSchema.safeParse(request.orgId);
-  await recordAudit(deps.db, origin, {
-    action: `admin.${request.operation.operationId}`,
-    orgId: origin.asStaff === true && orgId.success ? orgId.data : null,
-    target: { kind: "path", id: request.path.slice(0, MAX_PATH_LENGTH) },
-    after: { status: request.status },
-    result: request.status < 400 ? "done" : "failed",
-  });
+/** What an actor did that belongs to no single request. */
+export interface ActorAudit {
+  actor: AuditActor;
+  entry: AuditEntry;
+}
+
+/** Writes rows that name an actor and no request. */
+export async function recordAuditsOf(tx: Queryable, audits: readonly ActorAudit[]): Promise<void> {
+  const rows = audits.map(({ actor, entry }) =>
+    toRow({ actor, requestId: null, sourceAddress: null }, entry),
+  );
+  await insertAuditEntries(tx, rows);
 }
 
 function toRow(
@@ -83,7 +71,8 @@ function toRow(
   };
 }
 
-function toActor({ principal, asStaff }: Origin): AuditActor {
+/** The author of a request, as it is stored. */
+export function toActor({ principal, asStaff }: Origin): AuditActor {
   if (principal.kind === "token")
     return { kind: "token", tokenId: principal.tokenId, userId: principal.userId };
   return {

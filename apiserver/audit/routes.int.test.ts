@@ -1,10 +1,9 @@
-import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
-import { recordAudit, recordStaffRequest } from "./record.ts";
+import { recordAudit } from "./record.ts";
 import { auditLog } from "./table.ts";
 
 let issuer: TestIssuer;
@@ -204,57 +203,6 @@ describe("the audit log is append-only", () => {
   ])("the database refuses %s, even to the table's owner", async (_what, statement) => {
     await read();
     await expect(api.deps.sql.unsafe(statement)).rejects.toThrow("audit_log is append-only");
-  });
-});
-
-describe("requests under /admin", () => {
-  test("leave a trace, reads and refused ones too", async () => {
-    await api.request("GET", "/api/v1/admin/audit-log?limit=1", {
-      token: staff.token,
-      headers: { "x-request-id": "staff-read" },
-    });
-    await api.request("GET", "/api/v1/admin/audit-log?limit=1", {
-      token: owner.token,
-      headers: { "x-request-id": "refused-read" },
-    });
-    await api.request("GET", "/api/v1/admin/audit-log?limit=0", {
-      token: staff.token,
-      headers: { "x-request-id": "bad-read" },
-    });
-    const find = (requestId: string) =>
-      api.deps.db.select().from(auditLog).where(eq(auditLog.requestId, requestId));
-    expect(await find("staff-read")).toEqual([
-      expect.objectContaining({
-        action: "admin.listAdminAuditLog",
-        actor: { kind: "staff", userId: staff.userId, email: staff.email },
-        orgId: null,
-        after: { status: 200 },
-        result: "done",
-      }),
-    ]);
-    expect(await find("refused-read")).toEqual([
-      expect.objectContaining({
-        actor: { kind: "user", userId: owner.userId, email: owner.email },
-        after: { status: 403 },
-        result: "failed",
-      }),
-    ]);
-    expect(await find("bad-read")).toEqual([
-      expect.objectContaining({ after: { status: 400 }, result: "failed" }),
-    ]);
-  });
-
-  test("that are refused write into no organization's log", async () => {
-    const request = {
-      operation: { operationId: "getOrganizationQuotas", method: "get" },
-      path: `/api/v1/admin/organizations/${orgId}/quotas`,
-      orgId,
-      status: 403,
-    } as const;
-    await recordStaffRequest(api.deps, originOf(owner), request);
-    await recordStaffRequest(api.deps, originOf(staff, true), { ...request, status: 200 });
-    const { body } = await read("?action=admin.getOrganizationQuotas");
-    expect(body.items.map((item: { result: string }) => item.result)).toEqual(["done"]);
   });
 });
 

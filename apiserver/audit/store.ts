@@ -1,6 +1,6 @@
 import { and, asc, eq, gt, gte, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../db/client.ts";
-import { type AuditRow, auditLog } from "./table.ts";
+import { type AuditRow, auditLog, auditPositions } from "./table.ts";
 
 const LOCK_NAME = "marina:audit-positions";
 const POSITION_BATCH = 1000;
@@ -68,10 +68,10 @@ export async function assignPositions(db: Database): Promise<void> {
       await tx.execute(sql`
         update ${auditLog} set position = assigned.position
         from (
-          select id, (select coalesce(max(position), 0) from ${auditLog}) + row_number() over (order by id) as position
-          from (select id from ${auditLog} where position is null order by id limit ${POSITION_BATCH}) as pending
+          select id, at, nextval(${auditPositions.seqName}) as position
+          from (select id, at from ${auditLog} where position is null order by id limit ${POSITION_BATCH}) as pending
         ) as assigned
-        where ${auditLog.id} = assigned.id`);
+        where ${auditLog.id} = assigned.id and ${auditLog.at} = assigned.at`);
     });
   }
 }
@@ -80,13 +80,13 @@ export async function assignPositions(db: Database): Promise<void> {
 function positionOf(id: string): SQL {
   return sql`coalesce(
     (select position from ${auditLog} where id = ${id}),
-    (select max(position) from ${auditLog} where id < ${id}),
+    (select position from ${auditLog} where id < ${id} and position is not null order by id desc limit 1),
     0)`;
 }
 
 /** Staff can only be searched across organizations: tenants see no id of them. */
 function isActor(actor: string, canBeStaff: boolean): SQL | undefined {
-  const field = (name: string) => sql`${auditLog.actor} ->> ${name} = ${actor}`;
-  const isNamed = or(field("userId"), field("tokenId"), field("manager"), field("name"));
+  const has = (field: string) => sql`${auditLog.actor} @> ${JSON.stringify({ [field]: actor })}::jsonb`;
+  const isNamed = or(has("userId"), has("tokenId"), has("manager"), has("name"));
   return canBeStaff ? isNamed : and(isNamed, sql`${auditLog.actor} ->> 'kind' <> 'staff'`);
 }

@@ -1,5 +1,16 @@
 import { sql } from "drizzle-orm";
-import { bigint, index, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  index,
+  integer,
+  jsonb,
+  pgSequence,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uuid,
+} from "drizzle-orm/pg-core";
 
 /** The author of a change, as known at that time. */
 export type AuditActor =
@@ -12,11 +23,17 @@ export type AuditActor =
 /** The allow-listed fields of a record, by their name on the wire. Never a secret. */
 export type AuditFields = Readonly<Record<string, unknown>>;
 
-/** Append-only: a trigger refuses every change of a row but the assignment of its position. */
+/** Positions grow also after the partition of the last one was dropped. */
+export const auditPositions = pgSequence("audit_log_position_seq");
+
+/**
+ * Append-only: a trigger refuses every change of a row but the assignment of its position. Partitioned by the month of
+ * `at` in UTC; the partitions are in the schema `audit_log_partitions`, see partitions.ts.
+ */
 export const auditLog = pgTable(
   "audit_log",
   {
-    id: uuid().primaryKey(),
+    id: uuid().notNull(),
     at: timestamp({ withTimezone: true, mode: "date", precision: 3 }).notNull().defaultNow(),
     actor: jsonb().$type<AuditActor>().notNull(),
     action: text().notNull(),
@@ -29,12 +46,32 @@ export const auditLog = pgTable(
     sourceAddress: text("source_address"),
     result: text().notNull(),
     /** The position in the log, assigned after the commit, so that no row ever appears before one already read. */
-    position: bigint({ mode: "number" }).unique("audit_log_position"),
+    position: bigint({ mode: "number" }),
   },
   (table) => [
+    // Postgres asks for the partitioning column in every unique index.
+    primaryKey({ columns: [table.id, table.at], name: "audit_log_id_at_pk" }),
+    index("audit_log_position_idx").on(table.position),
     index("audit_log_org_idx").on(table.orgId, table.position),
+    index("audit_log_org_action_idx").on(table.orgId, table.action, table.position),
+    index("audit_log_action_idx").on(table.action, table.position),
+    index("audit_log_actor_idx").using("gin", table.actor.op("jsonb_path_ops")),
     index("audit_log_unplaced_idx").on(table.id).where(sql`${table.position} is null`),
   ],
+);
+
+/** How often someone without the role asked for an operation of the platform's staff, within an hour. */
+export const refusedRequests = pgTable(
+  "refused_requests",
+  {
+    /** Id of the user or of the API token. */
+    actorId: uuid("actor_id").notNull(),
+    operationId: text("operation_id").notNull(),
+    hour: timestamp({ withTimezone: true, mode: "date", precision: 0 }).notNull(),
+    actor: jsonb().$type<AuditActor>().notNull(),
+    count: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.hour, table.actorId, table.operationId] })],
 );
 
 export type AuditRow = typeof auditLog.$inferSelect;

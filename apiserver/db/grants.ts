@@ -18,6 +18,8 @@ export async function grantRights(ownerUrl: string, role: string): Promise<void>
       await tx`revoke update, delete on audit_log from ${tx(role)}`;
       // Its position in the log, which a trigger lets a row get once.
       await tx`grant update (position) on audit_log to ${tx(role)}`;
+      await tx`grant usage on all sequences in schema public to ${tx(role)}`;
+      await tx`grant execute on function audit_log_add_partitions, audit_log_drop_partitions to ${tx(role)}`;
     });
   } finally {
     await sql.end({ timeout: 5 });

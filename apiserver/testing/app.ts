@@ -192,6 +192,7 @@ function testConfig(
     limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
     systemEvents: { isEnabled: true, maxStreams: 1000, maxStreamsPerPrincipal: 1000 },
     quotas: DEFAULT_QUOTAS,
+    auditRetentionDays: 400,
   };
 }
 

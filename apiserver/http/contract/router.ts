@@ -27,6 +27,7 @@ export interface StaffRequest {
   operation: Pick<Operation, "operationId" | "method">;
   /** The path as it was called, without the query. */
   path: string;
+  query: Readonly<Record<string, string>>;
   orgId: string | undefined;
   status: number;
 }

@@ -18,7 +18,13 @@ export function recordStaffRequests(router: Router, operation: Operation): Middl
     if (operation.method !== "get" && status < 400) return;
     await router.recordStaffRequest(
       { ...toOrigin(c, operation, principal), asStaff: isPlatformAdmin(principal) },
-      { operation, path: c.req.path, orgId: c.req.param("orgID"), status },
+      {
+        operation,
+        path: c.req.path,
+        query: c.req.query(),
+        orgId: c.req.param("orgID") ?? c.req.query("org_id"),
+        status,
+      },
     );
   };
 }
