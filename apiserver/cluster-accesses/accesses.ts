@@ -62,6 +62,7 @@ function accessesOf({ orgId, id }: ProjectedCluster): Resource<ClusterAccess, Fo
     targetKind: "cluster_access",
     orgId,
     parent: { noun: "cluster", id },
+    takenNameCode: "already_exists",
     wireNames: {},
     project(access) {
       const found = toFound(access);

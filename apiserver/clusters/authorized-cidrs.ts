@@ -1,31 +1,55 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "@hono/zod-openapi";
-import { hasNoHostBits, isCidr, MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH } from "../../shared/crd/cidr.ts";
+import { MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH, maskCidr } from "../../shared/crd/cidr.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { ANNOTATION_AUTHORIZED_CIDRS } from "../../shared/crd/names.ts";
 
 /**
- * `authorized_cidrs` in a body (spec 2.7), stored exactly as sent. An entry that is no block in CIDR notation is
- * `invalid_cidr`, and the message names it.
+ * `authorized_cidrs` in a body (spec 2.7): every record shows it as it was sent. An entry that is no block in CIDR
+ * notation is `invalid_cidr`, and the message names it.
  */
 export const authorizedCidrs = z
   .array(z.string().openapi({ maxLength: MAX_CIDR_LENGTH, example: "203.0.113.0/24" }))
   .max(MAX_AUTHORIZED_CIDRS)
   .superRefine((blocks, context) => {
-    const add = (code: string, message: string) =>
-      context.addIssue({ code: "custom", message, params: { code } });
-    const wrong = blocks.find((block) => !isCidr(block) || !hasNoHostBits(block));
-    if (wrong !== undefined) add("invalid_cidr", describeWrong(wrong));
-    const twice = blocks.find((block, index) => blocks.indexOf(block) !== index);
-    if (twice !== undefined) add("duplicate", `must not list ${quote(twice)} twice`);
+    const wrong = blocks.find((block) => block.length > MAX_CIDR_LENGTH || maskCidr(block) === undefined);
+    if (wrong === undefined) return;
+    const message = `must hold blocks in CIDR notation, as 203.0.113.7/32; ${quote(wrong)} is none`;
+    context.addIssue({ code: "custom", message, params: { code: "invalid_cidr" } });
   })
   .openapi({
     description:
-      "Blocks in CIDR notation from which the public endpoint may be reached. Empty: any source. The cluster's own workers and the platform are always allowed.",
+      "Blocks in CIDR notation from which the public endpoint may be reached. A block with host bits means the block that it lies in, and a repeated one counts once. Empty: any source. The cluster's own workers and the platform are always allowed.",
     "x-kubernetes-list-type": "atomic",
   });
 
-function describeWrong(block: string): string {
-  if (!isCidr(block))
-    return `must hold blocks in CIDR notation, as in 203.0.113.7/32; ${quote(block)} is none`;
-  return `must hold first addresses of blocks, as in 10.0.0.0/8; ${quote(block)} has bits beyond its prefix`;
+const sentCidrs = z
+  .string()
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue({ code: "custom", message: "must be JSON" });
+      return z.NEVER;
+    }
+  })
+  .pipe(z.array(z.string().max(MAX_CIDR_LENGTH)).max(MAX_AUTHORIZED_CIDRS));
+
+/** The blocks that are applied: masked, each once, in the order of their first mention. `sent` holds blocks alone. */
+export function maskCidrs(sent: readonly string[]): string[] {
+  return [...new Set(sent.map((block) => maskCidr(block) ?? block))];
+}
+
+/** The annotation that keeps the blocks as they were sent. */
+export function annotateSentCidrs(sent: readonly string[]): Record<string, string> {
+  return { [ANNOTATION_AUTHORIZED_CIDRS]: JSON.stringify(sent) };
+}
+
+/** The blocks as REST was sent them; as `spec` holds them when something else has changed them since. */
+export function findSentCidrs({ metadata, spec }: Pick<Cluster, "metadata" | "spec">): string[] {
+  const applied = spec.network?.authorizedCIDRs ?? [];
+  const sent = sentCidrs.safeParse(metadata.annotations?.[ANNOTATION_AUTHORIZED_CIDRS]);
+  return sent.success && isDeepStrictEqual(maskCidrs(sent.data), applied) ? sent.data : applied;
 }
 
 function quote(text: string): string {

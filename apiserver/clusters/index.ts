@@ -1,4 +1,4 @@
-export { authorizedCidrs } from "./authorized-cidrs.ts";
+export { annotateSentCidrs, authorizedCidrs, findSentCidrs, maskCidrs } from "./authorized-cidrs.ts";
 export { clusterJobs } from "./create/jobs.ts";
 export { hasPendingCreates } from "./create/store.ts";
 export { readAdminSecret, requireAccessible } from "./credentials/admin-kubeconfig.ts";

@@ -24,6 +24,7 @@ export function clustersOf(orgId: string): Resource<Cluster, ProjectedCluster> {
     targetKind: "cluster",
     orgId,
     parent: { noun: "organization", id: orgId },
+    takenNameCode: "already_exists",
     wireNames: WIRE_NAMES,
     project(object) {
       const projected = toProjectedCluster(object, orgId);

@@ -124,6 +124,7 @@ describe("creating a cluster (section 2.6)", () => {
     ["no name", { name: undefined }, "name/required"],
     ["a name of 64 characters", { name: "x".repeat(64) }, "name/too_long"],
     ["a version that is none", { k8s_version: "latest" }, "k8s_version/invalid_format"],
+    ["a version with a v", { k8s_version: "v1.34" }, "k8s_version/invalid_format"],
     ["a version that the catalogue does not have", { k8s_version: "1.20" }, "k8s_version/invalid_enum"],
     ["a plan that is not sold", { plan: "gold" }, "plan/invalid_enum"],
     ["a wrong type", { public_endpoint: "yes" }, "public_endpoint/invalid_type"],

@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
 import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
-import { KUBERNETES_VERSION_PATTERN } from "../../shared/kubernetes-version.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
@@ -8,6 +7,7 @@ import { createNodePoolBody } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../projection/index.ts";
 import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
+import { versionField } from "./version-field.ts";
 
 /** The packages on sale; an existing cluster can have a retired one. */
 export const PLANS = ["dev", "starter", "growth", "scale"] as const;
@@ -124,10 +124,7 @@ export const clusterListQuery = pageQuery.extend({
 export const createClusterBody = z
   .strictObject({
     name: clusterName,
-    k8s_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).openapi({
-      description: "MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.",
-      example: "1.34",
-    }),
+    k8s_version: versionField("MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.", "1.34"),
     plan: z.enum(PLANS).optional().openapi({
       description: "The package that the cluster is billed as; without one it is billed per resource.",
     }),
@@ -155,11 +152,10 @@ export type CreateClusterBody = z.output<typeof createClusterBody>;
 export const updateClusterBody = z
   .strictObject({
     name: clusterName.optional(),
-    k8s_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).optional().openapi({
-      description:
-        "Another version than the current one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
-      example: "1.35",
-    }),
+    k8s_version: versionField(
+      "Another version than the current one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
+      "1.35",
+    ).optional(),
     id: immutableField(z.unknown()),
     org_id: immutableField(z.unknown()),
     plan: immutableField(z.unknown()),

@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Queryable } from "../db/client.ts";
-import { ApiError } from "../http/errors.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
 import { isNameInFlight, releaseName, reserveName } from "../projection/index.ts";
 import type { ObjectRef, Resource } from "./resource.ts";
 
@@ -18,10 +18,11 @@ export interface Claim {
 
 /**
  * Claims a name that is unique in the parent, letter case aside. A write that was not confirmed keeps it until its lease
- * ends. Taking it throws 409 already_exists, or operation_in_progress while another request writes an object of that name.
+ * ends. Taking it throws 409 already_exists or 422 validation_failed, as the resource says, and 409 operation_in_progress while
+ * another request writes an object of that name.
  */
 export function claimName<T extends KubeObject, P extends ObjectRef>(
-  { noun, parent }: Pick<Resource<T, P>, "noun" | "parent">,
+  { noun, parent, takenNameCode }: Pick<Resource<T, P>, "noun" | "parent" | "takenNameCode">,
   name: string,
   objectId: string,
 ): Claim {
@@ -32,8 +33,10 @@ export function claimName<T extends KubeObject, P extends ObjectRef>(
         throw new ApiError("operation_in_progress", `A ${noun} named ${name} is being written right now.`, {
           retryAfterSeconds: IN_FLIGHT_RETRY_SECONDS,
         });
-      throw new ApiError("already_exists", `The ${parent.noun} already has a ${noun} named ${name}.`, {
-        details: [{ field: "name", code: "duplicate", message: "is taken" }],
+      const message = `is taken: the ${parent.noun} already has a ${noun} of this name; choose another one`;
+      if (takenNameCode === "validation_failed") throw invalidField("name", "duplicate", message);
+      throw new ApiError(takenNameCode, `The ${parent.noun} already has a ${noun} named ${name}.`, {
+        details: [{ field: "name", code: "duplicate", message }],
       });
     },
     // The projection makes the name the object's own.

@@ -32,6 +32,8 @@ export interface Resource<T extends KubeObject, P extends ObjectRef> {
   orgId: string;
   /** Where names are unique. */
   parent: { noun: "organization" | "cluster"; id: string };
+  /** The error for a name that is taken. */
+  takenNameCode: "already_exists" | "validation_failed";
   /** The wire name of each setting, by its path inside `spec`. */
   wireNames: Readonly<Record<string, string>>;
   /** The object as it is served. */

@@ -5,7 +5,8 @@ import { networkPolicyRecord } from "./schema.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
-function project(network?: ProjectedCluster["object"]["spec"]["network"]): ProjectedCluster {
+function project(network?: ProjectedCluster["object"]["spec"]["network"], sent?: string): ProjectedCluster {
+  const annotations = sent === undefined ? {} : { "cloud.marina.dev/authorized-cidrs": sent };
   const spec = { version: "1.34.2", publicEndpoint: true, ...(network === undefined ? {} : { network }) };
   return {
     uid: "u",
@@ -19,7 +20,12 @@ function project(network?: ProjectedCluster["object"]["spec"]["network"]): Proje
     networkUpdatedAt: new Date("2026-11-21T09:00:00Z"),
     outsideWriters: [],
     status: "running",
-    object: { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", metadata: { name: "first" }, spec },
+    object: {
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "Cluster",
+      metadata: { name: "first", annotations },
+      spec,
+    },
   };
 }
 
@@ -38,4 +44,13 @@ test.each([
     authorized_cidrs: authorizedCIDRs,
     api_server_rate_limit: { max_connections_per_second: 10, burst: 20 },
   });
+});
+
+test.each([
+  ["as they were sent", '["203.0.113.9/24","203.0.113.0/24"]', ["203.0.113.9/24", "203.0.113.0/24"]],
+  ["as kubectl has set them since", '["198.51.100.0/24"]', ["203.0.113.0/24"]],
+  ["as they apply when the annotation is no list", "{", ["203.0.113.0/24"]],
+])("the blocks are shown %s", (_, sent, shown) => {
+  const network = { authorizedCIDRs: ["203.0.113.0/24"] };
+  expect(presentNetworkPolicy(project(network, sent)).authorized_cidrs).toEqual(shown);
 });

@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
+import { findSentCidrs } from "../clusters/index.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
 import type { networkPolicyRecord } from "./schema.ts";
 
@@ -9,16 +10,16 @@ export type NetworkPolicyRecord = z.output<typeof networkPolicyRecord>;
 export function presentNetworkPolicy(cluster: ProjectedCluster): NetworkPolicyRecord {
   return {
     cluster_id: cluster.id,
-    ...auditNetworkPolicy(cluster.object.spec.network),
+    ...auditNetworkPolicy(findSentCidrs(cluster.object), cluster.object.spec.network),
     updated_at: cluster.networkUpdatedAt.toISOString(),
   };
 }
 
-/** The settings of a policy by wire name: in the record and in an audit row. */
-export function auditNetworkPolicy(network: ClusterSpec["network"]) {
-  const { authorizedCIDRs = [], apiServerRateLimit: limit } = network ?? {};
+/** The settings of a policy by wire name, in the record and in an audit row; `sent` is the list as it was sent. */
+export function auditNetworkPolicy(sent: string[], network: ClusterSpec["network"]) {
+  const limit = network?.apiServerRateLimit;
   return {
-    authorized_cidrs: authorizedCIDRs,
+    authorized_cidrs: sent,
     ...(limit === undefined
       ? {}
       : {

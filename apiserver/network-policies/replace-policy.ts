@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
+import { maskCidrs } from "../clusters/index.ts";
 import type { SetNetworkPolicyBody } from "./schema.ts";
 
 type Network = NonNullable<ClusterSpec["network"]>;
@@ -8,8 +9,8 @@ type Network = NonNullable<ClusterSpec["network"]>;
 export type NetworkPatch = { [Field in keyof Network]?: Network[Field] | null };
 
 /**
- * Replaces a network policy outright (spec 4.7): the list becomes exactly the one sent, and a rate limit that is not
- * sent is removed. Empty when the policy is that already.
+ * Replaces a network policy outright (spec 4.7): the list becomes the one sent, masked and each block once, and a rate
+ * limit that is not sent is removed. Empty when the policy is that already.
  */
 export function replacePolicy(current: Network | undefined, body: SetNetworkPolicyBody): NetworkPatch {
   const sent = body.api_server_rate_limit;
@@ -17,10 +18,12 @@ export function replacePolicy(current: Network | undefined, body: SetNetworkPoli
     sent === undefined
       ? undefined
       : { maxConnectionsPerSecond: sent.max_connections_per_second, burst: sent.burst };
+  const blocks = current?.authorizedCIDRs ?? [];
+  const desired = isDeepStrictEqual(blocks, body.authorized_cidrs)
+    ? blocks
+    : maskCidrs(body.authorized_cidrs);
   return {
-    ...(isDeepStrictEqual(current?.authorizedCIDRs ?? [], body.authorized_cidrs)
-      ? {}
-      : { authorizedCIDRs: body.authorized_cidrs }),
+    ...(isDeepStrictEqual(blocks, desired) ? {} : { authorizedCIDRs: desired }),
     ...(isDeepStrictEqual(current?.apiServerRateLimit, limit) ? {} : { apiServerRateLimit: limit ?? null }),
   };
 }

@@ -66,7 +66,7 @@ describe("setting the network policy (section 4.7)", () => {
     expect(read.body).toEqual(response.body);
     const live = await readObject(id);
     expect(live.spec.network).toEqual({
-      authorizedCIDRs: sent.authorized_cidrs,
+      authorizedCIDRs: ["2001:db8::/32", "203.0.113.0/24"],
       apiServerRateLimit: { maxConnectionsPerSecond: 10, burst: 20 },
     });
     const tag = read.headers.get("etag");
@@ -87,6 +87,23 @@ describe("setting the network policy (section 4.7)", () => {
     const { body: record } = await api.request("GET", path);
     const again = await put(record);
     expect([again.status, again.body]).toEqual([200, record]);
+  });
+
+  test("accepts host bits, IPv4-mapped and repeated blocks, applies each masked and once, and answers as sent", async () => {
+    const sent = ["203.0.113.9/24", "::ffff:203.0.113.0/120", "203.0.113.9/24", "2001:db8::1/32"];
+    const { id, path, put } = await create({ authorized_cidrs: sent });
+    expect((await readObject(id)).spec.network).toEqual({
+      authorizedCIDRs: ["203.0.113.0/24", "2001:db8::/32"],
+    });
+    expect((await api.request("GET", path)).body.authorized_cidrs).toEqual(sent);
+    const { generation } = (await readObject(id)).metadata;
+    const respelled = await put({ authorized_cidrs: ["203.0.113.0/24", "2001:DB8::/32"] });
+    expect([respelled.status, respelled.body.authorized_cidrs]).toEqual([
+      200,
+      ["203.0.113.0/24", "2001:DB8::/32"],
+    ]);
+    expect((await api.request("GET", path)).body).toEqual(respelled.body);
+    expect((await readObject(id)).metadata.generation).toBe(generation);
   });
 
   test("is dated by itself: a rename of the cluster leaves its updated_at", async () => {

@@ -47,7 +47,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
       tag,
       summary: "Set the network policy of a cluster",
       description:
-        "Replaces the policy outright: the list becomes exactly the one sent, and a rate limit that is not sent is removed. The record shares its ETag with the cluster.",
+        "Replaces the policy outright: the list becomes the one sent (a block with host bits means the block that it lies in, a repeated one counts once), and a rate limit that is not sent is removed. The record shares its ETag with the cluster.",
       access: "network:update",
       body: setNetworkPolicyBody,
       responses: {

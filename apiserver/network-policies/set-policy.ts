@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
-import { clustersOf, requireNotDeleting } from "../clusters/index.ts";
+import { annotateSentCidrs, clustersOf, findSentCidrs, requireNotDeleting } from "../clusters/index.ts";
 import { changeObject } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
@@ -28,15 +29,17 @@ export async function setNetworkPolicy(
     plan(current) {
       requireNotDeleting(current);
       const { network } = current.object.spec;
+      const shown = findSentCidrs(current.object);
+      const sent = body.authorized_cidrs;
       const patch = replacePolicy(network, body);
       const changed = Object.keys(patch);
-      if (changed.length === 0) return { spec: {} };
+      if (changed.length === 0 && isDeepStrictEqual(shown, sent)) return { spec: {} };
       return {
-        spec: { network: patch },
+        spec: changed.length === 0 ? {} : { network: patch },
         fields: changed.map((field) => `network.${field}`),
-        annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: origin.requestId },
-        before: auditNetworkPolicy(network),
-        after: auditNetworkPolicy(applyPatch(network, patch)),
+        annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: origin.requestId, ...annotateSentCidrs(sent) },
+        before: auditNetworkPolicy(shown, network),
+        after: auditNetworkPolicy(sent, applyPatch(network, patch)),
       };
     },
   });

@@ -99,3 +99,12 @@ test("a record that GET returned may be sent back by PUT and changes nothing", (
   const current = { id: ID, clusterId: ID, displayName: record.name, object: { spec } };
   expect(mergeUpdate(current, change)).toMatchObject({ ok: true, changed: [] });
 });
+
+test.each([
+  [{ maxVCPUs: 1 }, "max_vcpus"],
+  [{ maxVCPUs: 1, maxMemoryGB: 3 }, "max_vcpus and max_memory_gb"],
+])("a pool whose first node exceeds its maxima says that it may have one: %j", (totals, named) => {
+  expect(present({ spec: { ...POOL.spec, ...totals } }).status_message).toBe(
+    `The pool may have one node although a node (2 vCPUs and 4 GiB) exceeds ${named}; raise it to allow more.`,
+  );
+});

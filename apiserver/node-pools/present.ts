@@ -2,6 +2,7 @@ import type { z } from "@hono/zod-openapi";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
 import type { ProjectedNodePool } from "../projection/index.ts";
+import { describeMaxima } from "./describe-maxima.ts";
 import type { nodePoolRecord } from "./schema.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
 
@@ -38,7 +39,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     current_nodes: status?.nodes ?? 0,
     first_ready_at: toTimestamp(status?.firstReadyAt),
     status: pool.status,
-    status_message: status?.message ?? null,
+    status_message: status?.message ?? describeMaxima(spec),
     created_at: toTimestamp(metadata.creationTimestamp) ?? pool.updatedAt.toISOString(),
     updated_at: pool.updatedAt.toISOString(),
   };

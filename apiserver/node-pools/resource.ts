@@ -12,6 +12,7 @@ export function nodePoolsOf(orgId: string, clusterId: string): Resource<NodePool
     targetKind: "node_pool",
     orgId,
     parent: { noun: "cluster", id: clusterId },
+    takenNameCode: "validation_failed",
     wireNames: WIRE_NAMES,
     project(object) {
       const projected = toProjectedNodePool(object, orgId, clusterId);

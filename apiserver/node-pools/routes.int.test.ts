@@ -70,17 +70,23 @@ describe("creating a node pool (section 2.5)", () => {
     expect(second.body).toEqual(first.body);
   });
 
-  test("with a name that is taken is 409", async () => {
+  test("with a name that is taken is 422 name/duplicate", async () => {
     await api.request("POST", pools, { body: { ...POOL, name: "taken" } });
     const response = await api.request("POST", pools, { body: { ...POOL, name: "TAKEN" } });
-    expect(response.body.error.code).toBe("already_exists");
+    expect([response.status, response.body.error.details]).toEqual([
+      422,
+      [{ field: "name", code: "duplicate", message: expect.stringContaining("is taken") }],
+    ]);
+    const { body: other } = await api.request("POST", pools, { body: { ...POOL, name: "renamed" } });
+    const renamed = await api.request("PUT", `${pools}/${other.id}`, { body: { name: "Taken" } });
+    expect(renamed.body.error.message).toMatch(/^name\/duplicate: is taken/);
   });
 
-  test("with a name that is taken is 409 for more at once than there are connections to Postgres", async () => {
+  test("with a name that is taken is 422 for more at once than there are connections to Postgres", async () => {
     const create = () => api.request("POST", pools, { body: { ...POOL, name: "crowded" } });
     expect((await create()).status).toBe(202);
     const responses = await Promise.all(Array.from({ length: 25 }, create));
-    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 409));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 422));
   });
 
   test("in a cluster that does not exist is 404, before the body is looked at", async () => {
@@ -244,7 +250,7 @@ describe("updating a node pool (section 4.5)", () => {
     const [old, next] = [createId(), createId()];
     expect((await api.request("PUT", path, { body: { name: old } })).status).toBe(200);
     expect((await api.request("PUT", path, { body: { name: next } })).status).toBe(200);
-    expect((await api.request("POST", pools, { body: { ...POOL, name: next } })).status).toBe(409);
+    expect((await api.request("POST", pools, { body: { ...POOL, name: next } })).status).toBe(422);
     expect((await api.request("POST", pools, { body: { ...POOL, name: old } })).status).toBe(202);
   });
 });

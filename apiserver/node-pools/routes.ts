@@ -64,7 +64,7 @@ function addCreate(router: Router, deps: Deps): void {
           headers: ["Location", "Retry-After", "ETag"],
         },
       },
-      errors: ["already_exists", "operation_in_progress", "conflict", "quota_exceeded"],
+      errors: ["operation_in_progress", "conflict", "quota_exceeded"],
     },
     async (c, { orgId, origin, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
@@ -155,7 +155,6 @@ function addUpdate(router: Router, deps: Deps): void {
         },
       },
       errors: [
-        "already_exists",
         "operation_in_progress",
         "conflict",
         "managed_elsewhere",

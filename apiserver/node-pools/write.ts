@@ -35,8 +35,8 @@ interface WriteOptions {
 }
 
 /**
- * Creates a pool in a cluster; safe to repeat with the same ids. Throws 422 quota_exceeded, 409 already_exists for a
- * taken name, and what `createObject` throws.
+ * Creates a pool in a cluster; safe to repeat with the same ids. Throws 422 quota_exceeded, 422 for a taken name,
+ * and what `createObject` throws.
  */
 export async function createNodePool(
   deps: Deps,
@@ -65,8 +65,8 @@ export async function createNodePool(
 }
 
 /**
- * Changes a pool: what is there already is not written. Throws 422 for the merged result and for quota_exceeded, 409
- * already_exists or conflict, and what `changeObject` throws.
+ * Changes a pool: what is there already is not written. Throws 422 for the merged result, a taken name and
+ * quota_exceeded, 409 conflict, and what `changeObject` throws.
  */
 export async function updateNodePool(
   deps: Deps,

@@ -78,7 +78,7 @@ const refusals: [string, Refusal][] = [
       method: "POST",
       path: () => `${at.cluster}/nodepools`,
       request: { body: POOL },
-      code: "already_exists",
+      code: "validation_failed",
     },
   ],
   [

@@ -170,7 +170,7 @@ describe("a reservation", () => {
   test("ends with the write that it was taken for, and with one that was refused", async () => {
     const { pools } = await createCluster({ node_pools: [POOL] });
     const taken = await api.request("POST", pools, { body: POOL });
-    expect(taken.body.error.code).toBe("already_exists");
+    expect(taken.body.error.code).toBe("validation_failed");
     const [pool] = (await api.request("GET", pools)).body.items;
     expect((await api.request("PUT", `${pools}/${pool.id}`, { body: { desired_nodes: 2 } })).status).toBe(
       200,

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
-import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { CURSOR_PATTERN } from "./cursor.ts";
+import { pageSchema } from "../http/contract/page.ts";
+import { positionPageQuery } from "../http/contract/position-page.ts";
 
 /** 256 random bits in base64url. */
 const ticketText = z
@@ -100,10 +100,7 @@ export const eventRecord = z
 export const eventPage = pageSchema(eventRecord, "SystemEventPage");
 
 /** `last_event_id` and `ticket` are for clients that cannot send headers of their own. */
-export const eventQuery = pageQuery.extend({
-  cursor: z.guid().max(36).regex(CURSOR_PATTERN).optional().openapi({
-    description: "The next_cursor of the previous page; any other UUID is refused.",
-  }),
+export const eventQuery = positionPageQuery.extend({
   last_event_id: z
     .string()
     .max(15)

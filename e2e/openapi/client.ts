@@ -634,7 +634,7 @@ export interface paths {
         get: operations["getNetworkPolicy"];
         /**
          * Set the network policy of a cluster
-         * @description Replaces the policy outright: the list becomes exactly the one sent, and a rate limit that is not sent is removed. The record shares its ETag with the cluster.
+         * @description Replaces the policy outright: the list becomes the one sent (a block with host bits means the block that it lies in, a repeated one counts once), and a rate limit that is not sent is removed. The record shares its ETag with the cluster.
          */
         put: operations["setNetworkPolicy"];
         post?: never;
@@ -1598,7 +1598,7 @@ export interface components {
              * @default true
              */
             public_endpoint?: boolean;
-            /** @description Blocks in CIDR notation from which the public endpoint may be reached. Empty: any source. The cluster's own workers and the platform are always allowed. */
+            /** @description Blocks in CIDR notation from which the public endpoint may be reached. A block with host bits means the block that it lies in, and a repeated one counts once. Empty: any source. The cluster's own workers and the platform are always allowed. */
             authorized_cidrs?: string[];
             /** @description Pools to create with it; more can follow. */
             node_pools?: components["schemas"]["CreateNodePool"][];
@@ -3035,7 +3035,7 @@ export interface components {
          *     }
          */
         SetNetworkPolicy: {
-            /** @description Blocks in CIDR notation from which the public endpoint may be reached. Empty: any source. The cluster's own workers and the platform are always allowed. */
+            /** @description Blocks in CIDR notation from which the public endpoint may be reached. A block with host bits means the block that it lies in, and a repeated one counts once. Empty: any source. The cluster's own workers and the platform are always allowed. */
             authorized_cidrs: string[];
             api_server_rate_limit?: components["schemas"]["ApiServerRateLimit"];
             /** @description Immutable: only the current value is accepted. */
@@ -8701,9 +8701,9 @@ export interface operations {
     listKubernetesVersions: {
         parameters: {
             query?: {
-                /** @description Validated as in every list, and without effect: a catalogue is one page. */
+                /** @description The next_cursor of the previous page; any other UUID is refused. */
                 cursor?: string;
-                /** @description Validated as in every list, and without effect: a catalogue is returned whole. */
+                /** @description Items per page. */
                 limit?: number;
             };
             header?: never;
@@ -8712,7 +8712,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them, the newest first. */
+            /** @description A page, the newest first. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8790,9 +8790,9 @@ export interface operations {
     listPlans: {
         parameters: {
             query?: {
-                /** @description Validated as in every list, and without effect: a catalogue is one page. */
+                /** @description The next_cursor of the previous page; any other UUID is refused. */
                 cursor?: string;
-                /** @description Validated as in every list, and without effect: a catalogue is returned whole. */
+                /** @description Items per page. */
                 limit?: number;
             };
             header?: never;
@@ -8801,7 +8801,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them, the smallest first. */
+            /** @description A page, the smallest first. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8879,9 +8879,9 @@ export interface operations {
     listUpgrades: {
         parameters: {
             query?: {
-                /** @description Validated as in every list, and without effect: a catalogue is one page. */
+                /** @description The next_cursor of the previous page; any other UUID is refused. */
                 cursor?: string;
-                /** @description Validated as in every list, and without effect: a catalogue is returned whole. */
+                /** @description Items per page. */
                 limit?: number;
             };
             header?: never;
@@ -8895,7 +8895,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every version that is one step from the running one, the newest first. */
+            /** @description The versions that are one step from the running one, the newest first. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9982,8 +9982,6 @@ export interface operations {
             /**
              * @description `conflict`: The record was changed concurrently, or its state does not allow this.
              *
-             *     `already_exists`: The name is taken.
-             *
              *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              */
             409: {
@@ -10297,8 +10295,6 @@ export interface operations {
             };
             /**
              * @description `conflict`: The record was changed concurrently, or its state does not allow this.
-             *
-             *     `already_exists`: The name is taken.
              *
              *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
              *

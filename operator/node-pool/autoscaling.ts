@@ -1,4 +1,6 @@
-import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { count } from "../../shared/plural.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import { condition, type PoolCondition } from "./condition.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -21,9 +23,7 @@ export function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondi
   }
   const available = autoscaler.deployment?.available;
   if (available?.status === "True") {
-    const { minNodes, maxNodes } = autoscalingRange(pool.spec);
-    const message = `The autoscaler keeps the pool between ${minNodes} and ${maxNodes} nodes.`;
-    return condition(type, "True", "Enabled", message);
+    return condition(type, "True", "Enabled", describeRange(pool.spec));
   }
   if (available?.status === "False") {
     const deployment = nameAutoscaler(`${pool.metadata.namespace}/${pool.spec.clusterName}`);
@@ -31,4 +31,15 @@ export function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondi
     return condition(type, "False", "AutoscalerUnavailable", message);
   }
   return condition(type, "Unknown", "WaitingForAutoscaler", "The cluster autoscaler is starting.");
+}
+
+function describeRange(spec: NodePoolSpec): string {
+  const { minNodes, maxNodes } = autoscalingRange(spec);
+  const range =
+    minNodes === maxNodes
+      ? `The autoscaler keeps the pool at ${count(minNodes, "node")}.`
+      : `The autoscaler keeps the pool between ${minNodes} and ${count(maxNodes, "node")}.`;
+  const exceeded = findMaximaBelowOneNode(spec);
+  if (exceeded.length === 0) return range;
+  return `${range} One node is allowed although it exceeds ${exceeded.join(" and ")}.`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { autoscalingRange, isAutoscaled, type PoolBudgets } from "./autoscaling.ts";
+import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled, type PoolBudgets } from "./autoscaling.ts";
 
 const node = { vcpus: 4, memoryGB: 16 };
 
@@ -29,9 +29,25 @@ describe("the range of nodes", () => {
       0,
       2,
     ],
+    ["holds one node when a maximum is less than one node", { maxVCPUs: 3, maxMemoryGB: 320 }, 1, 1],
+    [
+      "holds at most one node when both minima are 0 and a maximum is less than one node",
+      { minVCPUs: 0, minMemoryGB: 0, maxVCPUs: 1, maxMemoryGB: 1 },
+      0,
+      1,
+    ],
     ["ends at the largest size of a pool", { maxVCPUs: 128_000 }, 1, 1000],
     ["is empty when no number of nodes fits", { minVCPUs: 16, maxVCPUs: 32, maxMemoryGB: 32 }, 4, 2],
   ])("%s: %j", (_, totals, minNodes, maxNodes) => {
     expect(autoscalingRange({ ...node, ...totals })).toEqual({ minNodes, maxNodes });
   });
+});
+
+test.each<[Partial<PoolBudgets>, string[]]>([
+  [{ maxVCPUs: 3, maxMemoryGB: 16 }, ["maxVCPUs"]],
+  [{ maxVCPUs: 1, maxMemoryGB: 15 }, ["maxVCPUs", "maxMemoryGB"]],
+  [{ maxVCPUs: 4 }, []],
+  [{ minVCPUs: 3, maxVCPUs: 3 }, []],
+])("the maxima that an autoscaled pool exceeds with one node: %j", (totals, maxima) => {
+  expect(findMaximaBelowOneNode({ ...node, ...totals })).toEqual(maxima);
 });

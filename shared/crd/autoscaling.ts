@@ -22,7 +22,8 @@ export function isAutoscaled(pool: PoolBudgets): boolean {
 
 /**
  * Bounds of an autoscaled pool in nodes: the stricter of CPU and memory. At least one node, unless both minima are
- * explicitly 0 with their maxima set; at most MAX_NODES_PER_POOL. `minNodes > maxNodes` is an empty range.
+ * explicitly 0 with their maxima set; a maximum below the size of one node allows one. At most MAX_NODES_PER_POOL.
+ * `minNodes > maxNodes` is an empty range.
  */
 export function autoscalingRange(pool: PoolBudgets): NodeRange {
   const cpu = budgetRange(pool.vcpus, pool.minVCPUs, pool.maxVCPUs);
@@ -39,5 +40,14 @@ export function autoscalingRange(pool: PoolBudgets): NodeRange {
 }
 
 function budgetRange(perNode: number, minimum = 0, maximum = perNode * MAX_NODES_PER_POOL): NodeRange {
-  return { minNodes: Math.ceil(minimum / perNode), maxNodes: Math.floor(maximum / perNode) };
+  return { minNodes: Math.ceil(minimum / perNode), maxNodes: Math.max(1, Math.floor(maximum / perNode)) };
+}
+
+/** The maxima that the pool exceeds with its first node: those that are less than the size of one node. */
+export function findMaximaBelowOneNode(pool: PoolBudgets): ("maxVCPUs" | "maxMemoryGB")[] {
+  if (!isAutoscaled(pool)) return [];
+  return [
+    ...(pool.maxVCPUs !== undefined && pool.maxVCPUs < pool.vcpus ? (["maxVCPUs"] as const) : []),
+    ...(pool.maxMemoryGB !== undefined && pool.maxMemoryGB < pool.memoryGB ? (["maxMemoryGB"] as const) : []),
+  ];
 }

@@ -5,6 +5,9 @@ import { type Rule, withRules } from "./rule.ts";
 export const MAX_CIDR_LENGTH = 49;
 export const MAX_AUTHORIZED_CIDRS = 256;
 
+/** Bits of `::ffff:0:0/96`, the block of IPv4-mapped IPv6 addresses (RFC 4291 section 2.5.5.2). */
+const MAPPED_PREFIX_LENGTH = 96;
+
 /**
  * Whether the text is a CIDR block by the rules of CEL's `isCIDR`: IPv4 or IPv6, prefix length without leading zeros,
  * no zone, no IPv4-mapped IPv6 address. An address without a prefix length is not a block.
@@ -17,11 +20,29 @@ export function isCidr(text: string): boolean {
 
 /** Whether the address is the first one of its block: 10.0.0.0/8, not 10.0.0.5/8. `cidr` must satisfy `isCidr`. */
 export function hasNoHostBits(cidr: string): boolean {
-  const [address] = ipaddr.parseCIDR(cidr);
+  const [address, prefixLength] = ipaddr.parseCIDR(cidr);
+  return networkOf(cidr) === `${address.toString()}/${prefixLength}`;
+}
+
+/**
+ * The block that `isCidr` and `hasNoHostBits` accept and that holds the same addresses: host bits are cleared, and an
+ * IPv4-mapped IPv6 block is the IPv4 one. Equal blocks give equal text. Undefined for text that is no block in CIDR notation.
+ */
+export function maskCidr(text: string): string | undefined {
+  if (isCidr(text)) return networkOf(text);
+  if (!/\/(0|[1-9][0-9]*)$/.test(text) || text.includes("%") || !ipaddr.IPv6.isValidCIDR(text))
+    return undefined;
+  const [address, prefixLength] = ipaddr.IPv6.parseCIDR(text);
+  if (prefixLength < MAPPED_PREFIX_LENGTH) return networkOf(text);
+  return networkOf(`${address.toIPv4Address().toString()}/${prefixLength - MAPPED_PREFIX_LENGTH}`);
+}
+
+function networkOf(cidr: string): string {
+  const [address, prefixLength] = ipaddr.parseCIDR(cidr);
   const { IPv4, IPv6 } = ipaddr;
   const network =
     address.kind() === "ipv4" ? IPv4.networkAddressFromCIDR(cidr) : IPv6.networkAddressFromCIDR(cidr);
-  return network.toString() === address.toString();
+  return `${network.toString()}/${prefixLength}`;
 }
 
 const cidrRules: readonly Rule<string>[] = [

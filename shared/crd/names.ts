@@ -18,6 +18,8 @@ export const LABEL_SOURCE = "cloud.marina.dev/source";
 export const ANNOTATION_REQUEST_ID = "cloud.marina.dev/request-id";
 /** The last request that set the network policy; its managedFields entry records the time of the change. */
 export const ANNOTATION_NETWORK_REQUEST_ID = "cloud.marina.dev/network-request-id";
+/** On a Cluster: the authorized CIDRs as REST was sent them, a JSON array; `spec` holds them masked and once. */
+export const ANNOTATION_AUTHORIZED_CIDRS = "cloud.marina.dev/authorized-cidrs";
 /** `replace.cloud.marina.dev/<node>: <request id>` on a NodePool requests the replacement of a node. */
 export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 

@@ -52,13 +52,6 @@ function budgetRules({ perNode, min, max }: Budget): Rule<PoolSize>[] {
       cel: `!has(self.${min}) || self.${min} == 0 || self.${min} >= self.${perNode}`,
       holds: (pool) => (pool[min] ?? 0) === 0 || (pool[min] ?? 0) >= pool[perNode],
     },
-    {
-      field: max,
-      code: "below_one_node",
-      message: `must cover at least one node (${perNode})`,
-      cel: `!has(self.${max}) || self.${max} >= self.${perNode}`,
-      holds: (pool) => (pool[max] ?? Number.POSITIVE_INFINITY) >= pool[perNode],
-    },
   ];
 }
 
@@ -69,10 +62,13 @@ const lowerCel = budgets
   .map(({ min, perNode }) => `(has(self.${min}) ? (self.${min} + self.${perNode} - 1) / self.${perNode} : 0)`)
   .join(", ");
 const upperCel = budgets
-  .map(({ max, perNode }) => `(has(self.${max}) ? self.${max} / self.${perNode} : ${MAX_NODES_PER_POOL})`)
+  .map(
+    ({ max, perNode }) =>
+      `(!has(self.${max}) ? ${MAX_NODES_PER_POOL} : self.${max} < self.${perNode} ? 1 : self.${max} / self.${perNode})`,
+  )
   .join(", ");
 
-// The lower bound of one node needs no check here: every maximum covers at least one node.
+// The lower bound of one node needs no check here: a maximum below one node allows one node.
 const rangeRule: Rule<PoolSize> = {
   field: "",
   code: "min_gt_max",

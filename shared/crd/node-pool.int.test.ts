@@ -98,13 +98,16 @@ const totalCases: SpecCase[] = [
   },
   {
     title: "CPU maximum below one node",
-    spec: pool({ maxVCPUs: 3 }),
-    rejected: "spec.maxVCPUs: Invalid value: must cover at least one node (vcpus)",
+    spec: pool({ maxVCPUs: 1 }),
   },
   {
     title: "memory maximum below one node",
     spec: pool({ maxMemoryGB: 15 }),
-    rejected: "spec.maxMemoryGB: Invalid value: must cover at least one node (memoryGB)",
+  },
+  {
+    title: "memory for one node with CPU for two at least",
+    spec: pool({ minVCPUs: 8, maxVCPUs: 8, maxMemoryGB: 15 }),
+    rejected: "no number of nodes fits",
   },
   {
     title: "no whole number of nodes between the CPU totals",

@@ -7,11 +7,14 @@ import {
   LABEL_ORG_ID,
 } from "../../../shared/crd/names.ts";
 import type { NewNodePool, ObjectPlace } from "../../node-pools/index.ts";
+import { annotateSentCidrs } from "../authorized-cidrs.ts";
 
 /** A create request: the cluster and its pools, with every id and object name. */
 export interface NewCluster extends ObjectPlace {
   objectName: string;
   spec: ClusterSpec;
+  /** The blocks as they were sent; `spec` holds those that are applied. */
+  sentCidrs?: string[];
   nodePools: NewNodePool[];
 }
 
@@ -27,7 +30,10 @@ export function toClusterObject(request: NewCluster): Cluster {
       namespace: request.namespace,
       name: request.objectName,
       labels: { [LABEL_ID]: request.clusterId, [LABEL_ORG_ID]: request.orgId },
-      annotations: { [ANNOTATION_REQUEST_ID]: request.requestId },
+      annotations: {
+        [ANNOTATION_REQUEST_ID]: request.requestId,
+        ...(request.sentCidrs === undefined ? {} : annotateSentCidrs(request.sentCidrs)),
+      },
       finalizers: [FINALIZER],
     },
     spec: request.spec,

@@ -28,7 +28,7 @@ function check(body: unknown): string[] {
 
 test.each<[string, Record<string, unknown>, string[]]>([
   ["a minor of the catalogue", {}, []],
-  ["a full version of the catalogue", { k8s_version: "v1.34.1" }, []],
+  ["a full version of the catalogue", { k8s_version: "1.34.1" }, []],
   ["an unknown version", { k8s_version: "1.30" }, ["k8s_version/invalid_enum"]],
   ["a version past its end of life", { k8s_version: "1.33.6" }, ["k8s_version/invalid_enum"]],
   ["a minor with no supported patch", { k8s_version: "1.33" }, ["k8s_version/invalid_enum"]],
@@ -65,7 +65,10 @@ describe("the planned objects", () => {
         namespace: "org-org-id",
         name: "first-abcde",
         labels: { "cloud.marina.dev/id": "cluster-id", "cloud.marina.dev/org-id": "org-id" },
-        annotations: { "cloud.marina.dev/request-id": "request-id" },
+        annotations: {
+          "cloud.marina.dev/request-id": "request-id",
+          "cloud.marina.dev/authorized-cidrs": '["203.0.113.0/24"]',
+        },
         finalizers: ["cloud.marina.dev/operator"],
       },
       spec: {

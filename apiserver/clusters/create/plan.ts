@@ -1,6 +1,7 @@
 import { resolveVersion, type VersionCatalogue } from "../../../shared/kubernetes-version.ts";
 import type { ErrorDetail } from "../../http/errors.ts";
 import { checkPoolRules, type NewNodePool, toNodePoolSpec } from "../../node-pools/index.ts";
+import { maskCidrs } from "../authorized-cidrs.ts";
 import type { CreateClusterBody } from "../schema.ts";
 import type { NewCluster } from "./new-cluster.ts";
 
@@ -64,8 +65,11 @@ export function planCreate(
       version,
       publicEndpoint: body.public_endpoint,
       ...(body.plan === undefined ? {} : { plan: body.plan }),
-      ...(cidrs === undefined || cidrs.length === 0 ? {} : { network: { authorizedCIDRs: cidrs } }),
+      ...(cidrs === undefined || cidrs.length === 0
+        ? {}
+        : { network: { authorizedCIDRs: maskCidrs(cidrs) } }),
     },
+    ...(cidrs === undefined ? {} : { sentCidrs: cidrs }),
     nodePools,
   };
 }

@@ -1,18 +1,15 @@
 import { z } from "@hono/zod-openapi";
-import { KUBERNETES_VERSION_PATTERN } from "../../../shared/kubernetes-version.ts";
 import { countField, textField } from "../../http/contract/fields.ts";
 import { EXAMPLE_EFFECTS, effectsRecord } from "../../quotas/index.ts";
 import { clusterRecord, exampleCluster, MAX_COUNT } from "../schema.ts";
+import { versionField } from "../version-field.ts";
 
 /** Characters of `workers_error`; the rest is cut off. */
 export const MAX_WORKERS_ERROR_LENGTH = 4096;
 
 export const upgradeBody = z
   .strictObject({
-    target_version: z.string().max(16).regex(KUBERNETES_VERSION_PATTERN).openapi({
-      description: "MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.",
-      example: "1.35",
-    }),
+    target_version: versionField("MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.", "1.35"),
   })
   .openapi("UpgradeCluster", { example: { target_version: "1.35" } });
 

@@ -3,6 +3,7 @@ import {
   type CatalogueEntry,
   compareKubernetesVersions,
   isIncrementalStep,
+  parseKubernetesVersion,
   type VersionCatalogue,
 } from "../../../shared/kubernetes-version.ts";
 import { toTimestamp } from "../../http/contract/timestamp.ts";
@@ -29,6 +30,12 @@ export function presentUpgrades(
   return presentCatalogue(
     catalogue.filter(({ version, status }) => status !== "endOfLife" && isIncrementalStep(current, version)),
   );
+}
+
+/** The place of a version in a list that begins with the newest one; each of its numbers is below 10,000. */
+export function positionOfVersion({ version }: Pick<KubernetesVersionRecord, "version">): number {
+  const { major = 0, minor = 0, patch = 0 } = parseKubernetesVersion(version) ?? {};
+  return 1e12 - (major * 1e8 + minor * 1e4 + patch);
 }
 
 function presentVersion({

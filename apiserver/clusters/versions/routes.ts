@@ -1,16 +1,17 @@
 import { requireCluster } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
+import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { withoutPrefix } from "../present.ts";
 import { PLANS } from "../schema.ts";
 import type { CatalogueReader } from "./catalogue.ts";
-import { presentCatalogue, presentUpgrades } from "./present.ts";
-import { catalogueQuery, kubernetesVersionPage, planPage } from "./schema.ts";
+import { positionOfVersion, presentCatalogue, presentUpgrades } from "./present.ts";
+import { kubernetesVersionPage, planPage } from "./schema.ts";
 
 const tag = "Catalogues";
 
-/** The catalogues that creates and upgrades choose from. Each is returned whole, whatever page is requested. */
+/** The catalogues that creates and upgrades choose from. */
 export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
@@ -21,10 +22,11 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       tag,
       summary: "List the Kubernetes versions of the platform",
       access: "signed-in",
-      query: catalogueQuery,
-      responses: { 200: { description: "All of them, the newest first.", body: kubernetesVersionPage } },
+      query: positionPageQuery,
+      responses: { 200: { description: "A page, the newest first.", body: kubernetesVersionPage } },
     },
-    async (c) => c.json({ items: presentCatalogue(await catalogue.read()), next_cursor: null }, 200),
+    async (c, { query }) =>
+      c.json(toPositionPage(presentCatalogue(await catalogue.read()), query, positionOfVersion), 200),
   );
 
   addRoute(
@@ -36,10 +38,16 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       tag,
       summary: "List the packages that a cluster can be created with",
       access: "signed-in",
-      query: catalogueQuery,
-      responses: { 200: { description: "All of them, the smallest first.", body: planPage } },
+      query: positionPageQuery,
+      responses: { 200: { description: "A page, the smallest first.", body: planPage } },
     },
-    async (c) => c.json({ items: PLANS.map((slug) => ({ slug })), next_cursor: null }, 200),
+    async (c, { query }) => {
+      const plans = PLANS.map((slug) => ({ slug }));
+      return c.json(
+        toPositionPage(plans, query, ({ slug }) => PLANS.indexOf(slug)),
+        200,
+      );
+    },
   );
 
   addRoute(
@@ -51,19 +59,20 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       tag: "Clusters",
       summary: "List the versions that a cluster can be upgraded to",
       access: "clusters:read",
-      query: catalogueQuery,
+      query: positionPageQuery,
       responses: {
         200: {
-          description: "Every version that is one step from the running one, the newest first.",
+          description: "The versions that are one step from the running one, the newest first.",
           body: kubernetesVersionPage,
         },
       },
     },
-    async (c, { orgId, params }) => {
+    async (c, { orgId, params, query }) => {
       const { object } = await requireCluster(deps.db, orgId, params.clusterID);
       const running = object.status?.version;
       const current = running === undefined ? undefined : withoutPrefix(running);
-      return c.json({ items: presentUpgrades(await catalogue.read(), current), next_cursor: null }, 200);
+      const upgrades = presentUpgrades(await catalogue.read(), current);
+      return c.json(toPositionPage(upgrades, query, positionOfVersion), 200);
     },
   );
 }

@@ -1,17 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { textField, timestampField } from "../../http/contract/fields.ts";
-import { pageQuery, pageSchema } from "../../http/contract/page.ts";
+import { pageSchema } from "../../http/contract/page.ts";
 import { PLANS } from "../schema.ts";
-
-/** Accepted so that a client can page through every list in the same way; a catalogue is one page. */
-export const catalogueQuery = z.strictObject({
-  cursor: pageQuery.shape.cursor.openapi({
-    description: "Validated as in every list, and without effect: a catalogue is one page.",
-  }),
-  limit: pageQuery.shape.limit.openapi({
-    description: "Validated as in every list, and without effect: a catalogue is returned whole.",
-  }),
-});
 
 const KUBERNETES_VERSION_STATUSES = ["supported", "deprecated", "end_of_life"] as const;
 
