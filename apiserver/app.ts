@@ -10,6 +10,7 @@ import { hasPendingCreates } from "./clusters/index.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
 import type { Deps } from "./deps.ts";
 import { type Authenticator, invalidTicket } from "./http/authentication/authenticator.ts";
+import { createBodyBudget } from "./http/contract/body-budget.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import type { Router } from "./http/contract/router.ts";
 import type { HttpEnv } from "./http/env.ts";
@@ -67,6 +68,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     idempotency: createIdempotencyStore(deps.db),
     limiter: createRateLimiter(deps.config.limits.rates),
     limits: deps.config.limits,
+    bodies: createBodyBudget(deps.config.limits.maxPendingBodyBytes),
     operations: parts.operations ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };

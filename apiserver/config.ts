@@ -57,12 +57,22 @@ const environmentSchema = z.object({
   MARINA_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).default(400),
   MARINA_TRUSTED_PROXIES: proxiesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
+  MARINA_MAX_PENDING_BODY_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1_048_576)
+    .default(DEFAULT_REQUEST_LIMITS.maxPendingBodyBytes),
   MARINA_MAX_HEADER_BYTES: z.coerce.number().int().min(4096).default(DEFAULT_REQUEST_LIMITS.maxHeaderBytes),
   MARINA_MAX_URL_BYTES: z.coerce.number().int().min(512).default(DEFAULT_REQUEST_LIMITS.maxUrlBytes),
   MARINA_HEADERS_TIMEOUT_SECONDS: z.coerce.number().min(1).default(DEFAULT_REQUEST_LIMITS.headersSeconds),
   MARINA_REQUEST_TIMEOUT_SECONDS: z.coerce.number().min(1).default(DEFAULT_REQUEST_LIMITS.requestSeconds),
   MARINA_STALLED_TIMEOUT_SECONDS: z.coerce.number().min(16).default(DEFAULT_REQUEST_LIMITS.stalledSeconds),
   MARINA_MAX_CONNECTIONS: z.coerce.number().int().min(1).default(DEFAULT_REQUEST_LIMITS.maxConnections),
+  MARINA_MAX_CONNECTIONS_PER_ADDRESS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(DEFAULT_REQUEST_LIMITS.maxConnectionsPerAddress),
   MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
 });
 
@@ -113,12 +123,14 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       rates: env.MARINA_RATE_LIMITS,
       trustedProxies: env.MARINA_TRUSTED_PROXIES,
       maxBodyBytes: env.MARINA_MAX_BODY_BYTES,
+      maxPendingBodyBytes: env.MARINA_MAX_PENDING_BODY_BYTES,
       maxHeaderBytes: env.MARINA_MAX_HEADER_BYTES,
       maxUrlBytes: env.MARINA_MAX_URL_BYTES,
       headersSeconds: env.MARINA_HEADERS_TIMEOUT_SECONDS,
       requestSeconds: env.MARINA_REQUEST_TIMEOUT_SECONDS,
       stalledSeconds: env.MARINA_STALLED_TIMEOUT_SECONDS,
       maxConnections: env.MARINA_MAX_CONNECTIONS,
+      maxConnectionsPerAddress: env.MARINA_MAX_CONNECTIONS_PER_ADDRESS,
     },
     systemEvents: {
       isEnabled: env.MARINA_EVENT_HARVESTER === "enabled",

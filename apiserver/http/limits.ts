@@ -25,6 +25,8 @@ export interface RequestLimits {
   /** Peers (addresses or CIDR) whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   maxBodyBytes: number;
+  /** Of all bodies of one process that have begun to arrive and are not yet parsed. */
+  maxPendingBodyBytes: number;
   /** Request line and all headers together. */
   maxHeaderBytes: number;
   maxUrlBytes: number;
@@ -34,6 +36,8 @@ export interface RequestLimits {
   /** A connection without traffic in either direction is closed; above the 15 s of a stream's heartbeat. */
   stalledSeconds: number;
   maxConnections: number;
+  /** Of one address (an IPv6 /64); connections of trusted proxies do not count. */
+  maxConnectionsPerAddress: number;
 }
 
 /** Generous for a busy pipeline (50 requests a second), tight for requests that grant rights. */
@@ -48,11 +52,13 @@ export const DEFAULT_RATE_LIMITS: RateLimits = {
 export const DEFAULT_REQUEST_LIMITS: RequestLimits = {
   rates: DEFAULT_RATE_LIMITS,
   trustedProxies: [],
-  maxBodyBytes: 1_048_576,
+  maxBodyBytes: 262_144,
+  maxPendingBodyBytes: 67_108_864,
   maxHeaderBytes: 16_384,
   maxUrlBytes: 8192,
   headersSeconds: 10,
   requestSeconds: 30,
   stalledSeconds: 120,
   maxConnections: 10_000,
+  maxConnectionsPerAddress: 1000,
 };

@@ -13,6 +13,11 @@ const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 
 /** The OpenAPI document as text, without a database or a cluster: operations are declared, none is called. */
 export function renderOpenApi(): string {
+  return `${JSON.stringify(buildDocument(declareOperations()), undefined, 2)}\n`;
+}
+
+/** Every operation as its slice declares it; none can be called. */
+export function declareOperations(): Operation[] {
   const operations: Operation[] = [];
   createApp(describeOnlyDeps(), {
     authenticator: {
@@ -22,7 +27,7 @@ export function renderOpenApi(): string {
     readiness: createReadiness(),
     operations,
   });
-  return `${JSON.stringify(buildDocument(operations), undefined, 2)}\n`;
+  return operations;
 }
 
 /** Declaring operations touches these parts alone; everything else is used by handlers, and none is called here. */

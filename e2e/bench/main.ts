@@ -1,4 +1,5 @@
 import { benchApi } from "./api.ts";
+import { benchBodies } from "./bodies.ts";
 import { benchClusters } from "./clusters.ts";
 import { benchCreate } from "./create.ts";
 import { benchEvents } from "./events.ts";
@@ -13,6 +14,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   create: benchCreate,
   local: benchLocal,
   api: benchApi,
+  bodies: benchBodies,
   operator: benchOperator,
   events: benchEvents,
   clusters: benchClusters,

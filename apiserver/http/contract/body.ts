@@ -1,12 +1,22 @@
 import type { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { HttpEnv } from "../env.ts";
-import { ApiError, type ErrorDetail, validationFailed } from "../errors.ts";
+import { ApiError, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
+import type { BodyAccount, BodyBudget } from "./body-budget.ts";
 import { parseJson } from "./json-text.ts";
 import { formatPath, invalidBody } from "./validate.ts";
 
 /** JSON is UTF-8 (RFC 8259 section 8.1); other parameters have no meaning and are ignored. */
 const JSON_TYPE = /^application\/json *(;(?! *charset *=)[^;]*|; *charset *= *("utf-8"|utf-8) *)*$/i;
+
+/** Bodies up to this size are counted by their Content-Length and read at once; longer ones as they arrive. */
+const SMALL_BYTES = 4096;
+
+/** The limits of one body and of all bodies of this process. */
+export interface BodyLimits {
+  maxBytes: number;
+  budget: BodyBudget;
+}
 
 export interface ReadBody<T> {
   value: T;
@@ -16,16 +26,27 @@ export interface ReadBody<T> {
 
 /**
  * Reads and validates a JSON body. Throws, in this order: 415 for another or no media type, 413 above
- * `maxBytes`, 400 for an absent or unparsable body, 422 with details for one that breaks the schema.
+ * `maxBytes`, 503 while bodies beyond the budget of this process are arriving, 400 for an absent or unparsable body, 422
+ * with details for one that breaks the schema.
  */
 export async function readJsonBody<S extends z.ZodType>(
   c: Context<HttpEnv>,
   schema: S,
-  maxBytes: number,
+  limits: BodyLimits,
 ): Promise<ReadBody<z.output<S>>> {
   const absent = isAbsent(c);
   requireJson(c.req.header("content-type"), absent);
-  const text = absent ? "" : await readText(c, maxBytes);
+  const account = limits.budget.open();
+  try {
+    const text = absent ? "" : await readText(c, limits.maxBytes, account);
+    return parseBody(schema, text);
+  } finally {
+    account.close();
+  }
+}
+
+/** Validates the text of a body. Its work is bounded by the number of values and faults. Throws 400 or 422. */
+export function parseBody<S extends z.ZodType>(schema: S, text: string): ReadBody<z.output<S>> {
   if (text.trim() === "") throw new ApiError("bad_request", "This operation needs a JSON body.");
   const input = parseJson(text);
   requireStorableText(input, text);
@@ -54,10 +75,12 @@ function requireJson(contentType: string | undefined, absent: boolean): void {
 /** Invalid UTF-8 is refused rather than replaced, so that the same bytes are the same text to every reader. */
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-async function readText(c: Context<HttpEnv>, maxBytes: number): Promise<string> {
+async function readText(c: Context<HttpEnv>, maxBytes: number, account: BodyAccount): Promise<string> {
   const length = c.req.header("content-length");
   if (Number(length) > maxBytes) throw tooLarge(maxBytes);
-  const bytes = await (length === undefined ? readMetered(c.req.raw.body, maxBytes) : readWhole(c));
+  const isSmall = length !== undefined && Number(length) <= SMALL_BYTES;
+  if (isSmall) account.add(Number(length));
+  const bytes = await (isSmall ? readWhole(c) : readMetered(c.req.raw.body, maxBytes, account));
   try {
     return utf8.decode(bytes);
   } catch {
@@ -74,8 +97,12 @@ async function readWhole(c: Context<HttpEnv>): Promise<Uint8Array> {
   }
 }
 
-/** A chunked body announces no length: it is counted as it arrives, up to the limit. */
-async function readMetered(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
+/** Counts as it arrives: a chunked body announces no length, and an announced one may never come. */
+async function readMetered(
+  body: ReadableStream<Uint8Array> | null,
+  maxBytes: number,
+  account: BodyAccount,
+): Promise<Uint8Array> {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -83,6 +110,7 @@ async function readMetered(body: ReadableStream<Uint8Array> | null, maxBytes: nu
     for await (const chunk of body) {
       size += chunk.byteLength;
       if (size > maxBytes) throw tooLarge(maxBytes);
+      account.add(chunk.byteLength);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -112,6 +140,7 @@ function requireStorableText(input: unknown, text: string): void {
 }
 
 function collectUnstorable(value: unknown, path: PropertyKey[], details: ErrorDetail[]): void {
+  if (details.length === MAX_DETAILS) return;
   if (typeof value === "string") {
     if (isStorable(value)) return;
     details.push({ field: formatPath(path), code: "invalid_format", message: "must be text without U+0000" });

@@ -32,7 +32,8 @@ export function createCall(
     query: c.req.valid("query" as never),
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
-      const { value, text } = await readJsonBody(c, operation.body, router.limits.maxBodyBytes);
+      const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
+      const { value, text } = await readJsonBody(c, operation.body, limits);
       bodyText = text;
       return value;
     },

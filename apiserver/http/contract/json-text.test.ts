@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ApiError } from "../errors.ts";
 import { parseJson } from "./json-text.ts";
 
@@ -29,4 +29,28 @@ test.each([
 ])("%s is refused with 400", (_, text) => {
   expect(() => parseJson(text)).toThrow(ApiError);
   expect(() => parseJson(text)).toThrow(/^The body (is not valid JSON|has the key|must not be nested)/);
+});
+
+const labels = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, ""]));
+
+test.each([
+  ["12,000 values", `[${Array(11_999).fill(1).join()}]`],
+  ["128 fields in each object", JSON.stringify([labels(128), labels(128)])],
+])("%s are taken", (_, text) => {
+  expect(parseJson(text)).toEqual(JSON.parse(text));
+});
+
+test.each([
+  ["more than 12,000 values", `[${Array(12_001).fill(1).join()}]`],
+  ["more than 12,000 empty lists", `[${Array(12_001).fill("[]").join()}]`],
+  ["more than 128 fields in one object", JSON.stringify({ a: labels(129) })],
+  ["more than 128 fields of no JSON", `${JSON.stringify(labels(129))}}`],
+])("%s are refused with 422 before they are parsed", (_, text) => {
+  const parse = vi.spyOn(JSON, "parse");
+  try {
+    expect(() => parseJson(text)).toThrow(/^body\/too_many: must have at most (12000 values|128 fields)/);
+    expect(parse).not.toHaveBeenCalled();
+  } finally {
+    parse.mockRestore();
+  }
 });

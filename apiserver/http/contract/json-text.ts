@@ -1,10 +1,15 @@
-import { ApiError } from "../errors.ts";
+import { ApiError, invalidField } from "../errors.ts";
 
 /** No body of this API is deeper than 6; recursion over untrusted input needs a bound. */
 const MAX_DEPTH = 32;
+/** A cluster with 50 pools, each with every label and taint, has 10,300; the work of validation grows with them. */
+const MAX_VALUES = 12_000;
+/** No object of this API has more than 64 fields or labels. */
+const MAX_FIELDS = 128;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const OPEN_ARRAY = 0x5b;
@@ -13,23 +18,27 @@ const COLON = 0x3a;
 
 /**
  * Parses JSON that every parser reads alike. Throws 400 for text that is no JSON, is nested deeper than 32, or has a
- * duplicate key in an object: of those, parsers keep the first, the last or neither (RFC 8259 section 4).
+ * duplicate key in an object: of those, parsers keep the first, the last or neither (RFC 8259 section 4). Throws 422
+ * above 12,000 values or 128 fields in one object, both before anything is parsed.
  */
 export function parseJson(text: string): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new ApiError("bad_request", "The body is not valid JSON.");
-  }
   checkStructure(text);
-  return value;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notJson();
+  }
 }
 
-/** One pass over text that is known to be valid JSON. */
+function notJson(): ApiError {
+  return new ApiError("bad_request", "The body is not valid JSON.");
+}
+
+/** One pass over any text. What is no JSON may pass: then the parser refuses it. */
 function checkStructure(text: string): void {
   // The keys of each open object; undefined for an open array.
   const open: (Set<string> | undefined)[] = [];
+  let values = 1;
   for (let index = 0; index < text.length; index++) {
     switch (text.charCodeAt(index)) {
       case OPEN_OBJECT:
@@ -38,10 +47,14 @@ function checkStructure(text: string): void {
           throw new ApiError("bad_request", `The body must not be nested deeper than ${MAX_DEPTH}.`);
         }
         open.push(text.charCodeAt(index) === OPEN_OBJECT ? new Set() : undefined);
+        values++;
         break;
       case CLOSE_OBJECT:
       case CLOSE_ARRAY:
         open.pop();
+        break;
+      case COMMA:
+        values++;
         break;
       case QUOTE: {
         const end = endOfString(text, index);
@@ -50,18 +63,33 @@ function checkStructure(text: string): void {
         break;
       }
     }
+    if (values > MAX_VALUES) throw tooMany(`must have at most ${MAX_VALUES} values`);
   }
 }
 
 function rememberKey(keys: Set<string> | undefined, quoted: string): void {
-  const key = quoted.includes("\\") ? String(JSON.parse(quoted)) : quoted.slice(1, -1);
-  if (keys?.has(key) === true) {
+  if (keys === undefined) return;
+  const key = quoted.includes("\\") ? unquote(quoted) : quoted.slice(1, -1);
+  if (keys.has(key)) {
     throw new ApiError(
       "bad_request",
       `The body has the key ${JSON.stringify(key.slice(0, 64))} twice in one object.`,
     );
   }
-  keys?.add(key);
+  keys.add(key);
+  if (keys.size > MAX_FIELDS) throw tooMany(`must have at most ${MAX_FIELDS} fields in one object`);
+}
+
+function tooMany(message: string): ApiError {
+  return invalidField("body", "too_many", message);
+}
+
+function unquote(quoted: string): string {
+  try {
+    return String(JSON.parse(quoted));
+  } catch {
+    throw notJson();
+  }
 }
 
 /** The index behind the closing quote. */

@@ -6,6 +6,7 @@ import type { HttpEnv } from "../env.ts";
 import type { IdempotencyStore } from "../idempotency/store.ts";
 import type { RequestLimits } from "../limits.ts";
 import type { RateLimiter } from "../rate-limits/rate-limit.ts";
+import type { BodyBudget } from "./body-budget.ts";
 import type { Operation } from "./operation.ts";
 
 /** Where slices add their operations: see `addRoute`. */
@@ -16,6 +17,8 @@ export interface Router {
   idempotency: IdempotencyStore;
   limiter: RateLimiter;
   limits: RequestLimits;
+  /** Of all requests of this process. */
+  bodies: BodyBudget;
   /** Every operation in the order in which it was added; the OpenAPI document is generated from them. */
   operations: Operation[];
   /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */

@@ -76,6 +76,12 @@ describe("a fault in a body becomes a detail", () => {
   });
 });
 
+test("of thousands of faults the first hundred are described", () => {
+  const labels = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`k${n}`, n]));
+  const details = detailsOf({ ...valid, labels });
+  expect([details.length, details.at(-1)]).toEqual([100, "labels.k99/invalid_type"]);
+});
+
 test.each<[PropertyKey[], string]>([
   [[], "body"],
   [["name"], "name"],

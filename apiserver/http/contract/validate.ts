@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { core } from "zod";
-import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../errors.ts";
+import { ApiError, type DetailCode, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 
 type Issue = core.$ZodIssue;
 
@@ -25,16 +25,16 @@ export function formatPath(path: readonly PropertyKey[]): string {
 }
 
 /**
- * Converts the issues of one failed parse into error details: one per field and code, in the order of the issues.
+ * Converts the issues of one failed parse into error details: one per field and code, in the order of the issues, and
+ * 100 at most.
  * A schema sets the code of a custom rule by `params: { code }` in refine() or in a custom issue.
  */
 export function toDetails(issues: readonly Issue[], input: unknown): [ErrorDetail, ...ErrorDetail[]] {
   const details = new Map<string, ErrorDetail>();
-  for (const issue of flattenIssues(issues)) {
-    for (const detail of detailsOfIssue(issue, input)) {
-      const key = `${detail.field}/${detail.code}`;
-      if (!details.has(key)) details.set(key, detail);
-    }
+  for (const detail of describeIssues(issues, input)) {
+    const key = `${detail.field}/${detail.code}`;
+    if (!details.has(key)) details.set(key, detail);
+    if (details.size === MAX_DETAILS) break;
   }
   const [first, ...others] = details.values();
   if (first === undefined) throw new Error("a failed parse without issues");
@@ -53,15 +53,19 @@ export function invalidRequest(where: "path" | "query", issues: readonly Issue[]
   return new ApiError("bad_request", `The ${noun} ${details[0].field} ${details[0].message}.`, { details });
 }
 
-function flattenIssues(issues: readonly Issue[], prefix: readonly PropertyKey[] = []): Issue[] {
-  return issues.flatMap((issue) => {
+/** Lazily, so that the reader may stop at any detail. */
+function* describeIssues(issues: readonly Issue[], input: unknown): Generator<ErrorDetail> {
+  for (const issue of flattenIssues(issues)) yield* detailsOfIssue(issue, input);
+}
+
+function* flattenIssues(issues: readonly Issue[], prefix: readonly PropertyKey[] = []): Generator<Issue> {
+  for (const issue of issues) {
     const path = [...prefix, ...issue.path];
     if (issue.code === "invalid_union" && issue.errors.length > 0) {
-      return flattenIssues(closestBranch(issue.errors), path);
-    }
-    if (issue.code === "invalid_element") return flattenIssues(issue.issues, path);
-    return [{ ...issue, path }];
-  });
+      yield* flattenIssues(closestBranch(issue.errors), path);
+    } else if (issue.code === "invalid_element") yield* flattenIssues(issue.issues, path);
+    else yield { ...issue, path };
+  }
 }
 
 /** The branch of a union that matched furthest: its first issue is deepest, or is not just a wrong type. */

@@ -1,7 +1,8 @@
-import { connect } from "node:net";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { DEFAULT_REQUEST_LIMITS, type RequestLimits } from "../limits.ts";
 import { listen, type RunningServer } from "./server.ts";
 
@@ -122,3 +123,36 @@ test("requests in progress when the drain begins get their responses", async () 
   await running?.drain(5000);
   await expect(response).resolves.toContain("response /first");
 });
+
+test("an address has at most its number of connections, and the next one after it closed one", async () => {
+  const port = await serve({ maxConnectionsPerAddress: 2 });
+  const held = [await openConnection(port), await openConnection(port)];
+  await expect(ask(port)).rejects.toThrow(/closed without a response|ECONNRESET|EPIPE/);
+  held[0]?.destroy();
+  await vi.waitFor(async () => expect(await ask(port)).toContain("response /first"), { timeout: 10_000 });
+  held[1]?.destroy();
+});
+
+test("connections of a trusted proxy do not count", async () => {
+  const port = await serve({ maxConnectionsPerAddress: 1, trustedProxies: ["127.0.0.0/8"] });
+  const held = [await openConnection(port), await openConnection(port)];
+  expect(await ask(port)).toContain("response /first");
+  for (const socket of held) socket.destroy();
+});
+
+/** A connection that has had one response, and stays open. */
+async function openConnection(port: number): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1" });
+  socket.write(GET);
+  await once(socket, "data");
+  return socket;
+}
+
+/** The response to one request on a connection of its own; rejects when the connection is closed without one. */
+async function ask(port: number): Promise<string> {
+  const socket = connect({ port, host: "127.0.0.1" });
+  socket.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+  const response = await text(socket);
+  if (response === "") throw new Error("closed without a response");
+  return response;
+}

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
 import type { RequestLimits } from "../limits.ts";
 import { respondToClientError } from "./client-error.ts";
+import { limitConnectionsPerAddress } from "./connection-limit.ts";
 
 type FetchHandler = Parameters<typeof createAdaptorServer>[0]["fetch"];
 
@@ -54,6 +55,7 @@ function createServer(fetch: FetchHandler, limits: RequestLimits): Server {
   };
   const server = createAdaptorServer({ fetch, serverOptions }) as Server;
   server.maxConnections = limits.maxConnections;
+  limitConnectionsPerAddress(server, limits);
   server.setTimeout(limits.stalledSeconds * 1000);
   const pending = new WeakMap<object, ServerResponse>();
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {

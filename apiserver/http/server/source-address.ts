@@ -35,11 +35,11 @@ export function resolveSource(
   forwardedFor: string | undefined,
   isTrusted: (address: string) => boolean,
 ): string {
-  let source = normalize(peer);
+  let source = normalizeAddress(peer);
   if (forwardedFor === undefined) return source;
   for (const hop of forwardedFor.split(",").reverse()) {
     if (!isTrusted(source)) break;
-    const address = normalize(hop.trim());
+    const address = normalizeAddress(hop.trim());
     if (!isAddress(address)) break;
     source = address;
   }
@@ -47,7 +47,7 @@ export function resolveSource(
 }
 
 /** Drops the zone of a link-local address, and turns ::ffff:192.0.2.1, as dual-stack sockets report it, into IPv4. */
-function normalize(text: string): string {
+export function normalizeAddress(text: string): string {
   const address = text.replace(/%.*$/, "");
   return isAddress(address) ? ipaddr.process(address).toString() : address;
 }
