@@ -23,11 +23,12 @@ import { observe } from "./http/server/observe.ts";
 import type { Readiness } from "./http/server/readiness.ts";
 import { createSourceFinder } from "./http/server/source-address.ts";
 import { addCallerRoutes } from "./members/caller-routes.ts";
-import { findOrAcceptMembership, insertOwner } from "./members/index.ts";
+import { findMembership, findOrAcceptMembership, insertOwner } from "./members/index.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { addAdminOrganizationRoutes } from "./organizations/admin-routes.ts";
+import { lockOrganization } from "./organizations/index.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addQuotaRoutes } from "./quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
@@ -63,6 +64,12 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
         principal.kind === "token"
           ? findTokenMembership(deps, principal, orgId)
           : findOrAcceptMembership(deps, principal, orgId, origin),
+      async lockMembership(tx, principal, orgId) {
+        await lockOrganization(tx, orgId);
+        return principal.kind === "token"
+          ? findTokenMembership({ db: tx }, principal, orgId)
+          : findMembership(tx, orgId, principal.userId);
+      },
     },
     db: deps.db,
     idempotency: createIdempotencyStore(deps.db),

@@ -2,7 +2,6 @@ import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { Role, Scope } from "../http/authorization/permissions.ts";
-import { lockOrganization } from "../organizations/index.ts";
 import { auditApiToken } from "./present.ts";
 import { mintToken } from "./secret.ts";
 import { insertApiToken, updateApiToken } from "./store.ts";
@@ -23,7 +22,6 @@ export async function createApiToken(
   orgId: string,
   input: { id: string; name: string; role: Role; scopes: Scope[]; createdAt: Date; lifetimeDays: number },
 ): Promise<MintedApiToken> {
-  await lockOrganization(tx, orgId);
   const { lifetimeDays, ...values } = input;
   const { text, hash } = mintToken(input.id);
   const row = await insertApiToken(tx, {

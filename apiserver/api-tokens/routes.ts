@@ -41,6 +41,7 @@ function addCreate(router: Router, deps: Deps): void {
       description:
         "The token has the permissions that its scopes, its role and the current role of its creator all grant.",
       access: "api_tokens:create",
+      recheckAccess: true,
       body: createApiTokenBody,
       responses: {
         201: {
@@ -50,12 +51,15 @@ function addCreate(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, membership, readBody, transact }) => {
+    async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
       const { name, role, scopes, expires_in_days: lifetimeDays } = await readBody();
-      requireGrantable(membership.role, role, scopes);
       return transact(
-        (tx, { id }) =>
-          createApiToken(tx, origin, orgId, { id, name, role, scopes, createdAt: deps.now(), lifetimeDays }),
+        async (tx, { id }) => {
+          const { membership } = await confirmAccess(tx);
+          requireGrantable(membership.role, role, scopes);
+          const createdAt = deps.now();
+          return createApiToken(tx, origin, orgId, { id, name, role, scopes, createdAt, lifetimeDays });
+        },
         (created) => c.json(presentCreated(created), 201, headersOf(created)),
         { secret: true },
       );
@@ -116,13 +120,14 @@ function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
       tag,
       summary: "Revoke an API token",
       access: "api_tokens:revoke",
+      recheckAccess: true,
       responses: { 204: { description: "Revoked." } },
       errors: ["precondition_failed"],
     },
-    async (c, call) => {
-      const { orgId, origin, params } = call;
+    async (c, { orgId, origin, params, confirmAccess }) => {
       await deps.db.transaction(async (tx) => {
-        const row = await lockApiToken(tx, orgId, visibleTo(call), params.tokenID);
+        const { membership } = await confirmAccess(tx);
+        const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
         requireMatch(c.req.header("if-match"), apiTokenTag(row));
         await revokeApiToken(tx, origin, row, deps.now());
       });
@@ -144,6 +149,7 @@ function addRotate(router: Router, deps: Deps): void {
       description:
         "The old secret stops working immediately, and the lifetime restarts. Only the creator of a token can rotate it, since the new secret acts in the creator's name.",
       access: "api_tokens:create",
+      recheckAccess: true,
       responses: {
         200: {
           description: "The token; the secret is only in this response.",
@@ -159,7 +165,8 @@ function addRotate(router: Router, deps: Deps): void {
         throw new ApiError("forbidden", "Only the creator of a token can rotate it; revoke it instead.");
       return call.transact(
         async (tx) => {
-          const row = await lockApiToken(tx, orgId, visibleTo(call), params.tokenID);
+          const { membership } = await call.confirmAccess(tx);
+          const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
           return rotateApiToken(tx, origin, row, deps.now());
         },
         (rotated) => c.json(presentCreated(rotated), 200, headersOf(rotated)),

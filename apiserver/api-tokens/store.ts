@@ -114,6 +114,7 @@ export async function findLiveToken(db: Queryable, id: string) {
       scopes: apiTokens.scopes,
       secretHash: apiTokens.secretHash,
       createdBy: apiTokens.createdBy,
+      version: apiTokens.version,
       expiresAt: apiTokens.expiresAt,
       lastUsedAt: apiTokens.lastUsedAt,
       memberId: members.id,

@@ -1,3 +1,4 @@
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { ApiTokenVerifier } from "../http/authentication/authenticator.ts";
 import type { TokenPrincipal } from "../http/authentication/principal.ts";
@@ -24,15 +25,18 @@ export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiToken
   };
 }
 
-/** The current rights of a token in its own organization; undefined for any other. */
+/**
+ * The current rights of a token in its own organization; undefined for any other, and when its secret has changed since
+ * it was presented.
+ */
 export async function findTokenMembership(
-  deps: Pick<Deps, "db">,
+  deps: { db: Queryable },
   principal: TokenPrincipal,
   orgId: string,
 ): Promise<Membership | undefined> {
   if (principal.orgId !== orgId) return undefined;
   const row = await findLiveToken(deps.db, principal.tokenId);
-  if (row === undefined) return undefined;
+  if (row === undefined || row.version !== principal.version) return undefined;
   return { memberId: row.memberId, orgId, role: row.role, rights: rightsOfToken(row) };
 }
 
@@ -46,12 +50,19 @@ async function recordUse(
   await recordTokenUse(deps.db, row.orgId, row.id, { at, previousBefore });
 }
 
-function toPrincipal(row: { id: string; createdBy: string; orgId: string; expiresAt: Date }): TokenPrincipal {
+function toPrincipal(row: {
+  id: string;
+  createdBy: string;
+  orgId: string;
+  version: number;
+  expiresAt: Date;
+}): TokenPrincipal {
   return {
     kind: "token",
     tokenId: row.id,
     userId: row.createdBy,
     orgId: row.orgId,
+    version: row.version,
     emailVerified: false,
     emailTrusted: false,
     roles: [],

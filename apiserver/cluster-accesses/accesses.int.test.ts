@@ -10,11 +10,10 @@ import {
 } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { createClient } from "../../shared/kube/client.ts";
-import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
-import { findCluster, type ProjectedCluster, projectObservations } from "../projection/index.ts";
+import type { ProjectedCluster } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,
@@ -26,6 +25,7 @@ import {
 import { createClientKey } from "./client-key.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
+import { makeReady } from "./testing.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
@@ -42,38 +42,13 @@ beforeAll(async () => {
   const body = { name: "Opened", k8s_version: "1.34", plan: "scale" };
   const created = await api.request("POST", clusters, { token: owner.token, body });
   path = `${clusters}/${created.body.id}`;
-  cluster = await makeReady(created.body.id);
+  cluster = await makeReady(api.deps, orgId, created.body.id);
 });
 afterAll(async () => {
   await api.request("DELETE", path, { token: owner.token });
   await api.close();
   issuer.close();
 });
-
-/** Projects the cluster as ready, as the operator would report it. No operator runs, so nothing is ever signed. */
-async function makeReady(clusterId: string): Promise<ProjectedCluster> {
-  const { db, kube } = api.deps;
-  const found = await findCluster(db, orgId, clusterId);
-  if (found === undefined) throw new Error("no cluster");
-  const status = { phase: "Ready" as const, firstReadyAt: new Date().toISOString() };
-  const ready = {
-    ...found,
-    status: "running" as const,
-    resourceVersion: found.resourceVersion + 1n,
-    object: { ...found.object, status },
-  };
-  await db.transaction((tx) => projectObservations(tx, [{ object: ready }]));
-  const admin = "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
-  await kube.create(
-    secretKind,
-    {
-      metadata: { namespace: found.namespace, name: `${found.name}-admin-kubeconfig` },
-      data: { value: Buffer.from(admin).toString("base64") },
-    },
-    { fieldManager: "test" },
-  );
-  return ready;
-}
 
 /** Creates an access of a person as REST does, without a certificate. Returns its id. */
 async function makeAccess(person: Person, labels: Record<string, string> = {}): Promise<string> {
@@ -235,7 +210,7 @@ describe("issuing a kubeconfig", () => {
       expiresAtMs: 0,
     };
     const origin = { principal, requestId: "request-1", sourceAddress: undefined };
-    const request = { id: createId(), ttlSeconds: 600, mayHold: async () => true };
+    const request = { id: createId(), ttlSeconds: 600, confirmAccess: async () => undefined };
     await expect(issueKubeconfig(unreachable, origin, cluster, request)).rejects.toMatchObject({
       code: "dependency_unavailable",
     });

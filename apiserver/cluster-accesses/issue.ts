@@ -14,9 +14,10 @@ import {
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import { createObjectName, isNotApplied } from "../custom-resources/index.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { ApiError, dependencyUnavailable, notFound } from "../http/errors.ts";
+import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
 import { createClientKey } from "./client-key.ts";
 import { composeKubeconfig } from "./kubeconfig.ts";
@@ -29,14 +30,14 @@ const POLL_MS = 100;
 export interface AccessRequest {
   id: string;
   ttlSeconds: number;
-  /** Checked again when the access exists: whether its holder still has the right to it. */
-  mayHold: () => Promise<boolean>;
+  /** Called when the access exists, in the transaction that audits it. Throws 403 when the right to it has ended. */
+  confirmAccess: (tx: Queryable) => Promise<unknown>;
 }
 
 /**
  * Issues a kubeconfig for the caller: creates a key that stays in this process, lets the operator sign it for a right that
  * exists as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access behind. Throws
- * 409 cluster_not_ready, 409 conflict for one access too many, 404 for a holder who was removed meanwhile, 503 when the
+ * 409 cluster_not_ready, 409 conflict for one access too many, 403 for a holder whose right has ended meanwhile, 503 when the
  * certificate is not signed in time.
  */
 export async function issueKubeconfig(
@@ -52,20 +53,22 @@ export async function issueKubeconfig(
   try {
     const created = await deps.kube.create(clusterAccessKind, object, { fieldManager: MANAGER_APISERVER });
     const access = await waitForCertificate(deps, created);
-    // The removal of a member after this check finds the object, and revokes it.
-    if (!(await request.mayHold())) throw notFound("organization");
     const { subject } = access.spec;
     const kubeconfig = composeKubeconfig(cluster.name, adminKubeconfig, {
       user: subject,
       certificate: access.status?.certificate ?? "",
       privateKey,
     });
-    await recordAudit(deps.db, origin, {
-      action: "cluster_access.create",
-      orgId: cluster.orgId,
-      target: { kind: "cluster_access", id: request.id },
-      after: { cluster_id: cluster.id, subject, ttl_seconds: request.ttlSeconds },
-      result: "done",
+    await deps.db.transaction(async (tx) => {
+      // A right that ends after this transaction ends this access too: its object is there to be found.
+      await request.confirmAccess(tx);
+      await recordAudit(tx, origin, {
+        action: "cluster_access.create",
+        orgId: cluster.orgId,
+        target: { kind: "cluster_access", id: request.id },
+        after: { cluster_id: cluster.id, subject, ttl_seconds: request.ttlSeconds },
+        result: "done",
+      });
     });
     return { access, kubeconfig };
   } catch (error) {

@@ -40,6 +40,7 @@ function addIssue(router: Router, deps: Deps): void {
         "It authenticates as the caller until it expires, is revoked, or the caller's membership ends. " +
         "With `Accept: application/yaml`, just the file.",
       access: "clusters:access",
+      recheckAccess: true,
       body: issueKubeconfigBody,
       responses: {
         201: {
@@ -56,21 +57,15 @@ function addIssue(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready"],
     },
-    async (c, { orgId, origin, params, readBody, runOnce }) => {
+    async (c, { orgId, origin, params, readBody, confirmAccess, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
       return runOnce({ secret: true }, async (attempt) => {
         // The key of an attempt without a response is lost, and its access unusable.
         if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
         const id = attempt.resumed ? createId() : attempt.id;
-        const { access, kubeconfig } = await issueKubeconfig(deps, origin, cluster, {
-          id,
-          ttlSeconds,
-          async mayHold() {
-            const membership = await router.access.findMembership(origin.principal, orgId);
-            return membership?.rights.has("clusters:access") === true;
-          },
-        });
+        const request = { id, ttlSeconds, confirmAccess };
+        const { access, kubeconfig } = await issueKubeconfig(deps, origin, cluster, request);
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
           "Content-Disposition": contentDisposition(`${cluster.displayName}-kubeconfig.yaml`),

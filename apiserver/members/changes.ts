@@ -3,41 +3,27 @@ import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { Role } from "../http/authorization/permissions.ts";
 import { ApiError } from "../http/errors.ts";
-import { lockOrganization } from "../organizations/index.ts";
 import { auditMember } from "./present.ts";
-import {
-  deleteMember,
-  hasOtherOwner,
-  insertInvitation,
-  renewInvitation,
-  requireMember,
-  updateRole,
-} from "./store.ts";
+import { deleteMember, hasOtherOwner, insertInvitation, renewInvitation, updateRole } from "./store.ts";
 import type { MemberRow } from "./table.ts";
 
 /**
- * Takes the organization's row lock and returns one of its members, so that two changes of one organization's members
- * never run at once. Throws 404, and 409 conflict while the organization is being deleted.
+ * Invites an e-mail address. These changes run under the organization's row lock, so that no two of one organization
+ * ever run at once. Throws 409 already_exists for one that is a member or invited
+ * already.
  */
-export async function lockMember(tx: Queryable, orgId: string, memberId: string): Promise<MemberRow> {
-  await lockOrganization(tx, orgId);
-  return requireMember(tx, orgId, memberId);
-}
-
-/** Invites an e-mail address. Throws 409 already_exists for one that is a member or invited already. */
 export async function inviteMember(
   tx: Queryable,
   origin: Origin,
   orgId: string,
   invitation: { id: string; email: string; role: Role },
 ): Promise<MemberRow> {
-  await lockOrganization(tx, orgId);
   const member = await insertInvitation(tx, orgId, { ...invitation, invitedBy: origin.principal.userId });
   await recordChange(tx, origin, "member.invite", { after: member });
   return member;
 }
 
-/** Restarts the 14 days of a locked invitation. Throws 409 conflict for one that was accepted. */
+/** Restarts the 14 days of an invitation. Throws 409 conflict for one that was accepted. */
 export async function resendInvitation(tx: Queryable, origin: Origin, before: MemberRow): Promise<MemberRow> {
   if (before.userId !== null) throw new ApiError("conflict", "This invitation has been accepted.");
   const after = await renewInvitation(tx, before.orgId, before.id);
@@ -45,7 +31,7 @@ export async function resendInvitation(tx: Queryable, origin: Origin, before: Me
   return after;
 }
 
-/** Gives a locked member another role. Throws 409 last_owner. */
+/** Gives a member another role. Throws 409 last_owner. */
 export async function changeRole(
   tx: Queryable,
   origin: Origin,
@@ -58,7 +44,7 @@ export async function changeRole(
   return after;
 }
 
-/** Removes a locked member, or withdraws an invitation. Throws 409 last_owner. */
+/** Removes a member, or withdraws an invitation. Throws 409 last_owner. */
 export async function removeMember(tx: Queryable, origin: Origin, before: MemberRow): Promise<void> {
   await requireOtherOwner(tx, before);
   await deleteMember(tx, before.orgId, before.id);

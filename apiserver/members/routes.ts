@@ -6,7 +6,7 @@ import { isNotModified, requireMatch, versionTag } from "../http/contract/etag.t
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
-import { changeRole, inviteMember, lockMember, removeMember, resendInvitation } from "./changes.ts";
+import { changeRole, inviteMember, removeMember, resendInvitation } from "./changes.ts";
 import { presentMember } from "./present.ts";
 import { inviteMemberBody, memberPage, memberRecord, updateMemberBody } from "./schema.ts";
 import { listMembers, requireMember } from "./store.ts";
@@ -44,15 +44,19 @@ function addInvite(router: Router): void {
       description:
         "The invitation is accepted by the first request of a user who signs in with this address, verified by the issuer. It expires after 14 days. Only an owner can invite an owner.",
       access: "members:invite",
+      recheckAccess: true,
       body: inviteMemberBody,
       responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },
       errors: ["already_exists"],
     },
-    async (c, { orgId, origin, readBody, requirePermission, transact }) => {
+    async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
       const { email, role } = await readBody();
-      if (role === "owner") requirePermission("members:grant_owner");
       return transact(
-        (tx, { id }) => inviteMember(tx, origin, orgId, { id, email, role }),
+        async (tx, { id }) => {
+          const { requirePermission } = await confirmAccess(tx);
+          if (role === "owner") requirePermission("members:grant_owner");
+          return inviteMember(tx, origin, orgId, { id, email, role });
+        },
         (member) =>
           c.json(presentMember(member), 201, {
             Location: `/api/v1/organizations/${orgId}/members/${member.id}`,
@@ -116,16 +120,18 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       summary: "Change a member's role",
       description: "Only an owner can grant owner or change an owner; the last owner keeps the role.",
       access: "members:update",
+      recheckAccess: true,
       body: updateMemberBody,
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["last_owner", "precondition_failed", "conflict"],
     },
-    async (c, { orgId, origin, params, readBody, requirePermission }) => {
+    async (c, { orgId, origin, params, readBody, confirmAccess }) => {
       const current = presentMember(await requireMember(deps.db, orgId, params.memberID));
       const body = await readBody();
       requireUnchanged({ id: current.id, org_id: current.org_id, email: current.email }, body);
       const { before, after } = await deps.db.transaction(async (tx) => {
-        const before = await lockMember(tx, orgId, params.memberID);
+        const { requirePermission } = await confirmAccess(tx);
+        const before = await requireMember(tx, orgId, params.memberID);
         requireMatch(c.req.header("if-match"), versionTag(before.version));
         const { role = before.role } = body;
         if (role === before.role) return { before, after: before };
@@ -152,12 +158,14 @@ function addRemove(router: Router, deps: Deps, hooks: MemberHooks): void {
       description:
         "Every member but the last owner can leave. Only an owner can remove an owner. The member's API tokens and kubeconfigs are revoked immediately.",
       access: ["members:remove", "members:leave"],
+      recheckAccess: true,
       responses: { 204: { description: "Removed." } },
       errors: ["last_owner", "precondition_failed", "conflict"],
     },
-    async (c, { orgId, origin, membership, params, requirePermission }) => {
+    async (c, { orgId, origin, params, confirmAccess }) => {
       const removed = await deps.db.transaction(async (tx) => {
-        const member = await lockMember(tx, orgId, params.memberID);
+        const { membership, requirePermission } = await confirmAccess(tx);
+        const member = await requireMember(tx, orgId, params.memberID);
         requireMatch(c.req.header("if-match"), versionTag(member.version));
         if (member.id !== membership.memberId) {
           requirePermission("members:remove");
@@ -183,13 +191,15 @@ function addResend(router: Router, deps: Deps): void {
       tag,
       summary: "Extend an invitation by another 14 days",
       access: "members:invite",
+      recheckAccess: true,
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
     },
-    async (c, { orgId, origin, params, requirePermission, transact }) => {
+    async (c, { orgId, origin, params, confirmAccess, transact }) => {
       await requireMember(deps.db, orgId, params.memberID);
       return transact(
         async (tx) => {
-          const member = await lockMember(tx, orgId, params.memberID);
+          const { requirePermission } = await confirmAccess(tx);
+          const member = await requireMember(tx, orgId, params.memberID);
           if (member.role === "owner") requirePermission("members:grant_owner");
           return resendInvitation(tx, origin, member);
         },

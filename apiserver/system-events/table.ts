@@ -3,7 +3,7 @@ import { index, jsonb, pgTable, text, timestamp } from "drizzle-orm/pg-core";
 /** The principal that a ticket authenticates, without what only its own credential can prove. */
 export type StreamTicketHolder =
   | { kind: "user"; userId: string; issuer: string; expiresAtMs: number }
-  | { kind: "token"; userId: string; tokenId: string; orgId: string; expiresAtMs: number };
+  | { kind: "token"; userId: string; tokenId: string; orgId: string; version: number; expiresAtMs: number };
 
 /** Single-use tickets for clients that cannot send headers; a row is a ticket that was not used yet. */
 export const streamTickets = pgTable(

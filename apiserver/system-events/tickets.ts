@@ -47,7 +47,14 @@ function toHolder(principal: Principal): StreamTicketHolder {
   const { userId, expiresAtMs } = principal;
   return principal.kind === "user"
     ? { kind: "user", userId, issuer: principal.issuer, expiresAtMs }
-    : { kind: "token", userId, tokenId: principal.tokenId, orgId: principal.orgId, expiresAtMs };
+    : {
+        kind: "token",
+        userId,
+        tokenId: principal.tokenId,
+        orgId: principal.orgId,
+        version: principal.version,
+        expiresAtMs,
+      };
 }
 
 /** A ticket carries no realm roles and accepts no invitation. */

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
+import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
@@ -9,21 +10,26 @@ import type { ProjectedCluster } from "../../projection/index.ts";
 const RETRY_SECONDS = 10;
 
 /**
- * The admin kubeconfig that the operator keeps for a cluster, as YAML. Every read is audited. Throws what
- * `requireAccessible` and `readAdminSecret` throw.
+ * The admin kubeconfig that the operator keeps for a cluster, as YAML. Every read is audited, in the
+ * transaction that confirms the caller's access. Throws what `requireAccessible`, `readAdminSecret` and `confirmAccess`
+ * throw.
  */
 export async function readAdminKubeconfig(
   deps: Deps,
   origin: Origin,
   cluster: ProjectedCluster,
+  confirmAccess: (tx: Queryable) => Promise<unknown>,
 ): Promise<string> {
   requireAccessible(cluster);
   const text = await readAdminSecret(deps, cluster);
-  await recordAudit(deps.db, origin, {
-    action: "cluster.kubeconfig",
-    orgId: cluster.orgId,
-    target: { kind: "cluster", id: cluster.id },
-    result: "done",
+  await deps.db.transaction(async (tx) => {
+    await confirmAccess(tx);
+    await recordAudit(tx, origin, {
+      action: "cluster.kubeconfig",
+      orgId: cluster.orgId,
+      target: { kind: "cluster", id: cluster.id },
+      result: "done",
+    });
   });
   return text;
 }

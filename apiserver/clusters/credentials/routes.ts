@@ -28,6 +28,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
       tag: "Clusters",
       summary: "Download the admin kubeconfig",
       access: "clusters:access",
+      recheckAccess: true,
       responses: {
         200: {
           description: "The admin kubeconfig, as a file.",
@@ -39,9 +40,9 @@ function addKubeconfig(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready"],
     },
-    async (c, { orgId, origin, params }) => {
+    async (c, { orgId, origin, params, confirmAccess }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      return c.body(await readAdminKubeconfig(deps, origin, cluster), 200, {
+      return c.body(await readAdminKubeconfig(deps, origin, cluster, confirmAccess), 200, {
         "Content-Type": "application/yaml",
         "Content-Disposition": contentDisposition(`${cluster.displayName}-kubeconfig.yaml`),
         "Cache-Control": "no-store",

@@ -22,6 +22,8 @@ export interface TokenPrincipal {
   /** The token's creator. */
   userId: string;
   orgId: string;
+  /** The version of the token whose secret was presented; rises with every rotation. */
+  version: number;
   email?: never;
   emailVerified: false;
   emailTrusted: false;

@@ -1,3 +1,4 @@
+import type { Queryable } from "../../db/client.ts";
 import type { Origin, Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
 import type { Membership } from "./membership.ts";
@@ -30,6 +31,12 @@ export interface AccessControl {
    * a pending invitation of this person is accepted first.
    */
   findMembership(principal: Principal, orgId: string, origin?: Origin): Promise<Membership | undefined>;
+  /**
+   * The same as it is under the organization's row lock, which is held until the transaction ends; undefined for an API
+   * token whose secret has changed since it was presented, too. Throws 404 or 409 conflict for an organization that has
+   * ended or is ending.
+   */
+  lockMembership(tx: Queryable, principal: Principal, orgId: string): Promise<Membership | undefined>;
 }
 
 const PLATFORM_ADMIN_ROLE = "platform-admin";

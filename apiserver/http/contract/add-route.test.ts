@@ -66,6 +66,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
       steps.push("membership");
       return role === undefined ? undefined : makeMembership(orgId, role);
     },
+    lockMembership: () => Promise.reject(new Error("no transactions here")),
   };
   const app = new OpenAPIHono<HttpEnv>();
   app.use(observe(createLogger({ name: "x", level: "silent" }), new Registry()));

@@ -1,5 +1,6 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../authentication/principal.ts";
+import type { ConfirmedAccess } from "../authorization/confirm-access.ts";
 import type { Access } from "../authorization/guard.ts";
 import type { Membership } from "../authorization/membership.ts";
 import type { Permission } from "../authorization/permissions.ts";
@@ -46,6 +47,11 @@ export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B> {
   membership: Membership;
   /** Throws 403 naming the permission; for permissions that depend on the fields of the body. */
   requirePermission: (permission: Permission) => void;
+  /**
+   * Reads the caller's rights again under the organization's row lock, as the first statement of the transaction of the
+   * change; for an operation with `recheckAccess`. Throws 403 for a right that has ended.
+   */
+  confirmAccess: (tx: Queryable) => Promise<ConfirmedAccess>;
 }
 
 export type CallFor<A extends Access, P, Q, B> = A extends "anyone"

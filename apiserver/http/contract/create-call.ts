@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { principalKey } from "../authentication/principal.ts";
+import { confirmAccess } from "../authorization/confirm-access.ts";
 import { requireAnyPermission } from "../authorization/guard.ts";
 import type { HttpEnv } from "../env.ts";
 import {
@@ -74,6 +75,11 @@ export function createCall(
     orgId: membership.orgId,
     membership,
     requirePermission: (permission) => requireAnyPermission(principal, membership, [permission]),
+    async confirmAccess(tx) {
+      if (operation.recheckAccess !== true)
+        throw new Error(`${operation.operationId} does not declare recheckAccess`);
+      return confirmAccess(router.access, operation.access, { principal, orgId: membership.orgId }, tx);
+    },
   };
 }
 

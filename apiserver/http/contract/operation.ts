@@ -81,6 +81,11 @@ export interface Operation<
   summary: string;
   description?: string;
   access: A;
+  /**
+   * The operation gives rights to somebody: its handler calls `call.confirmAccess` in the transaction of the change, so
+   * that a caller whose own right has ended since gives none.
+   */
+  recheckAccess?: true;
   /** A one-use ticket in the query parameter `ticket` stands in for an Authorization header. */
   acceptsTicket?: true;
   /** Schemas of the path parameters that are not UUIDs. */

@@ -17,6 +17,7 @@ const control: AccessControl = {
   redeemTicket: () => Promise.reject(new Error("no tickets here")),
   isKnown: (authorization) => authorization === "good known",
   findMembership: async () => undefined,
+  lockMembership: async () => undefined,
 };
 
 function aPrincipal(userId: string): Principal {

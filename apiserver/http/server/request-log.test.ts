@@ -20,6 +20,7 @@ const token: Principal = {
   tokenId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
   userId: user.userId,
   orgId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+  version: 1,
   emailVerified: false,
   emailTrusted: false,
   roles: [],

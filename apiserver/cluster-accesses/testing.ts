@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { Deps } from "../deps.ts";
+import { findCluster, type ProjectedCluster, projectObservations } from "../projection/index.ts";
+
+const ADMIN_KUBECONFIG =
+  "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
+
+/**
+ * Projects a cluster as ready and gives it an admin kubeconfig, as the operator would. No operator runs, so nothing is
+ * ever signed.
+ */
+export async function makeReady(
+  { db, kube }: Pick<Deps, "db" | "kube">,
+  orgId: string,
+  clusterId: string,
+): Promise<ProjectedCluster> {
+  const found = await findCluster(db, orgId, clusterId);
+  if (found === undefined) throw new Error("no cluster");
+  const status = { phase: "Ready" as const, firstReadyAt: new Date().toISOString() };
+  const ready = {
+    ...found,
+    status: "running" as const,
+    resourceVersion: found.resourceVersion + 1n,
+    object: { ...found.object, status },
+  };
+  await db.transaction((tx) => projectObservations(tx, [{ object: ready }]));
+  await kube.create(
+    secretKind,
+    {
+      metadata: { namespace: found.namespace, name: `${found.name}-admin-kubeconfig` },
+      data: { value: Buffer.from(ADMIN_KUBECONFIG).toString("base64") },
+    },
+    { fieldManager: "test" },
+  );
+  return ready;
+}
+
+/**
+ * Reports every access of a user as signed, as the operator would for a cluster with a control plane, until `signal`
+ * aborts: again and again, because the operator takes it back.
+ */
+export async function keepSigned(
+  { kube }: Pick<Deps, "kube">,
+  namespace: string,
+  userId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const labelSelector = `${LABEL_USER_ID}=${userId}`;
+  while (!signal.aborted) {
+    for (const { metadata } of await kube.listAll(clusterAccessKind, { namespace, labelSelector })) {
+      const condition = {
+        type: "Ready" as const,
+        status: "True" as const,
+        reason: "Issued",
+        message: "",
+        lastTransitionTime: new Date().toISOString(),
+        observedGeneration: 1,
+      };
+      await kube
+        .mergePatch(
+          clusterAccessKind,
+          namespace,
+          metadata.name,
+          { status: { conditions: [condition], certificate: "signed" } },
+          { fieldManager: "test", subresource: "status" },
+        )
+        .catch((error: unknown) => {
+          if (!(error instanceof KubeError && error.isNotFound)) throw error;
+        });
+    }
+    await sleep(20);
+  }
+}
