@@ -1,4 +1,5 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
+import { fullJitterMs, sleep } from "../../shared/kube/sleep.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { objectTag, requireMatch } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
@@ -14,7 +15,10 @@ import {
   writeObject,
 } from "./write-object.ts";
 
-const MAX_ATTEMPTS = 5;
+/** A last attempt that begins then ends within the deadline of a request: one Kubernetes write takes at most 25 s. */
+const RETRY_FOR_MS = 20_000;
+const RETRY_BASE_MS = 50;
+const RETRY_CAP_MS = 1_000;
 
 /** What to change of an object. Without a field of `spec` and without annotations nothing is written. */
 export interface ChangePlan<E> extends WritePlan<E>, Pick<ObjectPatch, "spec" | "annotations"> {
@@ -32,8 +36,9 @@ export interface ChangeRequest<P, E> extends WriteRequest {
 
 /**
  * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, on the version
- * that was read. When it has changed since, it is read and decided again, at most five times. Throws 404, 412 for
- * If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `writeObject` throws.
+ * that was read. When it has changed since, it is read and decided again after a random wait, for at most 20 s: concurrent
+ * changes all succeed, in some order. Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `plan`
+ * throws, and what `writeObject` throws.
  */
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -43,7 +48,8 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
   request: ChangeRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
   const { ifMatch, fieldManager } = request;
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+  const retryUntil = performance.now() + RETRY_FOR_MS;
+  for (let attempt = 1; performance.now() < retryUntil; attempt++) {
     const live = await readLive(deps, resource, known);
     requireMatch(ifMatch, objectTag(live.metadata));
     const plan = request.plan(resource.project(live));
@@ -64,6 +70,7 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
       },
     });
     if (written !== undefined) return written;
+    await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS));
   }
   throw new ApiError("conflict", `The ${resource.noun} is being changed by other requests; try again.`, {
     retryAfterSeconds: 1,
