@@ -9,6 +9,8 @@ test("plans alone are enough, the rest has defaults", () => {
   expect(readConfig({ MARINA_PLANS })).toMatchObject({
     metricsPort: 8081,
     workersPerKind: 10,
+    tenantWorkers: 500,
+    tenantWorkersPerNamespace: 10,
     resyncSeconds: 600,
     settings: {
       platformNamespace: "marina-system",

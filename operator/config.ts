@@ -37,6 +37,8 @@ const environmentSchema = z.object({
   MARINA_NODE_DEGRADED_AFTER_SECONDS: seconds(300),
   MARINA_SYNCED_NODE_LABELS: z.string().default(".*").transform(toExpression),
   MARINA_WORKERS_PER_KIND: z.coerce.number().int().min(1).max(200).default(10),
+  MARINA_TENANT_WORKERS: z.coerce.number().int().min(1).max(2000).default(500),
+  MARINA_TENANT_WORKERS_PER_NAMESPACE: z.coerce.number().int().min(1).max(100).default(10),
   MARINA_RESYNC_SECONDS: seconds(600),
   MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
 });
@@ -50,6 +52,9 @@ export interface Config {
   apiserverServiceAccount: string;
   settings: ClusterSettings & AutoscalerSettings & PoolSettings;
   workersPerKind: number;
+  /** Of each kind that connects to tenants' API servers, and of them, those that may work for one organization. */
+  tenantWorkers: number;
+  tenantWorkersPerNamespace: number;
   /** Every object is reconciled again this often, give or take a tenth. */
   resyncSeconds: number;
   logLevel: string;
@@ -79,6 +84,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       syncedNodeLabels: env.MARINA_SYNCED_NODE_LABELS,
     },
     workersPerKind: env.MARINA_WORKERS_PER_KIND,
+    tenantWorkers: env.MARINA_TENANT_WORKERS,
+    tenantWorkersPerNamespace: env.MARINA_TENANT_WORKERS_PER_NAMESPACE,
     resyncSeconds: env.MARINA_RESYNC_SECONDS,
     logLevel: env.MARINA_LOG_LEVEL,
   };

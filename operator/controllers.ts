@@ -4,6 +4,7 @@ import {
   createController,
   type ReconcileResult,
 } from "../shared/controller/controller.ts";
+import type { Leadership } from "../shared/controller/lease.ts";
 import type { Recorder } from "../shared/controller/recorder.ts";
 import { createStatusThrottle } from "../shared/controller/status-throttle.ts";
 import { FINALIZER, MANAGER_OPERATOR, MANAGER_OPERATOR_STATUS } from "../shared/crd/names.ts";
@@ -27,6 +28,8 @@ import { watchNodePools } from "./node-pool/watch.ts";
 import type { RunContext } from "./run-context.ts";
 import { runLock } from "./subnets/run.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
+import { runTenantBindings } from "./tenant-bindings/run.ts";
+import { watchTenantBindings } from "./tenant-bindings/watch.ts";
 
 export interface ControllersDeps {
   config: Config;
@@ -34,7 +37,7 @@ export interface ControllersDeps {
   set: CacheSet;
   recorder: Recorder;
   reportingController: string;
-  isLeader(): boolean;
+  leadership: Leadership;
   metrics: ControllerMetrics;
   log: Logger;
 }
@@ -60,18 +63,11 @@ export function createControllers(deps: ControllersDeps): Controllers {
     onChange: (key) => clusters.add(key),
     random: Math.random,
   });
-  const tenants = createTenantAccess({ client, now, isLeader: () => deps.isLeader() });
+  const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
   const clusterDeps = { caches, settings, prober, throttle: createStatusThrottle(), now };
   const poolDeps = { caches, settings, throttle: createStatusThrottle(), now, observed: new Set<string>() };
-  const adminKubeconfigDeps = {
-    client,
-    caches,
-    apiserver: { namespace: settings.platformNamespace, name: config.apiserverServiceAccount },
-    tenants,
-    now,
-    random: Math.random,
-    checked: new Set<string>(),
-  };
+  const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
+  const bindingsDeps = { caches, apiserver, tenants, now, random: Math.random, checked: new Set<string>() };
 
   const clusters: Controller = createOne(
     deps,
@@ -85,9 +81,15 @@ export function createControllers(deps: ControllersDeps): Controllers {
     (key, context) => runPool(poolDeps, key, context),
     () => caches.nodePools.keys(),
   );
+  const adminKubeconfigs = createOne(
+    deps,
+    "admin-kubeconfig",
+    (key, context) => runAdminKubeconfig({ client, caches, apiserver, now }, key, context),
+    () => caches.clusters.keys(),
+  );
   // No resync: it checks each tenant's API at its own interval.
-  const adminKubeconfigs = createOne(deps, "admin-kubeconfig", (key, context) =>
-    runAdminKubeconfig(adminKubeconfigDeps, key, context),
+  const tenantBindings = createOne(deps, "tenant-bindings", (key, context) =>
+    runTenantBindings(bindingsDeps, key, context),
   );
   const accesses = createOne(
     deps,
@@ -114,11 +116,12 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchClusters(set, clusters);
   watchNodePools(set, nodePools);
   watchAdminKubeconfigs(set, adminKubeconfigs);
+  watchTenantBindings(set, tenantBindings);
   watchAccesses(set, accesses);
   watchAutoscalers(set, autoscalers);
   watchEvents(set, events);
-  const all = [clusters, nodePools, adminKubeconfigs, accesses, autoscalers, events, subnets];
-  return bundle(all, () => prober.stop());
+  const onPlatform = [clusters, nodePools, adminKubeconfigs, autoscalers, events, subnets];
+  return bundle(onPlatform, [tenantBindings, accesses], () => prober.stop());
 }
 
 /** After a write the key rests until the cache shows it; writes of kinds that are not cached are not waited for. */
@@ -146,15 +149,30 @@ function createOne(
       }),
     resyncKeys,
     resyncEveryMs: deps.config.resyncSeconds * 1000,
-    workers: deps.config.workersPerKind,
-    isLeader: () => deps.isLeader(),
+    ...workersOf(deps.config, name),
+    leadership: deps.leadership,
     log: deps.log,
     metrics: deps.metrics,
   });
   return controller;
 }
 
-function bundle(all: Controller[], stopProbing: () => void): Controllers {
+/**
+ * What connects to tenants has many workers, few for each organization: a tenant's API server that responds slowly delays
+ * its own organization only.
+ */
+function workersOf(config: Config, name: string): { workers: number; maxPerNamespace?: number } {
+  if (name !== "tenant-bindings" && name !== "cluster-access") return { workers: config.workersPerKind };
+  return { workers: config.tenantWorkers, maxPerNamespace: config.tenantWorkersPerNamespace };
+}
+
+/** Liveness counts only what depends on the platform's API server: no tenant may restart the operator. */
+export function bundle(
+  onPlatform: Controller[],
+  onTenants: Controller[],
+  stopProbing: () => void,
+): Controllers {
+  const all = [...onPlatform, ...onTenants];
   return {
     start() {
       for (const controller of all) controller.start();
@@ -164,6 +182,6 @@ function bundle(all: Controller[], stopProbing: () => void): Controllers {
       const finished = await Promise.all(all.map((controller) => controller.drain(deadlineMs)));
       return finished.every(Boolean);
     },
-    healthy: () => all.every((controller) => controller.healthy()),
+    healthy: () => onPlatform.every((controller) => controller.healthy()),
   };
 }

@@ -104,7 +104,7 @@ function assemble(config: Config, log: Logger) {
     set,
     recorder,
     reportingController: MANAGER_OPERATOR,
-    isLeader: () => election.isLeader(),
+    leadership: election,
     metrics: metrics.controller,
     log,
   });

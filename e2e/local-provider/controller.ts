@@ -3,6 +3,7 @@ import {
   type ControllerMetrics,
   createController,
 } from "../../shared/controller/controller.ts";
+import { SOLE_LEADER } from "../../shared/controller/lease.ts";
 import { applyPlan } from "../../shared/controller/plan.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import type { Store } from "../../shared/kube/store.ts";
@@ -46,7 +47,7 @@ export function createKindController<T extends KubeObject, Observed, Status, Eff
   const controller = createController({
     name: kind.plural,
     workers: options.workers,
-    isLeader: () => true,
+    leadership: SOLE_LEADER,
     resyncKeys: () => store.keys(),
     log,
     metrics,

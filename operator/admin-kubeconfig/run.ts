@@ -6,10 +6,8 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
-import { ensureBindings } from "../tenant/binding.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
-import { readCertificateAuthority, type TenantAccess } from "../tenant/tenant.ts";
-import { BINDING_CHECK_MS, delayInitialCheck } from "./initial-check.ts";
+import { readCertificateAuthority } from "../tenant/tenant.ts";
 import {
   composeAdminSecret,
   composeRequest,
@@ -18,8 +16,8 @@ import {
   type KubeconfigBasis,
   RENEW_AFTER_MS,
 } from "./kubeconfig.ts";
-import { type ObservedAdminKubeconfig, observeAccesses, observeAdminKubeconfig } from "./observe.ts";
-import { decideBindings, reconcileAdminKubeconfig } from "./reconcile.ts";
+import { type ObservedAdminKubeconfig, observeAdminKubeconfig } from "./observe.ts";
+import { reconcileAdminKubeconfig } from "./reconcile.ts";
 import type { ServiceAccountName } from "./role.ts";
 
 export interface AdminKubeconfigDeps {
@@ -27,44 +25,24 @@ export interface AdminKubeconfigDeps {
   caches: Caches;
   apiserver: ServiceAccountName;
   now(): Date;
-  tenants: TenantAccess;
-  random(): number;
-  /** The clusters whose tenant API this process has checked or scheduled a check of. */
-  checked: Set<string>;
 }
 
 /**
- * Reconciles the admin kubeconfig of one cluster: the right of the API server to read it, the kubeconfig itself as soon as
- * there are a CA and an endpoint, and the bindings in the tenant cluster as soon as that responds: its own and those of the
- * accesses (ClusterAccess). Rejects with the KubeError of either API server; running it again is safe.
+ * Reconciles the admin kubeconfig of one cluster: the right of the API server to read it, and the kubeconfig itself as soon
+ * as there are a CA and an endpoint. Connects to no tenant. Running it again is safe.
  */
 export async function runAdminKubeconfig(
   deps: AdminKubeconfigDeps,
   key: string,
   context: RunContext,
 ): Promise<ReconcileResult> {
-  const { caches, tenants } = deps;
-  const observed = observeAdminKubeconfig(caches, deps.apiserver, key);
-  if (observed === undefined) {
-    deps.checked.delete(key);
-    tenants.forget(key);
-    return undefined;
-  }
-  const { cluster, tenant } = observed;
+  const observed = observeAdminKubeconfig(deps.caches, deps.apiserver, key);
+  if (observed === undefined) return undefined;
+  const { cluster } = observed;
   const { plan, credential } = reconcileAdminKubeconfig(observed, deps.now());
   await applyPlan({ ...context, kind: clusterKind }, cluster, plan);
-  if (tenant === undefined || credential === undefined) return undefined;
-  const renewInMs = await issueWhenDue(deps, observed, credential, context);
-  if (!tenant.state.controlPlaneInitialized) return { requeueAfterMs: renewInMs };
-  const delayMs = deps.checked.has(key)
-    ? 0
-    : delayInitialCheck(renewInMs, caches.clusters.size, deps.random());
-  deps.checked.add(key);
-  if (delayMs > 0) return { requeueAfterMs: delayMs };
-  await tenants.withTenant(cluster, tenant, context.signal, (client) =>
-    ensureBindings(client, () => decideBindings(credential.basis, observeAccesses(caches, key), deps.now())),
-  );
-  return { requeueAfterMs: Math.min(renewInMs, BINDING_CHECK_MS) };
+  if (credential === undefined) return undefined;
+  return { requeueAfterMs: await issueWhenDue(deps, observed, credential, context) };
 }
 
 /**

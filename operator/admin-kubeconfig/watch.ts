@@ -34,11 +34,6 @@ export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller
   set.listen("credentials", addByChild);
   set.listen("roles", addByChild);
   set.listen("roleBindings", addByChild);
-  // A binding that a deleted access left behind is removed with the cluster's other unknown bindings.
-  set.listen("accesses", (change) => {
-    const { metadata, spec } = change.object;
-    if (change.type === "deleted") add(toKey(metadata.namespace, spec.clusterName), change);
-  });
 }
 
 function summarize(metadata: ObjectMeta): string {

@@ -120,12 +120,13 @@ export function probeEndpoint(target: ProbeTarget): Promise<ProbeResult> {
     const fail = (message: string) => resolve({ ok: false, message });
     const signal = AbortSignal.timeout(DEADLINE_MS);
     const call = request(url, { ca: target.ca, agent: false, signal }, (response) => {
-      response.resume();
+      // The status is enough: a body may have no end.
+      response.destroy();
       const status = response.statusCode ?? 0;
       if (status < 500) resolve({ ok: true, message: "" });
       else fail(`it responds with HTTP status ${status}`);
     });
-    call.once("error", (error: NodeJS.ErrnoException) => {
+    call.on("error", (error: NodeJS.ErrnoException) => {
       fail(signal.aborted ? `no response within ${DEADLINE_MS / 1000} s` : (error.code ?? error.message));
     });
     call.end();

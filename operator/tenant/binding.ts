@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
 import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
-import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
 /** Binds one group to cluster-admin in a tenant cluster. */
 export interface TenantBinding extends KubeObject {
   roleRef: { apiGroup: string; kind: string; name: string };
-  subjects?: { kind: string; apiGroup?: string; name: string }[];
+  subjects?: { kind: string; apiGroup?: string | undefined; name: string }[] | undefined;
 }
 
 const clusterRoleBindingKind = defineKind<TenantBinding>({
@@ -18,10 +19,22 @@ const clusterRoleBindingKind = defineKind<TenantBinding>({
   namespaced: false,
 });
 
-const PREFIX = "cloud-marina-dev-";
-const WRITE = { fieldManager: MANAGER_OPERATOR };
+const tenantBindingKind: TenantKind<TenantBinding> = {
+  kind: clusterRoleBindingKind,
+  schema: z.object({
+    apiVersion: z.string(),
+    kind: z.string(),
+    metadata: z.object({ name: z.string() }),
+    roleRef: z.object({ apiGroup: z.string(), kind: z.string(), name: z.string() }),
+    subjects: z
+      .array(z.object({ kind: z.string(), apiGroup: z.string().optional(), name: z.string() }))
+      .optional(),
+  }),
+};
 
-export type TenantClient = Pick<KubeClient, "get" | "listAll" | "create" | "delete">;
+const PREFIX = "cloud-marina-dev-";
+const LABELS = { "app.kubernetes.io/managed-by": MANAGER_OPERATOR };
+const OURS = `app.kubernetes.io/managed-by=${MANAGER_OPERATOR}`;
 
 /** Each generation has its own group: removing the binding of the last one revokes every older kubeconfig. */
 export function nameAdminGroup(clusterId: string, generation: number): string {
@@ -55,7 +68,7 @@ export interface DesiredBindings {
  * undone. No server-side apply: not every tenant API server has it. Rejects with the KubeError of the tenant's API server.
  */
 export async function ensureBindings(tenant: TenantClient, decide: () => DesiredBindings): Promise<void> {
-  const existing = await tenant.listAll(clusterRoleBindingKind);
+  const existing = await tenant.list(tenantBindingKind, OURS);
   const { replace, remove } = planBindings(existing, decide());
   for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
   for (const name of remove) await removeBinding(tenant, name);
@@ -80,13 +93,13 @@ export function planBindings(
 
 /** Creates one binding. Rejects with the KubeError of the tenant's API server. */
 export async function ensureBinding(tenant: TenantClient, binding: TenantBinding): Promise<void> {
-  const existing = await tenant.get(clusterRoleBindingKind, undefined, binding.metadata.name);
+  const existing = await tenant.get(tenantBindingKind, binding.metadata.name);
   await replaceBinding(tenant, existing, binding);
 }
 
 /** Removes one binding, if it exists. Rejects with the KubeError of the tenant's API server. */
 export function removeBinding(tenant: TenantClient, name: string): Promise<void> {
-  return tenant.delete(clusterRoleBindingKind, undefined, name);
+  return tenant.delete(tenantBindingKind, name);
 }
 
 /** The role of a binding cannot be changed: it is deleted and created again. */
@@ -98,10 +111,17 @@ async function replaceBinding(
   if (existing !== undefined && isSame(existing, desired)) return;
   if (existing !== undefined) await removeBinding(tenant, desired.metadata.name);
   try {
-    await tenant.create(clusterRoleBindingKind, desired, WRITE);
+    await tenant.create(tenantBindingKind, desired, MANAGER_OPERATOR);
   } catch (error) {
     if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+    if (existing === undefined) await replaceUnlisted(tenant, desired);
   }
+}
+
+/** A binding that has lost its label is not listed: it is replaced by one that has it. */
+async function replaceUnlisted(tenant: TenantClient, desired: TenantBinding): Promise<void> {
+  await removeBinding(tenant, desired.metadata.name);
+  await tenant.create(tenantBindingKind, desired, MANAGER_OPERATOR);
 }
 
 function isSame(left: TenantBinding, right: TenantBinding): boolean {
@@ -114,7 +134,7 @@ function composeBinding(name: string, group: string): TenantBinding {
   return {
     apiVersion: apiVersionOf(clusterRoleBindingKind),
     kind: clusterRoleBindingKind.kind,
-    metadata: { name },
+    metadata: { name, labels: LABELS },
     roleRef: { apiGroup: clusterRoleBindingKind.group, kind: "ClusterRole", name: "cluster-admin" },
     subjects: [{ kind: "Group", apiGroup: clusterRoleBindingKind.group, name: group }],
   };

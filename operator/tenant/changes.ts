@@ -3,8 +3,8 @@ import { readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 
 /**
- * Whether the endpoint or the availability of a tenant's API server changed. Every reconcile of an access or an admin
- * kubeconfig connects to it: no other change is worth that.
+ * Whether the endpoint or the availability of a tenant's API server changed. Every reconcile of an access or of the bindings
+ * connects to it: no other change is worth that.
  */
 export function isTenantChanged({ previous, object }: Change<EngineCluster>): boolean {
   return previous === undefined || summarize(previous) !== summarize(object);

@@ -5,8 +5,9 @@ import type { TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { aCluster } from "../testing-cluster.ts";
+import { ensureBindings } from "./binding.ts";
 import { createTenantAccess, revisionOf } from "./tenant.ts";
 import { composeCaData, makeAuthority } from "./testing.ts";
 
@@ -64,7 +65,7 @@ async function start() {
   const connect = () => {
     const tenant = { server: url, caRevision: revisionOf(ca.metadata) };
     return tenants.withTenant(cluster, tenant, new AbortController().signal, (tenantClient) =>
-      tenantClient.list(namespaceKind),
+      ensureBindings(tenantClient, () => ({ desired: [], kept: new Set() })),
     );
   };
   /** Writes another version of the CA's Secret, as the caches then show it. */

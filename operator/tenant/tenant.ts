@@ -1,14 +1,15 @@
 import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { createClient, type KubeClient } from "../../shared/kube/client.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import type { Caches } from "../caches.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
 import { nameCaSecret, readCaSecret } from "../engine/secrets.ts";
+import { connectTenant } from "./connect.ts";
 import { type ClientCertificate, issueClientCertificate } from "./sign.ts";
+import type { TenantClient } from "./tenant-client.ts";
 
 /** A tenant's API server, as reported by Cluster API. */
 export interface Tenant {
@@ -31,12 +32,15 @@ export interface CertificateAuthority extends CaCertificate {
 
 /** Connects the operator to tenant clusters. */
 export interface TenantAccess {
-  /** Runs `use` with a client in the group system:masters of the tenant cluster, and closes the client. */
+  /**
+   * Runs `use` with a client in the group system:masters of the tenant cluster, and closes it. Its calls are
+   * bounded by connectTenant; rejects with the KubeError of either API server.
+   */
   withTenant<Result>(
     cluster: Cluster,
     tenant: Pick<Tenant, "server" | "caRevision">,
     signal: AbortSignal,
-    use: (client: KubeClient) => Promise<Result>,
+    use: (client: TenantClient) => Promise<Result>,
   ): Promise<Result>;
   /** Drops the certificate of a deleted cluster. */
   forget(key: string): void;
@@ -46,8 +50,6 @@ export interface TenantAccess {
 const OWN_LIFETIME_MS = 60 * 60_000;
 /** Our own certificate also allows for clocks that are ahead, and is short-lived enough for a wider tolerance. */
 const OWN_SKEW_MS = 2 * CLOCK_SKEW_MS;
-const TENANT_TIMEOUT_MS = 5_000;
-
 export interface TenantDeps {
   client: Pick<KubeClient, "get">;
   now(): Date;
@@ -106,16 +108,13 @@ export function createTenantAccess(deps: TenantDeps): TenantAccess {
   return {
     async withTenant(cluster, { server, caRevision }, signal, use) {
       const { ca, certificate, key } = await findOwn(cluster, caRevision, signal);
-      const connection = { server, ca: ca.certificate, cert: certificate, key };
-      const transport = createTransport({ connection, timeoutMs: TENANT_TIMEOUT_MS });
+      const options = { signal, mayWrite: () => deps.isLeader() };
       try {
-        return await use(createClient(transport, { mayWrite: () => deps.isLeader() }));
+        return await connectTenant({ server, ca: ca.certificate, cert: certificate, key }, options, use);
       } catch (error) {
         // Whatever the tenant rejected, the next attempt uses a new certificate.
         own.delete(objectKey(cluster));
         throw error;
-      } finally {
-        await transport.close();
       }
     },
     forget(key) {

@@ -6,6 +6,7 @@ import {
   createController,
   type ReconcileResult,
 } from "./controller.ts";
+import { type Leadership, SOLE_LEADER } from "./lease.ts";
 import { PRIORITY_BACKGROUND } from "./queue.ts";
 
 beforeEach(() => {
@@ -26,7 +27,7 @@ function control(reconcile: Reconcile, options: Partial<ControllerOptions> = {})
   const controller = createController({
     name: "thing",
     reconcile: run,
-    isLeader: () => true,
+    leadership: SOLE_LEADER,
     log: createLogger({ name: "test", level: "silent" }),
     ...options,
   });
@@ -79,13 +80,22 @@ test("requeueAfterMs runs the key again then, and not before", async () => {
 
 test("no key runs while this process does not lead; those gathered run when it does", async () => {
   let leads = false;
-  const { controller, keys } = control(nothing, { isLeader: () => leads });
+  const waiting: (() => void)[] = [];
+  const leadership: Leadership = {
+    isLeader: () => leads,
+    untilLeader: async () => {
+      if (!leads) await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+  };
+  const { controller, keys } = control(nothing, { leadership });
   controller.start();
   controller.add("a");
   await pass(10_000);
   expect(keys()).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
   leads = true;
-  await pass(251);
+  for (const resolve of waiting) resolve();
+  await pass(1);
   expect(keys()).toEqual(["a"]);
   leads = false;
   controller.add("b");
@@ -140,6 +150,20 @@ test("workers run different keys at once, and one key one at a time", async () =
   await pass(1_000);
   expect(most).toBe(2);
   expect(keys().toSorted()).toEqual(["a", "a", "b", "c"]);
+});
+
+test("keys of one namespace that never end delay none of another, and are as many as allowed", async () => {
+  const { controller, keys } = control(
+    (key) => (key.startsWith("slow/") ? new Promise(() => undefined) : Promise.resolve(undefined)),
+    { workers: 4, maxPerNamespace: 2 },
+  );
+  controller.start();
+  for (let count = 0; count < 61; count++) controller.add(`slow/${count}`);
+  await pass(1);
+  controller.add("other/a");
+  controller.add("other/b");
+  await pass(1);
+  expect(keys()).toEqual(["slow/0", "slow/1", "other/a", "other/b"]);
 });
 
 test("a resync runs all keys every 10 minutes, behind what is new", async () => {

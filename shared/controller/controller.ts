@@ -2,6 +2,7 @@ import { KubeError } from "../kube/errors.ts";
 import { sleep } from "../kube/sleep.ts";
 import type { Logger } from "../log.ts";
 import { createExpectations, type WatchedCache } from "./expectations.ts";
+import type { Leadership } from "./lease.ts";
 import { StepError } from "./plan.ts";
 import { type AddOptions, createQueue, PRIORITY_BACKGROUND, type QueueItem } from "./queue.ts";
 import { yieldToEventLoop } from "./yield-to-event-loop.ts";
@@ -19,8 +20,10 @@ export interface ControllerOptions {
   reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult>;
   /** Keys that are reconciled at the same time (default 10). */
   workers?: number | undefined;
-  /** Checked before each run; while it is false keys are queued only. */
-  isLeader(): boolean;
+  /** Of them, keys of one namespace (default: all). */
+  maxPerNamespace?: number | undefined;
+  /** Checked before each run; while this process does not lead keys are queued only. */
+  leadership: Leadership;
   /** All keys, added with low priority every `resyncEveryMs` (default 10 min, jittered by 10 %). */
   resyncKeys?: (() => Iterable<string>) | undefined;
   resyncEveryMs?: number | undefined;
@@ -54,13 +57,14 @@ export interface Controller {
 }
 
 const CACHE_LAG_MS = 100;
-const LEADER_POLL_MS = 250;
 
 /** Runs `reconcile` for the keys added, by the rules of queue.ts, on a fixed number of workers. */
 export function createController(options: ControllerOptions): Controller {
   const { name, log, metrics } = options;
   const stuckAfterMs = options.stuckAfterMs ?? 5 * 60_000;
+  const { leadership } = options;
   const queue = createQueue({
+    maxPerNamespace: options.maxPerNamespace,
     metrics: {
       onDepth: (depth) => metrics?.onDepth(name, depth),
       onWait: (seconds) => metrics?.onWait(name, seconds),
@@ -74,10 +78,7 @@ export function createController(options: ControllerOptions): Controller {
 
   async function work(): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (!options.isLeader()) {
-        await sleep(LEADER_POLL_MS, stopping.signal);
-        continue;
-      }
+      await leadership.untilLeader(stopping.signal);
       await yieldToEventLoop();
       const item = await queue.take();
       if (item === undefined) return;
@@ -86,7 +87,7 @@ export function createController(options: ControllerOptions): Controller {
   }
 
   async function runItem({ key, priority }: QueueItem): Promise<void> {
-    if (!options.isLeader()) return queue.add(key, { priority });
+    if (!leadership.isLeader()) return queue.add(key, { priority });
     if (!expectations.isMet(key)) return queue.add(key, { priority, afterMs: CACHE_LAG_MS });
     const from = performance.now();
     startedAt.set(key, from);

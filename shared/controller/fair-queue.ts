@@ -5,8 +5,8 @@ export interface FairQueue {
   add(key: string, readyAt: number): void;
   /** Removes this key; returns the time it became ready, undefined when it is not queued. */
   remove(key: string): number | undefined;
-  /** Removes and returns the next key; undefined when the queue is empty. */
-  next(): { key: string; readyAt: number } | undefined;
+  /** Removes and returns the next key of a namespace that is not busy; undefined when there is none. */
+  next(isBusy?: (namespace: string) => boolean): { key: string; readyAt: number } | undefined;
 }
 
 /**
@@ -32,8 +32,9 @@ export function createFairQueue(): FairQueue {
       queues.set(namespace, queue.set(key, readyAt));
     },
     remove,
-    next() {
+    next(isBusy) {
       for (const [namespace, queue] of queues) {
+        if (isBusy?.(namespace) === true) continue;
         for (const [key, readyAt] of queue) {
           queue.delete(key);
           queues.delete(namespace);
@@ -46,6 +47,7 @@ export function createFairQueue(): FairQueue {
   };
 }
 
-function namespaceOf(key: string): string {
+/** The namespace of a key; "" for a key without one. */
+export function namespaceOf(key: string): string {
   return splitKey(key).namespace ?? "";
 }

@@ -54,6 +54,25 @@ function startCandidate(responses: { get: () => Promise<Lease | undefined>; writ
   return { api, transitions, election, patches };
 }
 
+test("those who wait for the lead wait without a timer of their own, until it is there or they give up", async () => {
+  let holder = "other";
+  const { election } = startCandidate({ get: async () => lease(holder) });
+  await pass(0);
+  const ended: string[] = [];
+  const timers = vi.getTimerCount();
+  const giveUp = new AbortController();
+  void election.untilLeader(new AbortController().signal).then(() => ended.push("leads"));
+  void election.untilLeader(giveUp.signal).then(() => ended.push("gave up"));
+  expect(vi.getTimerCount()).toBe(timers);
+  giveUp.abort();
+  await pass(5_000);
+  expect(ended).toEqual(["gave up"]);
+  holder = "";
+  await pass(5_000);
+  expect(ended).toEqual(["gave up", "leads"]);
+  await election.untilLeader(new AbortController().signal);
+});
+
 test("an absent Lease is created, and then renewed every 2 s in one call each", async () => {
   const { api, transitions, election } = startCandidate({ get: async () => undefined });
   await pass(0);

@@ -28,10 +28,19 @@ export interface LeaderElectionOptions {
   log: Logger;
 }
 
-export interface LeaderElection {
-  start(): void;
+/** Whether this process leads. */
+export interface Leadership {
   /** True only while the Lease is certainly ours: turns false by the clock when it is not renewed. */
   isLeader(): boolean;
+  /** Resolves as soon as this process leads, or the signal aborts. */
+  untilLeader(signal: AbortSignal): Promise<void>;
+}
+
+/** Of a program that runs once: it always leads. */
+export const SOLE_LEADER: Leadership = { isLeader: () => true, untilLeader: () => Promise.resolve() };
+
+export interface LeaderElection extends Leadership {
+  start(): void;
   /** Stops, and releases the Lease when it is ours, so that the next leader does not wait for it to expire. */
   release(): Promise<void>;
 }
@@ -62,6 +71,9 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
   /** `observed` is what our own last write returned, so a leader renews in one call. */
   let isCurrent = false;
   let loop: Promise<void> = Promise.resolve();
+
+  /** Ends the waiting of each `untilLeader`. */
+  const waiting = new Set<() => void>();
 
   const holdsByClock = () => performance.now() - renewedAt < renewDeadlineMs;
 
@@ -131,8 +143,10 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
 
   async function step(): Promise<void> {
     try {
-      if (await acquire()) setLeads(true);
-      else if (leads) setLeads(false);
+      if (await acquire()) {
+        setLeads(true);
+        for (const end of waiting) end();
+      } else if (leads) setLeads(false);
     } catch (error) {
       const contended = error instanceof KubeError && (error.isConflict || error.isAlreadyExists);
       if (!contended) log.warn({ lease: name, leads, err: error }, "leader election failed, retrying");
@@ -155,11 +169,25 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     while (await sleep(retryPeriodMs * (leads ? 1 : 1 + Math.random() / 2), stopping.signal));
   }
 
+  const isLeader = () => leads && holdsByClock();
+
   return {
     start() {
       loop = run();
     },
-    isLeader: () => leads && holdsByClock(),
+    isLeader,
+    untilLeader(signal) {
+      if (isLeader() || signal.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        const end = () => {
+          waiting.delete(end);
+          signal.removeEventListener("abort", end);
+          resolve();
+        };
+        waiting.add(end);
+        signal.addEventListener("abort", end);
+      });
+    },
     async release() {
       stopping.abort();
       await loop;

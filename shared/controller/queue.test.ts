@@ -74,6 +74,18 @@ test("ninety of one namespace do not delay nine of others", async () => {
   expect(order).toHaveLength(99);
 });
 
+test("of a namespace only so many keys run at a time, and the next one as soon as one of them has ended", async () => {
+  const queue = createQueue({ maxPerNamespace: 2 });
+  for (const key of ["a/1", "a/2", "a/3", "b/1"]) queue.add(key);
+  const keys = [await queue.take(), await queue.take(), await queue.take()].map((item) => item?.key);
+  expect(keys).toEqual(["a/1", "b/1", "a/2"]);
+  const next = queue.take();
+  queue.add("a/4");
+  queue.done("a/1");
+  expect((await next)?.key).toBe("a/3");
+  expect(queue.depth).toBe(1);
+});
+
 test("a key never runs twice at a time; added while it runs, it runs once more", async () => {
   const queue = createQueue();
   queue.add("a");

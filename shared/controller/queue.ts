@@ -1,4 +1,4 @@
-import { createFairQueue, type FairQueue } from "./fair-queue.ts";
+import { createFairQueue, type FairQueue, namespaceOf } from "./fair-queue.ts";
 
 /** A change: goes first. */
 export const PRIORITY_CHANGE = 0;
@@ -48,14 +48,25 @@ export interface Queue {
   readonly running: number;
 }
 
+export interface QueueOptions {
+  metrics?: QueueMetrics | undefined;
+  random?: (() => number) | undefined;
+  /** At most this many keys of a namespace run at a time (default: no limit). */
+  maxPerNamespace?: number | undefined;
+}
+
 interface Delayed {
   dueAt: number;
   priority: number;
   timer: NodeJS.Timeout;
 }
 
-export function createQueue(options: { metrics?: QueueMetrics; random?: () => number } = {}): Queue {
+export function createQueue(options: QueueOptions = {}): Queue {
   const random = options.random ?? Math.random;
+  const maxPerNamespace = options.maxPerNamespace ?? Number.POSITIVE_INFINITY;
+  /** How many keys of each namespace run. */
+  const runningIn = new Map<string, number>();
+  const isBusy = (namespace: string) => (runningIn.get(namespace) ?? 0) >= maxPerNamespace;
   /** Waiting keys by priority. */
   const ready = new Map<number, FairQueue>();
   const priorityOf = new Map<string, number>();
@@ -84,16 +95,32 @@ export function createQueue(options: { metrics?: QueueMetrics; random?: () => nu
     ready.set(priority, queue);
     priorityOf.set(key, priority);
     options.metrics?.onDepth(priorityOf.size);
-    if (takers.length > 0) takers.shift()?.(pop());
+    handOut();
+  }
+
+  function handOut(): void {
+    while (takers.length > 0) {
+      const item = pop();
+      if (item === undefined) return;
+      takers.shift()?.(item);
+    }
+  }
+
+  function countRunning(key: string, change: number): void {
+    const namespace = namespaceOf(key);
+    const count = (runningIn.get(namespace) ?? 0) + change;
+    if (count > 0) runningIn.set(namespace, count);
+    else runningIn.delete(namespace);
   }
 
   function pop(): QueueItem | undefined {
     for (const priority of [...ready.keys()].sort((left, right) => right - left)) {
-      const first = ready.get(priority)?.next();
+      const first = ready.get(priority)?.next(isBusy);
       if (first === undefined) continue;
       const { key, readyAt } = first;
       priorityOf.delete(key);
       running.add(key);
+      countRunning(key, 1);
       options.metrics?.onDepth(priorityOf.size);
       options.metrics?.onWait((performance.now() - readyAt) / 1000);
       return { key, priority };
@@ -132,10 +159,13 @@ export function createQueue(options: { metrics?: QueueMetrics; random?: () => nu
       return item === undefined ? new Promise((resolve) => takers.push(resolve)) : Promise.resolve(item);
     },
     done(key) {
-      running.delete(key);
+      if (!running.delete(key)) return;
+      countRunning(key, -1);
       const priority = dirty.get(key);
       dirty.delete(key);
-      if (priority !== undefined && !closed) makeReady(key, priority);
+      if (closed) return;
+      if (priority !== undefined) makeReady(key, priority);
+      handOut();
     },
     retry(key, priority = PRIORITY_CHANGE) {
       const failed = failures.get(key) ?? 0;

@@ -11,7 +11,7 @@ import { startTestProxy, type TestProxy } from "../kube/testing-proxy.ts";
 import { createTransport } from "../kube/transport.ts";
 import { createLogger } from "../log.ts";
 import { createController } from "./controller.ts";
-import { createLeaderElection } from "./lease.ts";
+import { createLeaderElection, SOLE_LEADER } from "./lease.ts";
 import { createRecorder, type RecordedEvent } from "./recorder.ts";
 
 const namespace = `runtime-test-${randomUUID()}`;
@@ -144,7 +144,7 @@ test("a controller brings every object to its desired state and then stays idle"
   let runs = 0;
   const controller = createController({
     name: "configmap",
-    isLeader: () => true,
+    leadership: SOLE_LEADER,
     log,
     async reconcile(key) {
       runs += 1;

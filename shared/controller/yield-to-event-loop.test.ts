@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createLogger } from "../log.ts";
 import { createController } from "./controller.ts";
+import { SOLE_LEADER } from "./lease.ts";
 
 const KEYS = 50;
 const RUN_MS = 2;
@@ -15,7 +16,7 @@ test("runs that never wait yield to the rest of the process", async () => {
       runs += 1;
       return undefined;
     },
-    isLeader: () => true,
+    leadership: SOLE_LEADER,
     log: createLogger({ name: "test", level: "silent" }),
   });
   for (let index = 0; index < KEYS; index++) controller.add(`n/${index}`);

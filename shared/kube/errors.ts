@@ -1,3 +1,5 @@
+import { z } from "zod";
+
 export interface KubeErrorFields {
   /** HTTP status of the response; 0 without one (see `reason`). */
   status: number;
@@ -137,16 +139,19 @@ export function readRetryAfterMs(header: string | undefined, seconds?: number): 
   return value === undefined || value < 0 ? undefined : value * 1000;
 }
 
-interface KubeStatus {
-  code?: number;
-  reason?: string;
-  message?: string;
-  details?: KubeErrorDetails;
-}
+const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 
-function asStatus(body: unknown): KubeStatus | undefined {
-  if (typeof body !== "object" || body === null) return undefined;
-  return (body as { kind?: unknown }).kind === "Status" ? (body as KubeStatus) : undefined;
+/** A field of another type than Kubernetes specifies counts as absent. */
+const statusSchema = z.object({
+  kind: z.literal("Status"),
+  code: optional(z.int().min(300).max(599)),
+  reason: optional(z.string()),
+  message: optional(z.string()),
+  details: optional(z.custom<KubeErrorDetails>((value) => typeof value === "object" && value !== null)),
+});
+
+function asStatus(body: unknown): z.infer<typeof statusSchema> | undefined {
+  return statusSchema.safeParse(body).data;
 }
 
 function httpReason(status: number): string {

@@ -56,6 +56,8 @@ export interface TransportOptions {
   burst?: number | undefined;
   /** Default 25 000: more than two admission webhooks of 10 s each. */
   timeoutMs?: number | undefined;
+  /** A longer body of a response ends its call with a KubeError (default: no limit). */
+  maxResponseBytes?: number | undefined;
   userAgent?: string | undefined;
   /** Called once per attempt; for a stream when its headers arrived. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
@@ -80,7 +82,7 @@ export function createTransport(options: TransportOptions): Transport {
   const server = new URL(connection.server);
   const basePath = server.pathname.replace(/\/+$/, "");
   const rateLimiter = createRateLimiter({ perSecond: options.qps ?? 100, burst: options.burst ?? 200 });
-  const dispatcher = createDispatcher(connection);
+  const dispatcher = createDispatcher(connection, options.maxResponseBytes);
 
   async function send(request: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     if (!(await rateLimiter.wait(signal))) throw signal.reason;
@@ -157,7 +159,7 @@ export function createTransport(options: TransportOptions): Transport {
   };
 }
 
-function createDispatcher(connection: KubeConnection): Dispatcher {
+function createDispatcher(connection: KubeConnection, maxResponseBytes = -1): Dispatcher {
   const pool = {
     allowH2: false,
     connections: 128,
@@ -166,6 +168,7 @@ function createDispatcher(connection: KubeConnection): Dispatcher {
     keepAliveTimeout: 30_000,
     headersTimeout: 0,
     bodyTimeout: 0,
+    maxResponseSize: maxResponseBytes,
   };
   const connect = {
     timeout: 10_000,

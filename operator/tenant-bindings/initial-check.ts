@@ -1,4 +1,4 @@
-import { RENEW_AFTER_MS } from "./kubeconfig.ts";
+import { RENEW_AFTER_MS } from "../admin-kubeconfig/kubeconfig.ts";
 
 /** The tenant's API may lose the binding (a restore): checked this often. */
 export const BINDING_CHECK_MS = 10 * 60_000;

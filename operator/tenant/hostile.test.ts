@@ -1,0 +1,213 @@
+import { once } from "node:events";
+import type { RequestListener } from "node:http";
+import { createServer } from "node:https";
+import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { probeEndpoint } from "../cluster/probe.ts";
+import { composeAccessBinding, ensureBinding, ensureBindings, type TenantBinding } from "./binding.ts";
+import { connectTenant, TENANT_DEADLINE_MS } from "./connect.ts";
+import { MAX_PAGES, type TenantClient } from "./tenant-client.ts";
+import { makeAuthority } from "./testing.ts";
+
+const authority = await makeAuthority("kubernetes");
+/** Far above the deadline: the machine may be loaded. */
+const TIMEOUT_MS = 60_000;
+const MEGABYTE = Buffer.alloc(1024 * 1024, " ");
+
+let stop: (() => void)[] = [];
+afterEach(() => {
+  for (const close of stop) close();
+  stop = [];
+});
+
+async function listen(server: Server): Promise<string> {
+  const sockets = new Set<{ destroy(): void }>();
+  server.on("connection", (socket) => sockets.add(socket));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  stop.push(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function serve(respond: RequestListener): Promise<string> {
+  return listen(createServer({ cert: authority.certificate, key: authority.key }, respond));
+}
+
+function connect<Result>(server: string, use: (client: TenantClient) => Promise<Result>): Promise<Result> {
+  const options = { signal: new AbortController().signal, mayWrite: () => true };
+  return connectTenant({ server, ca: authority.certificate }, options, use);
+}
+
+const sync = (server: string) =>
+  connect(server, (client) => ensureBindings(client, () => ({ desired: [], kept: new Set() })));
+
+const json =
+  (body: unknown, status = 200): RequestListener =>
+  (_request, response) => {
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+
+const pageOf = (items: unknown, metadata: unknown = {}) => ({
+  kind: "ClusterRoleBindingList",
+  metadata,
+  items,
+});
+
+const endlessBody: RequestListener = (_request, response) => {
+  response.writeHead(200, { "content-type": "application/json" });
+  const write = () => {
+    while (!response.destroyed && response.write(MEGABYTE));
+  };
+  response.on("drain", write);
+  write();
+};
+
+const slowDrip: RequestListener = (_request, response) => {
+  response.writeHead(200, { "content-type": "application/json" });
+  const timer = setInterval(() => response.write(" "), 100);
+  response.on("close", () => clearInterval(timer));
+};
+
+describe("an API server of a tenant", () => {
+  test.each<[string, RequestListener, object]>([
+    ["that never ends its response", endlessBody, { status: 0, kubeMessage: /max size/ }],
+    ["that sends a byte at a time", slowDrip, { reason: "DeadlineExceeded" }],
+    ["that never responds", () => undefined, { reason: "DeadlineExceeded" }],
+    [
+      "that sends a list of many megabytes",
+      json(pageOf(Array.from({ length: 10_000 }, () => composeAccessBinding("x".repeat(1000))))),
+      { status: 0, kubeMessage: /max size/ },
+    ],
+    ["whose list never ends", json(pageOf([], { continue: "more" })), { reason: "InvalidResponse" }],
+    ["whose list is no list", json(pageOf({ length: 1e9 })), { reason: "InvalidResponse" }],
+    ["whose list has no metadata", json([]), { reason: "InvalidResponse" }],
+    ["whose objects have no name", json(pageOf([{ metadata: {} }])), { reason: "InvalidResponse" }],
+    ["whose objects are null", json(pageOf([null])), { reason: "InvalidResponse" }],
+    [
+      "whose subjects are of another type",
+      json(pageOf([{ ...composeAccessBinding("a"), subjects: "everybody" }])),
+      { reason: "InvalidResponse" },
+    ],
+    ["that sends HTML", (_request, response) => response.end("<html>"), { reason: "InvalidResponse" }],
+    [
+      "whose error is of another type",
+      json({ kind: "Status", message: { toString: 1 }, reason: ["x"], details: 1, code: "200" }, 403),
+      { status: 403, reason: "Forbidden" },
+    ],
+    [
+      "whose error is long",
+      json({ kind: "Status", message: "x".repeat(100_000), reason: "Forbidden" }, 403),
+      { status: 403, kubeMessage: /^x{300}$/ },
+    ],
+    [
+      "that demands a wait of a day",
+      (_request, response) => response.writeHead(429, { "retry-after": "86400" }).end(),
+      { status: 429 },
+    ],
+  ])("%s is an error within the deadline", { timeout: TIMEOUT_MS }, async (_name, respond, expected) => {
+    const error = await sync(await serve(respond)).catch((caught: unknown) => caught);
+    for (const [field, value] of Object.entries(expected)) {
+      const found = (error as Record<string, unknown>)[field];
+      if (value instanceof RegExp) expect(found).toMatch(value);
+      else expect(found).toBe(value);
+    }
+  });
+
+  test("that stalls the TLS handshake is an error within the deadline", { timeout: TIMEOUT_MS }, async () => {
+    const url = await listen(createTcpServer(() => undefined));
+    await expect(sync(url)).rejects.toMatchObject({ status: 0, reason: "DeadlineExceeded" });
+  });
+
+  test("that is slow at each of many calls is left at the deadline of all of them", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    let calls = 0;
+    const url = await serve((_request, response) => {
+      calls += 1;
+      setTimeout(() => json(pageOf([], { continue: "more" }))(_request, response), TENANT_DEADLINE_MS / 5);
+    });
+    await expect(sync(url)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
+    expect(calls).toBeLessThan(MAX_PAGES);
+  });
+
+  test("that redirects is an error, and nobody else is called", async () => {
+    let redirected = 0;
+    const elsewhere = await serve((_request, response) => {
+      redirected += 1;
+      json(pageOf([]))(_request, response);
+    });
+    const url = await serve((_request, response) =>
+      response.writeHead(307, { location: `${elsewhere}/` }).end(),
+    );
+    await expect(sync(url)).rejects.toMatchObject({ status: 307 });
+    expect(redirected).toBe(0);
+  });
+
+  test("is asked in pages for what is ours", async () => {
+    const queries: URLSearchParams[] = [];
+    const url = await serve((request, response) => {
+      const { searchParams } = new URL(request.url ?? "", "https://tenant");
+      queries.push(searchParams);
+      json(pageOf([], queries.length < 3 ? { continue: `${queries.length}` } : {}))(request, response);
+    });
+    await sync(url);
+    expect(queries.map((query) => query.get("continue"))).toEqual([null, "1", "2"]);
+    for (const query of queries) {
+      expect(query.get("limit")).toBe("250");
+      expect(query.get("labelSelector")).toBe("app.kubernetes.io/managed-by=marina-operator");
+    }
+  });
+
+  test("that claims each binding to exist already gets two attempts to create it", async () => {
+    const methods: unknown[] = [];
+    const status = { kind: "Status", reason: "AlreadyExists", code: 409, message: "exists" };
+    const url = await serve((request, response) => {
+      methods.push(request.method);
+      const isCreation = request.method === "POST";
+      json(isCreation ? status : {}, isCreation ? 409 : request.method === "GET" ? 404 : 200)(
+        request,
+        response,
+      );
+    });
+    const binding: TenantBinding = composeAccessBinding("a");
+    await expect(connect(url, (client) => ensureBinding(client, binding))).rejects.toMatchObject({
+      status: 409,
+    });
+    expect(methods).toEqual(["GET", "POST", "DELETE", "POST"]);
+  });
+});
+
+describe("a probe", () => {
+  test("needs the status only: a body without end is not read", { timeout: TIMEOUT_MS }, async () => {
+    let written = 0;
+    const closed = Promise.withResolvers<void>();
+    const url = await serve((_request, response) => {
+      response.on("close", () => closed.resolve());
+      response.writeHead(200);
+      const timer = setInterval(() => response.write(MEGABYTE, () => (written += 1)), 10);
+      response.on("close", () => clearInterval(timer));
+    });
+    expect(await probeEndpoint({ url, ca: authority.certificate })).toEqual({ ok: true, message: "" });
+    await closed.promise;
+    expect(written).toBeLessThan(20);
+  });
+
+  test("does not follow a redirect", async () => {
+    let redirected = 0;
+    const elsewhere = await serve((_request, response) => {
+      redirected += 1;
+      response.end();
+    });
+    const url = await serve((_request, response) => response.writeHead(302, { location: elsewhere }).end());
+    expect(await probeEndpoint({ url, ca: authority.certificate })).toEqual({ ok: true, message: "" });
+    expect(redirected).toBe(0);
+  });
+
+  test("of a stalled TLS handshake fails", { timeout: TIMEOUT_MS }, async () => {
+    const url = await listen(createTcpServer(() => undefined));
+    expect(await probeEndpoint({ url, ca: authority.certificate })).toMatchObject({ ok: false });
+  });
+});
