@@ -73,13 +73,17 @@ const slowDrip: RequestListener = (_request, response) => {
 
 describe("an API server of a tenant", () => {
   test.each<[string, RequestListener, object]>([
-    ["that never ends its response", endlessBody, { status: 0, kubeMessage: /max size/ }],
+    [
+      "that never ends its response",
+      endlessBody,
+      { status: 0, kubeMessage: expect.stringMatching(/max size/) },
+    ],
     ["that sends a byte at a time", slowDrip, { reason: "DeadlineExceeded" }],
     ["that never responds", () => undefined, { reason: "DeadlineExceeded" }],
     [
       "that sends a list of many megabytes",
       json(pageOf(Array.from({ length: 10_000 }, () => composeAccessBinding("x".repeat(1000))))),
-      { status: 0, kubeMessage: /max size/ },
+      { status: 0, kubeMessage: expect.stringMatching(/max size/) },
     ],
     ["whose list never ends", json(pageOf([], { continue: "more" })), { reason: "InvalidResponse" }],
     ["whose list is no list", json(pageOf({ length: 1e9 })), { reason: "InvalidResponse" }],
@@ -100,7 +104,7 @@ describe("an API server of a tenant", () => {
     [
       "whose error is long",
       json({ kind: "Status", message: "x".repeat(100_000), reason: "Forbidden" }, 403),
-      { status: 403, kubeMessage: /^x{300}$/ },
+      { status: 403, kubeMessage: expect.stringMatching(/^x{300}$/) },
     ],
     [
       "that demands a wait of a day",
@@ -108,12 +112,7 @@ describe("an API server of a tenant", () => {
       { status: 429 },
     ],
   ])("%s is an error within the deadline", { timeout: TIMEOUT_MS }, async (_name, respond, expected) => {
-    const error = await sync(await serve(respond)).catch((caught: unknown) => caught);
-    for (const [field, value] of Object.entries(expected)) {
-      const found = (error as Record<string, unknown>)[field];
-      if (value instanceof RegExp) expect(found).toMatch(value);
-      else expect(found).toBe(value);
-    }
+    await expect(sync(await serve(respond))).rejects.toMatchObject(expected);
   });
 
   test("that stalls the TLS handshake is an error within the deadline", { timeout: TIMEOUT_MS }, async () => {

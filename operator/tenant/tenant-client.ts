@@ -28,7 +28,7 @@ export interface TenantClientOptions {
   /** Ends all calls. */
   signal: AbortSignal;
   /** Checked right before every attempt of a write. */
-  mayWrite(): boolean;
+  mayWrite: () => boolean;
 }
 
 /** A page of bindings, each of about 1 KiB, is well within the largest response. */
