@@ -18,9 +18,7 @@ import { handleError, handleUnknownMethod, handleUnmatched } from "./http/handle
 import { createIdempotencyStore } from "./http/idempotency/store.ts";
 import { addDocumentRoutes } from "./http/openapi/docs.ts";
 import { createRateLimiter } from "./http/rate-limits/rate-limit.ts";
-import { addHealthRoutes } from "./http/server/health.ts";
 import { observe } from "./http/server/observe.ts";
-import type { Readiness } from "./http/server/readiness.ts";
 import { createSourceFinder } from "./http/server/source-address.ts";
 import { addCallerRoutes } from "./members/caller-routes.ts";
 import { findMembership, findOrAcceptMembership, insertOwner } from "./members/index.ts";
@@ -36,9 +34,6 @@ import { addSystemEventRoutes } from "./system-events/routes.ts";
 
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;
-  readiness: Readiness;
-  /** Whether the event loop keeps up; always true by default. */
-  isAlive?: () => boolean;
   /** Filled with every operation of the application. */
   operations?: Operation[];
 }
@@ -79,8 +74,6 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     operations: parts.operations ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };
-  const { readiness, isAlive = () => true } = parts;
-  addHealthRoutes(router, { readiness, isAlive, registry: deps.metrics });
   addDocumentRoutes(router);
   // A slice calls those above it only by the hooks that are listed here.
   addOrganizationRoutes(router, deps, {

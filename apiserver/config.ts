@@ -40,6 +40,7 @@ const environmentSchema = z.object({
   KUBECONFIG: z.string().optional(),
   MARINA_LISTEN_ADDRESS: z.string().min(1).default("0.0.0.0"),
   MARINA_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+  MARINA_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(8081),
   MARINA_PUBLIC_URL: z.url(),
   MARINA_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   MARINA_OIDC_ISSUERS: jsonText(z.array(issuerSchema).min(1)),
@@ -79,6 +80,8 @@ const environmentSchema = z.object({
 export interface Config {
   listenAddress: string;
   port: number;
+  /** Of /metrics, /healthz and /readyz, which are for the platform alone. */
+  metricsPort: number;
   publicUrl: string;
   databaseUrl: string;
   /** Absent in a Pod: then its ServiceAccount is used. */
@@ -110,6 +113,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return {
     listenAddress: env.MARINA_LISTEN_ADDRESS,
     port: env.MARINA_PORT,
+    metricsPort: env.MARINA_METRICS_PORT,
     publicUrl: env.MARINA_PUBLIC_URL.replace(/\/$/, ""),
     databaseUrl: env.MARINA_DATABASE_URL,
     kubeconfigPath: env.KUBECONFIG,

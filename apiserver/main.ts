@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { startHealthServer } from "../shared/controller/server.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
 import { createTransport } from "../shared/kube/transport.ts";
@@ -15,8 +16,7 @@ import { probeDatabase } from "./db/probe.ts";
 import type { Deps } from "./deps.ts";
 import { createAuthenticator } from "./http/authentication/authenticator.ts";
 import { watchEventLoop } from "./http/server/liveness.ts";
-import { createReadiness } from "./http/server/readiness.ts";
-import { listen } from "./http/server/server.ts";
+import { listen, type RunningServer } from "./http/server/server.ts";
 import { bindUser } from "./members/index.ts";
 
 /** How long requests in progress may take to complete; Kubernetes kills a Pod after 30 s. */
@@ -29,6 +29,7 @@ async function run(config: Config): Promise<void> {
   const log = createLogger({ name: "apiserver", level: config.logLevel });
   const stopping = stopOnSignals(log);
   const draining = new AbortController();
+  let server: RunningServer | undefined;
   const database = connectDatabase(config.databaseUrl);
   const metrics = createRegistry();
   addPoolMetrics(metrics, database);
@@ -54,20 +55,29 @@ async function run(config: Config): Promise<void> {
     bindUser: (user) => bindUser(deps.db, user),
     apiTokens: createApiTokenVerifier(deps),
   });
-  const readiness = createReadiness();
-  readiness.add({ name: "draining", check: () => !stopping.aborted });
-  readiness.add({ name: "database", check: () => probeDatabase(deps.sql) });
-  readiness.add({ name: "identity provider", check: () => authenticator.isReady() });
+  const { isAlive } = watchEventLoop();
+  const healthServer = await startHealthServer({
+    address: config.listenAddress,
+    port: config.metricsPort,
+    registry: metrics,
+    healthz: { "event loop": isAlive },
+    readyz: {
+      listening: () => server !== undefined,
+      draining: () => !stopping.aborted,
+      database: () => probeDatabase(deps.sql),
+      "identity provider": () => authenticator.isReady(),
+    },
+    log,
+  });
 
   const keysLoaded = authenticator.loadKeys(stopping);
-  const { isAlive } = watchEventLoop();
-  const app = createApp(deps, { authenticator, readiness, isAlive });
-  const server = await listen(app.fetch, {
+  const app = createApp(deps, { authenticator });
+  server = await listen(app.fetch, {
     address: config.listenAddress,
     port: config.port,
     limits: config.limits,
   });
-  log.info({ address: server.address }, "listening");
+  log.info({ address: server.address, metricsPort: healthServer.port }, "listening");
   const background = Promise.all([keysLoaded, startBackground(deps, draining.signal)]);
 
   await untilAborted(stopping);
@@ -75,7 +85,7 @@ async function run(config: Config): Promise<void> {
   draining.abort();
   await server.drain(DRAIN_DEADLINE_MS);
   await background;
-  await Promise.all([transport.close(), database.close()]);
+  await Promise.all([healthServer.close(), transport.close(), database.close()]);
   log.info("stopped");
 }
 

@@ -5,7 +5,6 @@ import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
-import { createReadiness } from "./http/server/readiness.ts";
 import { SECURITY_ROWS } from "./testing/security-rows.ts";
 
 const parts: Pick<Deps, "log" | "metrics"> & { config: Pick<Deps["config"], "limits"> } = {
@@ -17,7 +16,6 @@ const operations: Operation[] = [];
 const app = createApp(parts as Deps, {
   operations,
   authenticator: { authenticate: () => Promise.reject(new Error("not called")) },
-  readiness: createReadiness(),
 });
 
 /** Served beside the API: the document itself and its reference page. */

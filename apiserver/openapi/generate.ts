@@ -7,7 +7,6 @@ import type { Deps } from "../deps.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../http/limits.ts";
 import { buildDocument } from "../http/openapi/document.ts";
-import { createReadiness } from "../http/server/readiness.ts";
 
 const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 
@@ -24,7 +23,6 @@ export function declareOperations(): Operation[] {
       authenticate: () => Promise.reject(new Error("not called")),
       isKnown: () => false,
     },
-    readiness: createReadiness(),
     operations,
   });
   return operations;

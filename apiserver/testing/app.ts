@@ -22,7 +22,6 @@ import type { Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
-import { createReadiness } from "../http/server/readiness.ts";
 import { bindUser } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
 
@@ -105,7 +104,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     apiTokens: createApiTokenVerifier(deps),
   });
   const operations: Operation[] = [];
-  const app = createTestedApp(deps, { authenticator, readiness: createReadiness(), operations });
+  const app = createTestedApp(deps, { authenticator, operations });
   const request = (method: string, path: string, options: TestRequest = {}) =>
     send(app, stack.tokens, method, path, options);
   return {
@@ -172,6 +171,7 @@ function testConfig(
   return {
     listenAddress: "127.0.0.1",
     port: 0,
+    metricsPort: 0,
     publicUrl: "http://127.0.0.1",
     databaseUrl,
     kubeconfigPath: stack.kubeconfig,

@@ -116,17 +116,17 @@ test("without Postgres, requests return 503 and readiness fails; both recover by
     const response = await alice.request("GET", clusters);
     expect(response.status).toBe(503);
     expect(response.body.error.code).toBe("dependency_unavailable");
-    await waitFor(
-      "readiness to fail",
-      async () => (await fetch(`${stack.info.apiUrl}/readyz`)).status === 503,
-    );
-    expect((await fetch(`${stack.info.apiUrl}/healthz`)).status).toBe(200);
+    await waitFor("readiness to fail", async () => (await fetch(pageUrl("readyz"))).status === 503);
+    expect((await fetch(pageUrl("healthz"))).status).toBe(200);
   } finally {
     await stack.part("postgres").start();
   }
-  await waitFor("readiness", async () => (await fetch(`${stack.info.apiUrl}/readyz`)).status === 200);
+  await waitFor("readiness", async () => (await fetch(pageUrl("readyz"))).status === 200);
   expect((await alice.request("GET", clusters)).status).toBe(200);
 });
+
+/** A page of the API server's internal port. */
+const pageUrl = (name: string) => new URL(name, stack.info.metrics.apiserver);
 
 async function createOrganization(name: string): Promise<string> {
   const { body } = await alice.request("POST", "/organizations", { name });

@@ -192,7 +192,11 @@ test("no random order of operations and faults leads a tenant where nothing can 
   stop.abort();
   const killed = await disturbing;
   await users;
-  await waitFor("readiness", async () => (await fetch(`${stack.info.apiUrl}/readyz`)).ok, RECOVERS);
+  await waitFor(
+    "readiness",
+    async () => (await fetch(new URL("readyz", stack.info.metrics.apiserver))).ok,
+    RECOVERS,
+  );
 
   const strange = outcomes.filter(
     ({ response }) => response !== undefined && !EXPECTED.includes(response.status),

@@ -8,6 +8,8 @@ export const PLATFORM_CIDRS = ["127.0.0.1/32"];
 /** Environment variables of both programs on this stack, the same as in any deployment. */
 export interface MarinaEnvironment {
   apiUrl: string;
+  /** Where the API server has /metrics, /healthz and /readyz. */
+  apiMetricsUrl: string;
   operatorUrl: string;
   /** Of the migrations, which run as the owner of the schema and grant rights to the API server's role. */
   migrate: { MARINA_DATABASE_URL: string; MARINA_DATABASE_APISERVER_ROLE: string };
@@ -30,6 +32,7 @@ export interface OperatorEnvironmentInput extends SharedInput {
 
 export interface EnvironmentInput extends OperatorEnvironmentInput {
   apiPort: number;
+  apiMetricsPort: number;
   issuer: string;
   databaseUrls: { owner: string; apiserver: string };
   /** Extra variables; they take precedence. */
@@ -67,6 +70,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
   const issuers = [{ issuer: input.issuer, audience: AUDIENCE, admin: true, trustEmail: true }];
   return {
     apiUrl,
+    apiMetricsUrl: `http://127.0.0.1:${input.apiMetricsPort}`,
     operatorUrl: `http://127.0.0.1:${input.operatorPort}`,
     migrate: {
       MARINA_DATABASE_URL: input.databaseUrls.owner,
@@ -75,6 +79,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
     apiserver: {
       ...describeShared(input),
       MARINA_PORT: String(input.apiPort),
+      MARINA_METRICS_PORT: String(input.apiMetricsPort),
       MARINA_PUBLIC_URL: apiUrl,
       MARINA_DATABASE_URL: input.databaseUrls.apiserver,
       MARINA_OIDC_ISSUERS: JSON.stringify(issuers),

@@ -109,7 +109,7 @@ function apiserverNode({ environment }: MarinaDeps): ProcessNode {
     process: () => ({
       ...runBundle("apiserver"),
       env: { ...environment.apiserver, ...MEMORY_ENVIRONMENT },
-      probe: () => requireHttpOk(`${environment.apiUrl}/readyz`),
+      probe: () => requireHttpOk(`${environment.apiMetricsUrl}/readyz`),
       deadlineMs: 30_000,
       stopTimeoutMs: 3000,
     }),

@@ -99,6 +99,7 @@ async function reservePorts(options: StackOptions, dir: string): Promise<Ports> 
     "postgres",
     "identity-provider",
     "operator",
+    "api-metrics",
     ...(apiPort === undefined ? ["api"] : []),
     ...(isEmbedded ? [...MANAGEMENT_PORTS, ...managerPortsOf(settings.managers), ...settings.ports] : []),
   ]);
@@ -121,6 +122,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
   const apiPort = options.apiPort ?? ports.api ?? 0;
   const environment = describeEnvironment({
     apiPort,
+    apiMetricsPort: ports["api-metrics"] ?? 0,
     operatorPort: ports.operator ?? 0,
     issuer: issuerOf(ports),
     kubeconfig: cluster.kubeconfig,

@@ -49,7 +49,10 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
     kubectl: tools.path("kubectl"),
     helm: tools.path("helm"),
     logs: join(setup.dir, "logs"),
-    metrics: { apiserver: `${environment.apiUrl}/metrics`, operator: `${environment.operatorUrl}/metrics` },
+    metrics: {
+      apiserver: `${environment.apiMetricsUrl}/metrics`,
+      operator: `${environment.operatorUrl}/metrics`,
+    },
     processes: describeProcesses(parts),
     tokens: await requestTokens(issuer, secrets.clientSecret),
   };

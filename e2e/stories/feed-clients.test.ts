@@ -57,7 +57,7 @@ test.skipIf(browser === undefined)(
     try {
       const page = await chromium.newPage();
       // A page of the same origin, like a portal behind the same address.
-      await page.goto(`${apiUrl}/healthz`);
+      await page.goto(`${apiUrl}/openapi.json`);
       const seen = await page.evaluate(listenOnce(url));
       expect(seen).toEqual({ id: expect.stringMatching(/^\d+$/), status: "provisioning" });
       expect(await page.evaluate(listenOnce(url))).toBe("closed");

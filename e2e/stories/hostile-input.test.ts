@@ -52,7 +52,7 @@ function expectRefusal(response: ApiResponse, status: number, code: string): voi
 describe("bodies", () => {
   test.each<[string, string, number, string, string?]>([
     ["deep JSON", "[".repeat(200_000), 400, "bad_request"],
-    ["deep JSON that is complete", `${"[".repeat(200_000)}${"]".repeat(200_000)}`, 400, "bad_request"],
+    ["deep JSON that is complete", `${"[".repeat(100_000)}${"]".repeat(100_000)}`, 400, "bad_request"],
     [
       "deep JSON in an unknown field",
       `{"name":"x","a":${"[".repeat(40)}${"]".repeat(40)}}`,
@@ -84,21 +84,21 @@ describe("bodies", () => {
     expect([undefined, named]).toContain(field);
   });
 
-  test("a huge list of faults gets a bounded response", async () => {
-    const fields = Array.from({ length: 50_000 }, (_, n) => `"field${n}":1`);
+  test("a long list of faults gets a bounded response", async () => {
+    const fields = Array.from({ length: 127 }, (_, n) => `"field${n}":1`);
     const response = await post(`{"name":"a",${fields.join(",")}}`);
     expectRefusal(response, 422, "validation_failed");
     expect(response.body.error.details).toHaveLength(100);
   });
 
   test("a huge field name is truncated in the response", async () => {
-    const response = await post(`{"name":"a","${"k".repeat(900_000)}":1}`);
+    const response = await post(`{"name":"a","${"k".repeat(200_000)}":1}`);
     expectRefusal(response, 422, "validation_failed");
     expect(JSON.stringify(response.body).length).toBeLessThan(4000);
   });
 
   test("an oversized list is refused", async () => {
-    const cidrs = JSON.stringify(Array.from({ length: 30_000 }, () => "10.0.0.0/8"));
+    const cidrs = JSON.stringify(Array.from({ length: 10_000 }, () => "10.0.0.0/8"));
     const body = `{"name":"a","k8s_version":"1.34","authorized_cidrs":${cidrs}}`;
     const path = `/api/v1/organizations/${organization}/clusters`;
     expectRefusal(await send("POST", path, { body, headers: JSON_TYPE }), 422, "validation_failed");
@@ -179,9 +179,9 @@ async function talk(bytes: string): Promise<string> {
 describe("the wire", () => {
   test.each([
     ["garbage", "\u0016\u0003\u0001\r\n\r\n"],
-    ["a header in a header's name", "GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n\r\n"],
+    ["a header in a header's name", "GET /docs HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n\r\n"],
     ["two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
-    ["headers of 20 KiB", `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`],
+    ["headers of 20 KiB", `GET /docs HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`],
   ])("%s is 400 in the envelope, and the connection ends", async (_, bytes) => {
     const response = await talk(bytes);
     expect(response).toMatch(/^HTTP\/1\.1 400 /);
@@ -201,7 +201,7 @@ describe("the wire", () => {
     ["200 characters", "a".repeat(200)],
     ["a blank", "a b"],
   ])("a request id with %s is replaced and never sent back", async (_, id) => {
-    const response = await send("GET", "/healthz", { headers: { "x-request-id": id } });
+    const response = await send("GET", "/api/v1/me", { headers: { "x-request-id": id } });
     expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
     expect(response.headers.has("x-injected")).toBe(false);
   });

@@ -10,6 +10,7 @@ import { readStack, waitFor } from "../stack/testing.ts";
 import { createTenant } from "../testing/tenant.ts";
 
 const PORT = 18_080;
+const METRICS_PORT = 18_081;
 const URL_OF_OWN = `http://127.0.0.1:${PORT}`;
 const BUNDLE = join(import.meta.dirname, "..", "..", "dist", "apiserver.js");
 
@@ -27,13 +28,17 @@ async function startOwn(changes: Record<string, string>): Promise<void> {
   const env = {
     ...readPartEnvironment("apiserver"),
     MARINA_PORT: String(PORT),
+    MARINA_METRICS_PORT: String(METRICS_PORT),
     MARINA_ROLES: "api",
     ...changes,
   };
   const folder = findSeenFolder();
   const log = folder === undefined ? "ignore" : openSync(join(folder, `limits-${process.pid}.log`), "a");
   own = spawn(process.execPath, [BUNDLE], { env, stdio: ["ignore", log, log] });
-  await waitFor("the second API server", async () => (await fetch(`${URL_OF_OWN}/readyz`)).ok);
+  await waitFor(
+    "the second API server",
+    async () => (await fetch(`http://127.0.0.1:${METRICS_PORT}/readyz`)).ok,
+  );
 }
 
 const get = (path: string, headers: Record<string, string> = {}) =>

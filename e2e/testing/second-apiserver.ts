@@ -21,15 +21,19 @@ export async function startSecondApiserver(
 ): Promise<SecondApiserver> {
   const environment = parseEnv(readFileSync(join(dir, "apiserver.env"), "utf8")) as Record<string, string>;
   const child = spawn(process.execPath, [join(DIST, "apiserver.js")], {
-    env: cleanEnvironment({ ...environment, ...settings, MARINA_PORT: "0" }),
+    env: cleanEnvironment({ ...environment, ...settings, MARINA_PORT: "0", MARINA_METRICS_PORT: "0" }),
     stdio: ["ignore", "pipe", "inherit"],
   });
   const exited = once(child, "exit");
   let url = "";
+  let readyUrl = "";
   createInterface({ input: child.stdout }).on("line", (line) => {
-    if (line.includes('"listening"')) url = JSON.parse(line).address;
+    if (!line.includes('"listening"')) return;
+    const { address, metricsPort } = JSON.parse(line);
+    url = address;
+    readyUrl = `http://127.0.0.1:${metricsPort}/readyz`;
   });
-  await waitFor("the second API server", async () => url !== "" && (await fetch(`${url}/readyz`)).ok);
+  await waitFor("the second API server", async () => readyUrl !== "" && (await fetch(readyUrl)).ok);
   return {
     url,
     async stop() {

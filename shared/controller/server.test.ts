@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { createLogger } from "../log.ts";
 import { createKubeMetrics, createRegistry } from "../metrics.ts";
 import { createRuntimeMetrics } from "./metrics.ts";
@@ -47,6 +47,25 @@ test("an endpoint returns 503 and names the check that failed or threw", async (
     status: 503,
     text: "[+]good ok\n[-]bad failed\n[-]broken failed\n",
   });
+});
+
+test("a check without a result within two seconds has failed", async () => {
+  const { get } = await serve({ readyz: { late: () => new Promise(() => undefined), quick: () => true } });
+  expect(await get("/readyz")).toEqual({ status: 503, text: "[-]late failed\n[+]quick ok\n" });
+});
+
+test("however often a page is read, its checks run once a second", async () => {
+  let runs = 0;
+  const { get } = await serve({ readyz: { counted: () => ++runs > 0 } });
+  await Promise.all(Array.from({ length: 20 }, () => get("/readyz")));
+  expect(runs).toBe(1);
+  await vi.waitFor(
+    async () => {
+      await get("/readyz");
+      expect(runs).toBe(2);
+    },
+    { timeout: 10_000, interval: 50 },
+  );
 });
 
 test("nothing else is served", async () => {

@@ -1,8 +1,9 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../log.ts";
 import type { Registry } from "../metrics.ts";
 
-/** Checks by name; false or an error is a failure. */
+/** Checks by name; false, an error, or no result within two seconds is a failure. */
 export type Checks = Record<string, () => boolean | Promise<boolean>>;
 
 export interface HealthServerOptions {
@@ -17,6 +18,10 @@ export interface HealthServerOptions {
   log: Logger;
 }
 
+const CHECK_DEADLINE_MS = 2000;
+/** However often the pages are read, the checks run once in this time. */
+const RESULTS_KEPT_MS = 1000;
+
 export interface HealthServer {
   readonly port: number;
   close(): Promise<void>;
@@ -24,11 +29,17 @@ export interface HealthServer {
 
 /**
  * Listens for GET /metrics, /healthz and /readyz. A health page is 200 or 503, with one line per check as in the
- * Kubernetes API server: "[+]name ok" or "[-]name failed". Rejects when the port is not available.
+ * Kubernetes API server: "[+]name ok" or "[-]name failed", as it was a second ago at most. Rejects when the port is not
+ * available.
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
+  const pages: Pages = {
+    registry: options.registry,
+    healthz: keepResults(options.healthz),
+    readyz: keepResults(options.readyz),
+  };
   const server = createServer((request, response) => {
-    respond(options, request.method, request.url, response).catch((error: unknown) => {
+    respond(pages, request.method, request.url, response).catch((error: unknown) => {
       options.log.error({ err: error }, "a health or metrics page failed");
       send(response, 500, "internal error\n");
     });
@@ -40,8 +51,19 @@ export async function startHealthServer(options: HealthServerOptions): Promise<H
   return { port: portOf(server), close: () => close(server) };
 }
 
+interface Result {
+  name: string;
+  ok: boolean;
+}
+
+interface Pages {
+  registry: Registry;
+  healthz: () => Promise<Result[]>;
+  readyz: () => Promise<Result[]>;
+}
+
 async function respond(
-  options: HealthServerOptions,
+  pages: Pages,
   method: string | undefined,
   url: string | undefined,
   response: ServerResponse,
@@ -49,27 +71,37 @@ async function respond(
   if (method !== "GET" && method !== "HEAD") return send(response, 405, "method not allowed\n");
   switch (url?.split("?")[0]) {
     case "/metrics":
-      return send(response, 200, await options.registry.metrics(), options.registry.contentType);
+      return send(response, 200, await pages.registry.metrics(), pages.registry.contentType);
     case "/healthz":
-      return sendChecks(response, options.healthz);
+      return sendResults(response, await pages.healthz());
     case "/readyz":
-      return sendChecks(response, options.readyz);
+      return sendResults(response, await pages.readyz());
     default:
       return send(response, 404, "not found\n");
   }
 }
 
-async function sendChecks(response: ServerResponse, checks: Checks): Promise<void> {
-  const results = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => ({ name, ok: await isOk(check) })),
-  );
+/** Runs the checks, and gives the results to everyone who asks meanwhile and for a second after. */
+function keepResults(checks: Checks): () => Promise<Result[]> {
+  let kept: Promise<Result[]> | undefined;
+  return () => {
+    kept ??= runChecks(checks).finally(() => setTimeout(() => (kept = undefined), RESULTS_KEPT_MS).unref());
+    return kept;
+  };
+}
+
+function runChecks(checks: Checks): Promise<Result[]> {
+  return Promise.all(Object.entries(checks).map(async ([name, check]) => ({ name, ok: await isOk(check) })));
+}
+
+function sendResults(response: ServerResponse, results: readonly Result[]): void {
   const lines = results.map(({ name, ok }) => (ok ? `[+]${name} ok\n` : `[-]${name} failed\n`));
   send(response, results.every(({ ok }) => ok) ? 200 : 503, lines.join(""));
 }
 
 async function isOk(check: Checks[string]): Promise<boolean> {
   try {
-    return await check();
+    return await Promise.race([check(), sleep(CHECK_DEADLINE_MS, false, { ref: false })]);
   } catch {
     return false; // The response names the check that failed; its component logs why.
   }

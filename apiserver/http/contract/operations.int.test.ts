@@ -287,8 +287,8 @@ test("an unknown path is 404 with the error body", async () => {
 });
 
 test("a well-formed request id is kept, any other is replaced", async () => {
-  const taken = await api.request("GET", "/healthz", { headers: { "x-request-id": "mine-1" } });
+  const taken = await api.request("GET", "/api/v1/me", { headers: { "x-request-id": "mine-1" } });
   expect(taken.headers.get("x-request-id")).toBe("mine-1");
-  const response = await api.request("GET", "/healthz", { headers: { "x-request-id": "not fit <b>" } });
+  const response = await api.request("GET", "/api/v1/me", { headers: { "x-request-id": "not fit <b>" } });
   expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
 });

@@ -23,7 +23,6 @@ const TAGS = [
   { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
   { name: "Organizations", description: "Tenants: every other record belongs to one." },
   { name: "Platform administration", description: "All organizations, for the platform's staff." },
-  { name: "Service", description: "Health and metrics of the service itself." },
   { name: "System events", description: "What happens to a cluster, live and as history." },
 ];
 

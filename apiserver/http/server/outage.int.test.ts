@@ -3,7 +3,7 @@ import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../../shared/kube/client.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
-import { createRegistry, Gauge } from "../../../shared/metrics.ts";
+import { createRegistry } from "../../../shared/metrics.ts";
 import { createApiTokenVerifier } from "../../api-tokens/index.ts";
 import { mintToken } from "../../api-tokens/secret.ts";
 import type { AppParts } from "../../app.ts";
@@ -15,7 +15,6 @@ import { createTestedApp, startTestApp, type TestApp } from "../../testing/app.t
 import { type DocumentedOperation, listOperations } from "../../testing/operation-cases.ts";
 import { createAuthenticator } from "../authentication/authenticator.ts";
 import type { HttpEnv } from "../env.ts";
-import { createReadiness } from "./readiness.ts";
 
 let api: TestApp;
 let unreachable: DatabaseClients;
@@ -59,12 +58,8 @@ function call(app: Hono<HttpEnv>, { method, path }: DocumentedOperation, authori
 }
 
 /** The application with other parts than the tests' own. */
-function breakApp(
-  deps: Partial<Deps>,
-  authenticator: AppParts["authenticator"],
-  readiness = createReadiness(),
-) {
-  return createTestedApp({ ...api.deps, metrics: createRegistry(), ...deps }, { authenticator, readiness });
+function breakApp(deps: Partial<Deps>, authenticator: AppParts["authenticator"]) {
+  return createTestedApp({ ...api.deps, metrics: createRegistry(), ...deps }, { authenticator });
 }
 
 async function codeOf(response: Response): Promise<[number, string]> {
@@ -102,37 +97,14 @@ describe("every operation", () => {
   });
 });
 
-test("liveness, readiness and metrics that fail respond as every failure does", async () => {
-  const unready = createReadiness();
-  unready.add({ name: "database", check: () => false });
-  const away = breakApp({}, { authenticate: async () => principal }, unready);
-  expect(await codeOf(await away.request("/readyz"))).toEqual([503, "dependency_unavailable"]);
-
-  const metrics = createRegistry();
-  const collect = () => Promise.reject(new TypeError("unforeseen"));
-  metrics.registerMetric(new Gauge({ name: "broken", help: "Cannot be read", registers: [], collect }));
-  const findFaults = () => Promise.reject(new TypeError("unforeseen"));
-  const broken = breakApp({ metrics }, { authenticate: async () => principal }, { ...unready, findFaults });
-  expect(await codeOf(await broken.request("/readyz"))).toEqual([500, "internal"]);
-  expect(await codeOf(await broken.request("/metrics"))).toEqual([500, "internal"]);
-
-  const parts = { authenticator: { authenticate: async () => principal }, readiness: unready };
-  const slow = createTestedApp(
-    { ...api.deps, metrics: createRegistry() },
-    { ...parts, isAlive: () => false },
-  );
-  expect(await codeOf(await slow.request("/healthz"))).toEqual([500, "internal"]);
-});
-
 describe("with Postgres away", () => {
   test.each([["/api/v1/organizations"], ["/api/v1/me"], [`/api/v1/organizations/${principal.userId}`]])(
     "%s is 503 with Retry-After, and reveals nothing about the database",
     async (path) => {
-      const readiness = createReadiness();
       const deps = { ...api.deps, db: unreachable.db, sql: unreachable.sql };
       const app = createTestedApp(
         { ...deps, metrics: createRegistry() },
-        { authenticator: { authenticate: async () => principal }, readiness },
+        { authenticator: { authenticate: async () => principal } },
       );
       const response = await app.request(path);
       expect(response.status).toBe(503);
@@ -143,11 +115,8 @@ describe("with Postgres away", () => {
     },
   );
 
-  test("readiness names the unavailable dependency", async () => {
-    const readiness = createReadiness();
-    readiness.add({ name: "database", check: () => probeDatabase(unreachable.sql) });
-    readiness.add({ name: "nothing", check: () => true });
-    expect(await readiness.findFaults()).toEqual(["database"]);
+  test("the probe of the database fails", async () => {
+    await expect(probeDatabase(unreachable.sql)).rejects.toThrow(/ECONNREFUSED/);
   });
 });
 
@@ -158,7 +127,6 @@ test("without the Kubernetes API an organization is created nevertheless", async
     { ...api.deps, kube: createClient(transport), metrics: createRegistry() },
     {
       authenticator: { authenticate: async () => ({ ...principal, userId: (await me()).id }) },
-      readiness: createReadiness(),
     },
   );
   const response = await app.request("/api/v1/organizations", {
@@ -179,7 +147,6 @@ test("an unexpected failure is one fixed sentence with the request id", async ()
     { ...api.deps, metrics: createRegistry() },
     {
       authenticator: { authenticate: () => Promise.reject(new TypeError("secret detail")) },
-      readiness: createReadiness(),
     },
   );
   const response = await app.request("/api/v1/me", { headers: { "x-request-id": "r-1" } });
