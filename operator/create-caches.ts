@@ -35,6 +35,7 @@ import { LABEL_CREDENTIAL } from "./admin-kubeconfig/kubeconfig.ts";
 import { trimCredential } from "./admin-kubeconfig/trim.ts";
 import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
 import { indexByName } from "./duplicate-name.ts";
+import { EVENT_SELECTOR } from "./engine/events.ts";
 import {
   clusterClassKind,
   engineClusterKind,
@@ -168,7 +169,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     deployments: declare("deployments", deploymentKind, {}, ours),
     catalogues: declare("catalogues", configMapKind, {}, catalogue),
     subnetLocks: declare("subnetLocks", configMapKind, byLockOwner, locks),
-    events: declare("events", eventKind, {}, { transform: trimEvent }),
+    events: declare("events", eventKind, {}, { fieldSelector: EVENT_SELECTOR, transform: trimEvent }),
   };
 }
 

@@ -18,10 +18,12 @@ test("a tenant creates, watches, uses, scales and deletes a cluster by REST alon
   expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => (a < b ? -1 : 1)));
   const statuses = feed.events.filter(({ event, data }) => event === "status" && data.node_pool_id === null);
   expect(statuses.map(({ data }) => data.status)).toEqual(expect.arrayContaining(["running", "deleting"]));
-  const sources = new Set(
-    feed.events.filter(({ event }) => event === "system-event").map(({ data }) => data.source),
-  );
+  const told = feed.events.flatMap(({ event, data }) => (event === "system-event" ? [data] : []));
+  const sources = new Set(told.map(({ source }) => source));
   expect(sources).toContain("operator");
   expect(sources).toContain("machine");
+  const reasons = new Set(told.map(({ reason }) => reason));
+  expect(reasons).toContain("SuccessfulSetNodeRef");
+  expect([...reasons].filter((reason) => reason.startsWith("Topology"))).toEqual([]);
   expect(feed.events.at(-1)?.event).toBe("deleted");
 });

@@ -15,6 +15,43 @@ export function isEngineEvent({ regarding }: Event): boolean {
   return isEngineGroup(groupOf(regarding?.apiVersion));
 }
 
+/** What people want to know of Cluster API's normal activity: its machines, their nodes, and its infrastructure. */
+const TOLD: Readonly<Record<string, readonly string[]>> = {
+  Cluster: ["InfrastructureReady"],
+  Machine: [
+    "MachineMarkedUnhealthy",
+    "NodeVolumesDetached",
+    "SuccessfulDrainNode",
+    "SuccessfulSetNodeRef",
+    "SuccessfulStartInPlaceUpdate",
+  ],
+  MachineSet: ["SuccessfulCreate", "SuccessfulDelete"],
+};
+
+/** What Cluster API repeats by itself within a moment: a write on an older version of an object. */
+const ROUTINE_RETRY = /the object has been modified/;
+
+/**
+ * Whether an Event of Cluster API or of a provider tells its cluster's people something: every failure, all that a
+ * provider does, and of Cluster API's normal activity a list. What it does with its own objects tells them nothing.
+ */
+export function isTold(event: Event): boolean {
+  const { type, note = "", reason = "", regarding: { apiVersion, kind = "" } = {} } = event;
+  if (type === "Warning") return !ROUTINE_RETRY.test(note);
+  const group = groupOf(apiVersion);
+  const isOfProvider = !isEngineGroup(group) || group.startsWith("infrastructure.");
+  return isOfProvider ? !kind.endsWith("Template") : TOLD[kind]?.includes(reason) === true;
+}
+
+/**
+ * Leaves out what is certainly not told, before it is sent: Events on Kubernetes' own objects, most of all Pods, and of
+ * what Cluster API does with its own objects.
+ */
+export const EVENT_SELECTOR = [
+  ...["v1", "apps/v1", "batch/v1", "autoscaling/v2", "policy/v1"].map((it) => `regarding.apiVersion!=${it}`),
+  ...["TopologyCreate", "TopologyUpdate", "TopologyDelete"].map((it) => `reason!=${it}`),
+].join(",");
+
 /** Whether an Event is about a Cluster itself. */
 export function isClusterEvent({ regarding }: Event): boolean {
   return regarding?.kind === engineClusterKind.kind;

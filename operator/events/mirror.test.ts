@@ -8,7 +8,8 @@ import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
 import { CLUSTER_ID, makePool, NAMESPACE, POOL_ID } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { mirrorEvent } from "./mirror.ts";
-import { findSubject, mayConcernClusterAPI } from "./subject.ts";
+import { findSubject, mayBeMirrored } from "./subject.ts";
+import { trimEvent } from "./trim.ts";
 
 const API = "cluster.x-k8s.io/v1beta2";
 const byNamespace = {
@@ -53,14 +54,14 @@ const eventOn = (apiVersion: string, kind: string, name: string, more: Partial<E
 test.each([
   {
     what: "Cluster API's cluster",
-    event: eventOn(API, "Cluster", "demo"),
+    event: eventOn(API, "Cluster", "demo", { reason: "InfrastructureReady" }),
     cluster: "demo",
     pool: undefined,
     source: "operator",
   },
   {
     what: "a machine",
-    event: eventOn(API, "Machine", "m1"),
+    event: eventOn(API, "Machine", "m1", { reason: "SuccessfulSetNodeRef" }),
     cluster: "demo",
     pool: "web",
     source: "machine",
@@ -86,19 +87,87 @@ test.each([
   expect(subject?.source).toBe(source);
 });
 
+const INFRASTRUCTURE = "infrastructure.cluster.x-k8s.io/v1beta2";
+const warning = (reason: string, note = "it failed"): Partial<Event> => ({ type: "Warning", reason, note });
+
 test.each([
-  { what: "ours", event: eventOn("cloud.marina.dev/v1", "Cluster", "demo"), concerns: false },
-  { what: "a Pod", event: eventOn("v1", "Pod", "demo"), concerns: false },
-  { what: "a Deployment", event: eventOn("apps/v1", "Deployment", "demo"), concerns: false },
-  { what: "an Ingress", event: eventOn("networking.k8s.io/v1", "Ingress", "demo"), concerns: false },
-  { what: "Cluster API's", event: eventOn(API, "Cluster", "demo"), concerns: true },
+  { what: "a machine that is created", event: eventOn(API, "MachineSet", "x"), told: true },
   {
-    what: "a provider's",
-    event: eventOn("infrastructure.cluster.x-k8s.io/v1beta2", "X", "x"),
-    concerns: true,
+    what: "a node that has joined",
+    event: eventOn(API, "Machine", "x", { reason: "SuccessfulSetNodeRef" }),
+    told: true,
   },
-])("whether an Event on $what may concern Cluster API: $concerns", ({ event, concerns }) => {
-  expect(mayConcernClusterAPI(event)).toBe(concerns);
+  {
+    what: "an unhealthy machine",
+    event: eventOn(API, "Machine", "x", { reason: "MachineMarkedUnhealthy" }),
+    told: true,
+  },
+  {
+    what: "the infrastructure of a cluster",
+    event: eventOn(INFRASTRUCTURE, "DevCluster", "x", { reason: "NetworkCreated" }),
+    told: true,
+  },
+  {
+    what: "a hypervisor of a provider with an API group of its own",
+    event: eventOn("hardware.test/v1", "Server", "s1", { reason: "PoweredOn" }),
+    told: true,
+  },
+  { what: "a failure", event: eventOn(API, "MachineDeployment", "x", warning("FailedCreate")), told: true },
+  {
+    what: "a failure of the control plane",
+    event: eventOn(
+      "controlplane.cluster.x-k8s.io/v1beta2",
+      "KubeadmControlPlane",
+      "x",
+      warning("ControlPlaneUnhealthy"),
+    ),
+    told: true,
+  },
+  {
+    what: "a write that is repeated by itself",
+    event: eventOn(
+      API,
+      "MachineDeployment",
+      "x",
+      warning("FailedUpdate", "Operation cannot be fulfilled: the object has been modified; please apply"),
+    ),
+    told: false,
+  },
+  {
+    what: "an object that the topology made",
+    event: eventOn(API, "Cluster", "demo", { reason: "TopologyCreate" }),
+    told: false,
+  },
+  {
+    what: "an object that the topology changed",
+    event: eventOn(API, "Cluster", "demo", { reason: "TopologyUpdate" }),
+    told: false,
+  },
+  {
+    what: "a phase of Cluster API's cluster",
+    event: eventOn(API, "Cluster", "demo", { reason: "Provisioned" }),
+    told: false,
+  },
+  { what: "a new machine set", event: eventOn(API, "MachineDeployment", "x"), told: false },
+  {
+    what: "a template of an infrastructure",
+    event: eventOn(INFRASTRUCTURE, "DevMachineTemplate", "x"),
+    told: false,
+  },
+  { what: "ours", event: eventOn("cloud.marina.dev/v1", "Cluster", "demo"), told: false },
+  { what: "a Pod", event: eventOn("v1", "Pod", "demo", warning("BackOff")), told: false },
+  { what: "a Deployment", event: eventOn("apps/v1", "Deployment", "demo"), told: false },
+  { what: "an Ingress", event: eventOn("networking.k8s.io/v1", "Ingress", "demo"), told: false },
+])("whether an Event on $what is mirrored, and cached for that: $told", ({ event, told }) => {
+  expect(mayBeMirrored(event)).toBe(told);
+  expect(trimEvent(event) !== undefined).toBe(told);
+});
+
+test("of the Events on our objects the cache holds the mirrors, which are looked up, and no other", () => {
+  const ours = eventOn("cloud.marina.dev/v1", "Cluster", "demo");
+  const related = { apiVersion: API, kind: "Machine", namespace: NAMESPACE, name: "m1" };
+  expect(trimEvent(ours)).toBeUndefined();
+  expect(trimEvent({ ...ours, related })).toMatchObject({ reason: ours.reason });
 });
 
 test("an Event of an unknown cluster has no subject", () => {

@@ -3,7 +3,7 @@ import { referTo } from "../../shared/controller/reference.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { actionOfEvent } from "../engine/events.ts";
+import { actionOfEvent, groupOf } from "../engine/events.ts";
 import type { EventSubject } from "./subject.ts";
 
 /**
@@ -36,6 +36,11 @@ export function mirrorEvent(event: Event, subject: EventSubject): RecordedEvent 
     ...(at !== undefined && { at: new Date(at) }),
     count,
   };
+}
+
+/** Whether an Event is one of `mirrorEvent`: about an object of ours, with Cluster API's object as the related one. */
+export function isMirror({ regarding, related }: Event): boolean {
+  return groupOf(regarding?.apiVersion) === clusterKind.group && related != null;
 }
 
 /** Cluster API names the object in some of its notes only. */

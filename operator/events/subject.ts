@@ -3,7 +3,14 @@ import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
-import { type EventSource, groupOf, isClusterEvent, isEngineEvent, sourceOfEvent } from "../engine/events.ts";
+import {
+  type EventSource,
+  groupOf,
+  isClusterEvent,
+  isEngineEvent,
+  isTold,
+  sourceOfEvent,
+} from "../engine/events.ts";
 import { engineClusterNameOf, enginePoolNameOf } from "../engine/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
 
@@ -14,11 +21,14 @@ export interface EventSubject {
   source: EventSource;
 }
 
-/** Whether an Event may be about Cluster API or a provider: neither about Kubernetes' own kinds nor about ours. */
-export function mayConcernClusterAPI(event: Event): boolean {
+/**
+ * Whether an Event may be mirrored: it is about Cluster API or a provider, neither about Kubernetes' own kinds nor about
+ * ours, and it tells something.
+ */
+export function mayBeMirrored(event: Event): boolean {
   const group = groupOf(event.regarding?.apiVersion);
   const isForeign = group.includes(".") && group !== clusterKind.group && !group.endsWith(".k8s.io");
-  return isForeign || isEngineEvent(event);
+  return (isForeign || isEngineEvent(event)) && isTold(event);
 }
 
 /**
@@ -29,7 +39,7 @@ export function mayConcernClusterAPI(event: Event): boolean {
 export function findSubject(caches: Caches, event: Event): EventSubject | undefined {
   const { namespace, kind, name } = event.regarding ?? {};
   if (namespace === undefined || kind === undefined || name === undefined) return undefined;
-  if (!mayConcernClusterAPI(event)) return undefined;
+  if (!mayBeMirrored(event)) return undefined;
   const [hosted] = caches.machines.byIndex(INDEX_INFRASTRUCTURE, toKey(namespace, toKey(kind, name)));
   if (hosted === undefined && !isEngineEvent(event)) return undefined;
   const source = sourceOfEvent(kind, hosted !== undefined);
