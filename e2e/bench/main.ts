@@ -3,6 +3,7 @@ import { benchBodies } from "./bodies.ts";
 import { benchClusters } from "./clusters.ts";
 import { benchCreate } from "./create.ts";
 import { benchEvents } from "./events.ts";
+import { benchFairness } from "./fairness.ts";
 import { benchLocal } from "./local.ts";
 import { benchOperator } from "./operator/main.ts";
 import { benchProcesses } from "./processes.ts";
@@ -17,6 +18,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   bodies: benchBodies,
   operator: benchOperator,
   events: benchEvents,
+  fairness: benchFairness,
   clusters: benchClusters,
 };
 
