@@ -13,6 +13,7 @@ import { type Authenticator, invalidTicket } from "./http/authentication/authent
 import { createBodyBudget } from "./http/contract/body-budget.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import type { Router } from "./http/contract/router.ts";
+import { createTenantLimits } from "./http/contract/tenant-work.ts";
 import type { HttpEnv } from "./http/env.ts";
 import { handleError, handleUnknownMethod, handleUnmatched } from "./http/handle-error.ts";
 import { createIdempotencyStore } from "./http/idempotency/store.ts";
@@ -71,6 +72,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     limiter: createRateLimiter(deps.config.limits.rates),
     limits: deps.config.limits,
     bodies: createBodyBudget(deps.config.limits.maxPendingBodyBytes),
+    tenantLimits: createTenantLimits(deps.config.limits),
     operations: parts.operations ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };

@@ -74,6 +74,16 @@ const environmentSchema = z.object({
     .int()
     .min(1)
     .default(DEFAULT_REQUEST_LIMITS.maxConnectionsPerAddress),
+  MARINA_MAX_CONCURRENT_WRITES: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(DEFAULT_REQUEST_LIMITS.maxConcurrentWrites),
+  MARINA_MAX_CONCURRENT_DRY_RUNS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(DEFAULT_REQUEST_LIMITS.maxConcurrentDryRuns),
   MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
 });
 
@@ -135,6 +145,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       stalledSeconds: env.MARINA_STALLED_TIMEOUT_SECONDS,
       maxConnections: env.MARINA_MAX_CONNECTIONS,
       maxConnectionsPerAddress: env.MARINA_MAX_CONNECTIONS_PER_ADDRESS,
+      maxConcurrentWrites: env.MARINA_MAX_CONCURRENT_WRITES,
+      maxConcurrentDryRuns: env.MARINA_MAX_CONCURRENT_DRY_RUNS,
     },
     systemEvents: {
       isEnabled: env.MARINA_EVENT_HARVESTER === "enabled",

@@ -78,7 +78,10 @@ async function run(config: Config): Promise<void> {
     limits: config.limits,
   });
   log.info({ address: server.address, metricsPort: healthServer.port }, "listening");
-  const background = Promise.all([keysLoaded, startBackground(deps, draining.signal)]);
+  const background = Promise.all([
+    keysLoaded,
+    startBackground({ ...deps, db: database.backgroundDb }, draining.signal),
+  ]);
 
   await untilAborted(stopping);
   await sleep(LEAVE_BALANCER_MS);

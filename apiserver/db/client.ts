@@ -10,21 +10,24 @@ export type Queryable = Pick<Database, "select" | "insert" | "update" | "delete"
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_SECONDS = 5;
+const BACKGROUND_POOL_SIZE = 5;
 /** Between two attempts to connect: short and constant, so that the service recovers as soon as Postgres does. */
 const RECONNECT_SECONDS = 0.25;
 
 export interface DatabaseClients {
   db: Database;
+  /** The same over a pool of its own, for background jobs. */
+  backgroundDb: Database;
   sql: Sql;
   /** Of the pool that requests use. */
   poolFigures: Readonly<PoolFigures>;
-  /** Waits at most 5 s for running queries, then closes both pools. */
+  /** Waits at most 5 s for running queries, then closes all pools. */
   close(): Promise<void>;
 }
 
 /**
- * Two pools, opened at the first query: one for Drizzle, one for plain SQL. They are separate because drizzle() changes
- * the parsers of its client, and because a slow query delays those pipelined behind it.
+ * Three pools, opened at the first query: one for requests, one for background jobs, one for plain SQL. The last is
+ * separate because drizzle() changes the parsers of its client, and because a slow query delays those pipelined behind it.
  */
 export function connectDatabase(databaseUrl: string, options: { poolSize?: number } = {}): DatabaseClients {
   const shared = {
@@ -33,11 +36,9 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
     keep_alive: 30,
     onnotice: () => undefined,
   };
-  const pool = createPool(databaseUrl, {
-    ...shared,
-    max: options.poolSize ?? 10,
-    connection: { application_name: "marina-apiserver", statement_timeout: STATEMENT_TIMEOUT_MS },
-  });
+  const connection = { application_name: "marina-apiserver", statement_timeout: STATEMENT_TIMEOUT_MS };
+  const pool = createPool(databaseUrl, { ...shared, max: options.poolSize ?? 10, connection });
+  const background = createPool(databaseUrl, { ...shared, max: BACKGROUND_POOL_SIZE, connection });
   const sql = postgres(databaseUrl, {
     ...shared,
     max: 2,
@@ -45,10 +46,11 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
   });
   return {
     db: drizzle(pool.client),
+    backgroundDb: drizzle(background.client),
     sql,
     poolFigures: pool.figures,
     async close() {
-      await Promise.all([pool.close(), sql.end({ timeout: 5 })]);
+      await Promise.all([pool.close(), background.close(), sql.end({ timeout: 5 })]);
     },
   };
 }

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/stack/testing.ts";
 import { createRegistry } from "../../shared/metrics.ts";
+import { runForTenant } from "../../shared/tenant-context.ts";
 import { connectDatabase, type DatabaseClients } from "./client.ts";
 import { isDatabaseUnavailable } from "./errors.ts";
 import { addPoolMetrics } from "./metrics.ts";
@@ -105,4 +106,55 @@ test("the metrics report open transactions, those that wait for a connection, an
     (await registry.metrics()).includes("marina_apiserver_db_pools_lost_total 1"),
   );
   await small.close();
+});
+
+describe("the connections of a pool", () => {
+  const asTenant = <T>(tenant: string, work: () => Promise<T>) =>
+    runForTenant({ tenant, signal: undefined }, work);
+
+  test("are held by one tenant up to a quarter; the others are left to everybody else", async () => {
+    const eight = connectDatabase(database.url, { poolSize: 8 });
+    let entered = 0;
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const hold = () =>
+      eight.db.transaction(async (tx) => {
+        entered += 1;
+        await tx.execute(sql`select 1`);
+        await held;
+      });
+    const loud = Array.from({ length: 20 }, () => asTenant("loud", hold));
+    const queries = Array.from({ length: 20 }, () => asTenant("loud", () => eight.db.execute(sql`select 1`)));
+    await asTenant("quiet", () => eight.db.execute(sql`select 1`));
+    await eight.db.transaction((tx) => tx.execute(sql`select 1`));
+    expect(entered).toBe(2);
+    release();
+    await Promise.all([...loud, ...queries]);
+    expect(entered).toBe(20);
+    await eight.close();
+  });
+
+  test("are asked for once by work that is inside a transaction already", async () => {
+    const four = connectDatabase(database.url, { poolSize: 4 });
+    const count = asTenant("a", () =>
+      four.db.transaction(async () => {
+        const [row] = await four.db.execute<{ one: number }>(sql`select 1 as one`);
+        return row?.one;
+      }),
+    );
+    expect(await count).toBe(1);
+    await four.close();
+  });
+
+  test("are not those of background jobs, which are served while requests hold all", async () => {
+    const one = connectDatabase(database.url, { poolSize: 1 });
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const busy = one.db.transaction(async (tx) => {
+      await tx.execute(sql`select 1`);
+      await held;
+    });
+    await expect(one.backgroundDb.execute(sql`select 1`)).resolves.toHaveLength(1);
+    release();
+    await busy;
+    await one.close();
+  });
 });

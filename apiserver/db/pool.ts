@@ -1,4 +1,7 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import postgres from "postgres";
+import { currentTenant } from "../../shared/tenant-context.ts";
+import { createTenantSlots, type TenantSlots } from "../../shared/tenant-slots.ts";
 
 type Sql = postgres.Sql;
 /** What Drizzle needs of a transaction. */
@@ -39,6 +42,11 @@ export interface Pool {
 /** How long queries on the other connections of a lost pool may take to complete. */
 const LOST_POOL_SECONDS = 1;
 
+/** The part of the connections that the work of one tenant may hold. */
+const TENANT_SHARE = 0.25;
+/** Whether the current work holds a connection of its tenant's share already, as inside a transaction. */
+const holdsConnection = new AsyncLocalStorage<boolean>();
+
 type Values = Parameters<Sql["unsafe"]>[1];
 
 /** Each prepared statement costs memory in every backend. */
@@ -58,10 +66,14 @@ function isPreparable(text: string): boolean {
   return true;
 }
 
-/** Opens a pool of connections at the first query; a broken connection is replaced by a new pool. */
+/**
+ * Opens a pool of connections at the first query; a broken connection is replaced by a new pool. Work for a tenant
+ * (tenant-context.ts) holds a quarter of the connections at most, and waits for its own.
+ */
 export function createPool(databaseUrl: string, options: postgres.Options<Record<string, never>>): Pool {
   let closing = false;
   const figures = { waiting: 0, open: 0, lost: 0 };
+  const slots = createTenantSlots(Math.max(1, Math.floor((options.max ?? 10) * TENANT_SHARE)));
   let current = open();
   const { parsers, serializers } = current.sql.options;
 
@@ -89,9 +101,12 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
 
   const client = {
     options: current.sql.options,
-    unsafe: ((text: string, values?: Values) =>
-      current.sql.unsafe(text, values, { prepare: isPreparable(text) })) as Sql["unsafe"],
-    begin: <T>(run: (tx: Transaction) => Promise<T>) => begin(current, run, figures),
+    unsafe: ((text: string, values?: Values) => {
+      const query = () => current.sql.unsafe(text, values, { prepare: isPreparable(text) });
+      return mustWait() ? withinShare(slots, query) : query();
+    }) as Sql["unsafe"],
+    begin: <T>(run: (tx: Transaction) => Promise<T>) =>
+      mustWait() ? holdConnection(slots, () => begin(current, run, figures)) : begin(current, run, figures),
   };
   return {
     figures,
@@ -102,6 +117,33 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
       await current.sql.end({ timeout: 5 });
     },
   };
+}
+
+function mustWait(): boolean {
+  return currentTenant() !== undefined && holdsConnection.getStore() !== true;
+}
+
+/** Runs work that holds one connection, once the tenant's share has one left. */
+async function holdConnection<T>(slots: TenantSlots, work: () => Promise<T>): Promise<T> {
+  const release = await slots.take(currentTenant()?.tenant ?? "");
+  try {
+    return await holdsConnection.run(true, work);
+  } finally {
+    release();
+  }
+}
+
+/** A query as Drizzle uses it: awaited, or asked for `values()` right away. It is sent once the share has a connection. */
+function withinShare(slots: TenantSlots, query: () => ReturnType<Sql["unsafe"]>) {
+  let asValues = false;
+  const sent = Promise.resolve().then(() =>
+    holdConnection<unknown>(slots, async () => (asValues ? query().values() : query())),
+  );
+  const values = () => {
+    asValues = true;
+    return sent;
+  };
+  return Object.assign(sent, { values });
 }
 
 async function begin<T>(

@@ -142,6 +142,11 @@ export function invalidField(field: string, code: DetailCode, message: string): 
   return validationFailed([{ field, code, message }]);
 }
 
+/** For a request whose client has closed the connection: nobody reads it, and it is logged as no failure of ours. */
+export function clientGone(cause: unknown): ApiError {
+  return new ApiError("bad_request", "The client closed the connection.", { cause });
+}
+
 /** 503 for a backend that is unavailable; `what` is its name for people ("The Kubernetes API"). */
 export function dependencyUnavailable(what: string, cause?: unknown, retryAfterSeconds = 5): ApiError {
   return new ApiError("dependency_unavailable", `${what} is not available right now; try again.`, {

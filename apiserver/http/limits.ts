@@ -38,6 +38,9 @@ export interface RequestLimits {
   maxConnections: number;
   /** Of one address (an IPv6 /64); connections of trusted proxies do not count. */
   maxConnectionsPerAddress: number;
+  /** Of one organization and replica; further ones wait for at most 20 s. */
+  maxConcurrentWrites: number;
+  maxConcurrentDryRuns: number;
 }
 
 /** Generous for a busy pipeline (50 requests a second), tight for requests that grant rights. */
@@ -61,4 +64,6 @@ export const DEFAULT_REQUEST_LIMITS: RequestLimits = {
   stalledSeconds: 120,
   maxConnections: 10_000,
   maxConnectionsPerAddress: 1000,
+  maxConcurrentWrites: 16,
+  maxConcurrentDryRuns: 2,
 };

@@ -1,4 +1,5 @@
-import { createFairQueue, type FairQueue, namespaceOf } from "./fair-queue.ts";
+import { createFairQueue, type FairQueue } from "../fair-queue.ts";
+import { splitKey } from "../kube/object.ts";
 
 /** A change: goes first. */
 export const PRIORITY_CHANGE = 0;
@@ -67,8 +68,8 @@ export function createQueue(options: QueueOptions = {}): Queue {
   /** How many keys of each namespace run. */
   const runningIn = new Map<string, number>();
   const isBusy = (namespace: string) => (runningIn.get(namespace) ?? 0) >= maxPerNamespace;
-  /** Waiting keys by priority. */
-  const ready = new Map<number, FairQueue>();
+  /** Waiting keys by priority, each with the time it became ready. A namespace is an organization. */
+  const ready = new Map<number, FairQueue<string, number>>();
   const priorityOf = new Map<string, number>();
   const delayed = new Map<string, Delayed>();
   const running = new Set<string>();
@@ -89,9 +90,9 @@ export function createQueue(options: QueueOptions = {}): Queue {
     }
     const waiting = priorityOf.get(key);
     if (waiting !== undefined && waiting >= priority) return;
-    const waitedFrom = waiting === undefined ? undefined : ready.get(waiting)?.remove(key);
+    const waitedFrom = waiting === undefined ? undefined : ready.get(waiting)?.remove(namespaceOf(key), key);
     const queue = ready.get(priority) ?? createFairQueue();
-    queue.add(key, waitedFrom ?? performance.now());
+    queue.add(namespaceOf(key), key, waitedFrom ?? performance.now());
     ready.set(priority, queue);
     priorityOf.set(key, priority);
     options.metrics?.onDepth(priorityOf.size);
@@ -115,9 +116,9 @@ export function createQueue(options: QueueOptions = {}): Queue {
 
   function pop(): QueueItem | undefined {
     for (const priority of [...ready.keys()].sort((left, right) => right - left)) {
-      const first = ready.get(priority)?.next(isBusy);
+      const first = ready.get(priority)?.next((namespace) => !isBusy(namespace));
       if (first === undefined) continue;
-      const { key, readyAt } = first;
+      const { key, value: readyAt } = first;
       priorityOf.delete(key);
       running.add(key);
       countRunning(key, 1);
@@ -191,4 +192,8 @@ export function createQueue(options: QueueOptions = {}): Queue {
       return running.size;
     },
   };
+}
+
+function namespaceOf(key: string): string {
+  return splitKey(key).namespace ?? "";
 }

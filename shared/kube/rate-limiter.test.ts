@@ -31,3 +31,31 @@ test("an aborted wait returns its token", async () => {
   await vi.advanceTimersByTimeAsync(1_000);
   expect(await next).toBe(true);
 });
+
+test("a tenant that asks for much delays another by one turn, and the service by none", async () => {
+  const limiter = createRateLimiter({ perSecond: 10, burst: 2 });
+  const passed: string[] = [];
+  const ask = (tenant: string | undefined, name: string) =>
+    void limiter.wait(undefined, tenant).then(() => passed.push(name));
+  for (let nth = 1; nth <= 50; nth++) ask("loud", `loud ${nth}`);
+  ask("quiet", "quiet");
+  ask(undefined, "service");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(passed).toEqual(["loud 1", "quiet"]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(passed).toEqual(["loud 1", "quiet", "service"]);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(passed.length).toBeGreaterThan(20);
+});
+
+test("one tenant alone gets half of the rate, so that tokens are left for the next one", async () => {
+  const limiter = createRateLimiter({ perSecond: 10, burst: 4 });
+  let loud = 0;
+  for (let nth = 1; nth <= 100; nth++) void limiter.wait(undefined, "loud").then(() => loud++);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(loud).toBe(2 + 10);
+  let quiet = 0;
+  for (let nth = 1; nth <= 2; nth++) void limiter.wait(undefined, "quiet").then(() => quiet++);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(quiet).toBe(2);
+});

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
+import { runForTenant } from "../tenant-context.ts";
 import { KubeError } from "./errors.ts";
 import {
   closeConnection,
@@ -105,6 +106,15 @@ test("the caller's signal aborts the call, which is not a failure", async () => 
   await vi.waitFor(() => expect(server.received).toHaveLength(1));
   stop.abort();
   await expect(call).rejects.toMatchObject({ isAborted: true, isUnavailable: false });
+});
+
+test("a call for a tenant ends when nobody waits for its result any more", async () => {
+  const { server, transport } = await connect({}, silent);
+  const gone = new AbortController();
+  const call = runForTenant({ tenant: "a", signal: gone.signal }, () => transport.request(get));
+  await vi.waitFor(() => expect(server.received).toHaveLength(1));
+  gone.abort();
+  await expect(call).rejects.toMatchObject({ isAborted: true });
 });
 
 test("an unreachable server is a KubeError after the retries", async () => {

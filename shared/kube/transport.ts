@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import { currentTenant } from "../tenant-context.ts";
 import { type Call, startCall } from "./call.ts";
 import type { KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
@@ -74,7 +75,7 @@ export interface Transport {
 
 /**
  * A pool of HTTP/1.1 connections to one API server. Requests are retried within their deadline (retry.ts), a 401 once
- * with refreshed credentials. Redirects are not followed.
+ * with refreshed credentials. Redirects are not followed. Requests for a tenant (tenant-context.ts) wait in its queue.
  */
 export function createTransport(options: TransportOptions): Transport {
   const { connection } = options;
@@ -85,7 +86,7 @@ export function createTransport(options: TransportOptions): Transport {
   const dispatcher = createDispatcher(connection, options.maxResponseBytes);
 
   async function send(request: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    if (!(await rateLimiter.wait(signal))) throw signal.reason;
+    if (!(await rateLimiter.wait(signal, currentTenant()?.tenant))) throw signal.reason;
     const first = await sendOnce(request, signal, false);
     if (first.statusCode !== 401 || connection.readHeaders === undefined) return first;
     await first.body.dump();
@@ -125,7 +126,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   return {
     async request(request) {
-      const call = startCall(request, request.timeoutMs ?? defaultTimeoutMs);
+      const call = startCall({ signal: signalOf(request) }, request.timeoutMs ?? defaultTimeoutMs);
       try {
         for (let attempt = 1; ; attempt++) {
           const outcome = await attemptRequest(request, call, () => send(request, call.signal));
@@ -256,6 +257,13 @@ function toQueryString(query: TransportRequest["query"]): string {
 function notAllowed(request: TransportRequest): KubeError {
   const kubeMessage = "this process may no longer write";
   return new KubeError({ status: 0, reason: "NotAllowed", kubeMessage, request: describe(request) });
+}
+
+/** Aborts with the caller's signal and with that of the tenant's request. */
+function signalOf({ signal }: TransportRequest): AbortSignal | undefined {
+  const tenantSignal = currentTenant()?.signal;
+  if (signal === undefined || tenantSignal === undefined) return signal ?? tenantSignal;
+  return AbortSignal.any([signal, tenantSignal]);
 }
 
 function describe(request: TransportRequest): string {

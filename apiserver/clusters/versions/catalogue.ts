@@ -1,6 +1,7 @@
 import { VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "../../../shared/crd/names.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
 import { type VersionCatalogue, versionCatalogueSchema } from "../../../shared/kubernetes-version.ts";
+import { runForAll } from "../../../shared/tenant-context.ts";
 import type { Deps } from "../../deps.ts";
 import { dependencyUnavailable } from "../../http/errors.ts";
 
@@ -31,7 +32,7 @@ export function createCatalogueReader(deps: Pick<Deps, "kube" | "config" | "now"
   }
 
   function refresh(timeoutMs?: number): Promise<VersionCatalogue> {
-    running ??= fetchCatalogue(timeoutMs).finally(() => {
+    running ??= runForAll(() => fetchCatalogue(timeoutMs)).finally(() => {
       running = undefined;
     });
     return running;

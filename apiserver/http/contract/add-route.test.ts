@@ -14,6 +14,7 @@ import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { createRateLimiter } from "../rate-limits/rate-limit.ts";
 import { observe } from "../server/observe.ts";
 import { addRoute } from "./add-route.ts";
+import { createTenantLimits } from "./tenant-work.ts";
 
 const ORG_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const PRINCIPAL: Principal = {
@@ -76,6 +77,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
     access,
     limiter: createRateLimiter(DEFAULT_REQUEST_LIMITS.rates),
     limits: DEFAULT_REQUEST_LIMITS,
+    tenantLimits: createTenantLimits(DEFAULT_REQUEST_LIMITS),
     operations: [],
   } as unknown as Router;
 }

@@ -8,10 +8,11 @@ import type { Once } from "../idempotency/run-once.ts";
 import { authenticateCaller, authorizeCaller } from "./admit-caller.ts";
 import type { CallFor } from "./call.ts";
 import { checkRequest } from "./check-request.ts";
-import { createCall } from "./create-call.ts";
+import { createCall, isDryRun } from "./create-call.ts";
 import type { Operation, PathParams, ResponseOf } from "./operation.ts";
 import type { Router } from "./router.ts";
 import { recordStaffRequests } from "./staff-requests.ts";
+import { type RequestKind, runTenantWork } from "./tenant-work.ts";
 import { validateOrganizationId, validatePath, validateQuery } from "./validate-request.ts";
 
 /** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
@@ -51,6 +52,19 @@ export function addRoute<
     // The work itself goes on: see handle-error.ts for the response.
     timeout(REQUEST_DEADLINE_MS, () => new HTTPException(503)),
     // A call consists of what the very schemas in the type of the handler have validated.
-    (c) => handle(c, createCall(router, operation, c) as Parameters<typeof handle>[1]),
+    (c) =>
+      runTenantWork(
+        c,
+        { limits: router.tenantLimits, kind: kindOf(operation, c), deadlineMs: REQUEST_DEADLINE_MS },
+        async (work) => {
+          if (operation.body === undefined) await work.begin();
+          return handle(c, createCall(router, operation, c, work) as Parameters<typeof handle>[1]);
+        },
+      ),
   );
+}
+
+function kindOf(operation: Operation, c: Context<HttpEnv>): RequestKind {
+  if (operation.method === "get") return "read";
+  return isDryRun(c.req.valid("query" as never)) ? "dry run" : "write";
 }

@@ -15,6 +15,7 @@ import type { OrganizationCall, PublicCall, SignedInCall } from "./call.ts";
 import type { Operation } from "./operation.ts";
 import { toOrigin } from "./origin.ts";
 import type { Router } from "./router.ts";
+import type { TenantWork } from "./tenant-work.ts";
 
 type Public = PublicCall<unknown, unknown, unknown>;
 type SignedIn = SignedInCall<unknown, unknown, unknown>;
@@ -25,6 +26,7 @@ export function createCall(
   router: Router,
   operation: Operation,
   c: Context<HttpEnv>,
+  work: TenantWork,
 ): Public | SignedIn | InOrganization {
   let bodyText = "";
   const publicCall: Public = {
@@ -36,6 +38,7 @@ export function createCall(
       const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
       const { value, text } = await readJsonBody(c, operation.body, limits);
       bodyText = text;
+      await work.begin();
       return value;
     },
   };
@@ -84,6 +87,6 @@ export function createCall(
 }
 
 /** Whether `dry_run` is set, the only query parameter that this layer knows: a dry run keeps no Idempotency-Key. */
-function isDryRun(query: unknown): boolean {
+export function isDryRun(query: unknown): boolean {
   return typeof query === "object" && query !== null && "dry_run" in query && query.dry_run === true;
 }

@@ -8,6 +8,7 @@ import type { RequestLimits } from "../limits.ts";
 import type { RateLimiter } from "../rate-limits/rate-limit.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { Operation } from "./operation.ts";
+import type { TenantLimits } from "./tenant-work.ts";
 
 /** Where slices add their operations: see `addRoute`. */
 export interface Router {
@@ -19,6 +20,7 @@ export interface Router {
   limits: RequestLimits;
   /** Of all requests of this process. */
   bodies: BodyBudget;
+  tenantLimits: TenantLimits;
   /** Every operation in the order in which it was added; the OpenAPI document is generated from them. */
   operations: Operation[];
   /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */

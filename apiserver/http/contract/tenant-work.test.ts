@@ -1,0 +1,91 @@
+import { Hono } from "hono";
+import { beforeEach, expect, test } from "vitest";
+import { currentTenant, type TenantContext } from "../../../shared/tenant-context.ts";
+import { createTenantSlots } from "../../../shared/tenant-slots.ts";
+import type { Membership } from "../authorization/membership.ts";
+import type { HttpEnv } from "../env.ts";
+import { handleError } from "../handle-error.ts";
+import { type RequestKind, runTenantWork, type TenantLimits } from "./tenant-work.ts";
+
+/** What the handler of each request saw, and the function that ends it. */
+let running: { tenant: string; context: TenantContext | undefined; end: () => void }[];
+let limits: TenantLimits;
+beforeEach(() => {
+  running = [];
+  limits = { writes: createTenantSlots(2), dryRuns: createTenantSlots(1) };
+});
+
+const app = new Hono<HttpEnv>();
+app.onError(handleError);
+app.get("/:tenant/:kind", async (c) => {
+  const tenant = c.req.param("tenant");
+  c.set("requestId", "r");
+  c.set("membership", { orgId: tenant } as Membership);
+  c.set("principal", {
+    kind: "user",
+    userId: "u",
+    issuer: "https://issuer.test",
+    emailVerified: false,
+    emailTrusted: false,
+    roles: [],
+    expiresAtMs: 0,
+  });
+  const kind = c.req.param("kind").replace("-", " ") as RequestKind;
+  await runTenantWork(c, { limits, kind, deadlineMs: 60_000 }, async (work) => {
+    await work.begin();
+    await new Promise<void>((end) => running.push({ tenant, context: currentTenant(), end }));
+  });
+  return c.text("done");
+});
+
+const send = (path: string, signal?: AbortSignal) =>
+  Promise.resolve(app.request(path, signal === undefined ? {} : { signal }));
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+test.each([
+  ["write", 2],
+  ["dry-run", 1],
+])("of a tenant at most so many requests of kind %s are under way: %d", async (kind, most) => {
+  const responses = [send(`/a/${kind}`), send(`/a/${kind}`), send(`/a/${kind}`), send(`/b/${kind}`)];
+  await settle();
+  expect(running.map(({ tenant }) => tenant)).toEqual([...Array(most).fill("a"), "b"]);
+  for (let ended = 0; ended < responses.length; ended++) {
+    running[ended]?.end();
+    await settle();
+  }
+  expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+});
+
+test("reads wait for nothing", async () => {
+  for (let n = 0; n < 5; n++) void send("/a/read");
+  await settle();
+  expect(running).toHaveLength(5);
+});
+
+test.each([
+  ["read", true],
+  ["dry-run", true],
+  ["write", false],
+])("a client that has gone ends a request of kind %s: %s", async (kind, ends) => {
+  const client = new AbortController();
+  void send(`/a/${kind}`, client.signal).catch(() => undefined);
+  await settle();
+  const signal = running[0]?.context?.signal;
+  client.abort();
+  expect(signal?.aborted ?? false).toBe(ends);
+});
+
+test("a client that has gone while it waited is not served, and holds no slot", async () => {
+  void send("/a/dry-run");
+  const client = new AbortController();
+  const gone = send("/a/dry-run", client.signal);
+  const next = send("/a/dry-run");
+  await settle();
+  client.abort();
+  expect((await gone).status).toBe(400);
+  running[0]?.end();
+  await settle();
+  expect(running).toHaveLength(2);
+  running[1]?.end();
+  expect((await next).status).toBe(200);
+});

@@ -1,0 +1,92 @@
+import type { Context } from "hono";
+import { runForTenant, type TenantContext } from "../../../shared/tenant-context.ts";
+import { createTenantSlots, type TenantSlots } from "../../../shared/tenant-slots.ts";
+import { principalKey } from "../authentication/principal.ts";
+import type { HttpEnv } from "../env.ts";
+import { ApiError, clientGone } from "../errors.ts";
+import type { RequestLimits } from "../limits.ts";
+
+/** How long a request waits for the others of its tenant. */
+const SLOT_WAIT_MS = 20_000;
+
+/** What one tenant may have under way at once, in one replica. */
+export interface TenantLimits {
+  writes: TenantSlots;
+  dryRuns: TenantSlots;
+}
+
+export function createTenantLimits(limits: RequestLimits): TenantLimits {
+  return {
+    writes: createTenantSlots(limits.maxConcurrentWrites),
+    dryRuns: createTenantSlots(limits.maxConcurrentDryRuns),
+  };
+}
+
+export type RequestKind = "read" | "write" | "dry run";
+
+/** The part of a request that counts for its tenant. */
+export interface TenantWork {
+  /**
+   * Waits for a slot among the writes or dry runs of the tenant, at most 20 s. Throws 429. Called once the whole request
+   * has arrived, so that no slow sender holds a slot.
+   */
+  begin(): Promise<void>;
+}
+
+/**
+ * Runs a request for its tenant: the organization, or the caller where there is none. What it waits for, it waits for in
+ * the tenant's queues. A read or a dry run ends when the client has gone or `deadlineMs` is over; a write is completed.
+ */
+export async function runTenantWork<T>(
+  c: Context<HttpEnv>,
+  { limits, kind, deadlineMs }: { limits: TenantLimits; kind: RequestKind; deadlineMs: number },
+  run: (work: TenantWork) => Promise<T>,
+): Promise<T> {
+  const principal = c.get("principal");
+  if (principal === undefined) return run({ begin: async () => undefined });
+  const tenant = c.get("membership")?.orgId ?? principalKey(principal);
+  const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
+  let release: (() => void) | undefined;
+  const work: TenantWork = {
+    async begin() {
+      if (kind !== "read") release ??= await takeSlot(slots, tenant, c.req.raw.signal);
+    },
+  };
+  try {
+    return await runForTenant(createContext(c, tenant, kind, deadlineMs), () => run(work));
+  } finally {
+    release?.();
+  }
+}
+
+/** The signal is made when it is first asked for: most reads never call another service. */
+function createContext(
+  c: Context<HttpEnv>,
+  tenant: string,
+  kind: RequestKind,
+  deadlineMs: number,
+): TenantContext {
+  const endsAtMs = performance.now() + deadlineMs;
+  let signal: AbortSignal | undefined;
+  return {
+    tenant,
+    get signal() {
+      if (kind === "write") return undefined;
+      const remainingMs = Math.max(0, Math.ceil(endsAtMs - performance.now()));
+      signal ??= AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(remainingMs)]);
+      return signal;
+    },
+  };
+}
+
+async function takeSlot(slots: TenantSlots, tenant: string, gone: AbortSignal): Promise<() => void> {
+  const tooLong = AbortSignal.timeout(SLOT_WAIT_MS);
+  try {
+    return await slots.take(tenant, AbortSignal.any([gone, tooLong]));
+  } catch (error) {
+    if (!tooLong.aborted) throw clientGone(error);
+    throw new ApiError("rate_limited", "Too many requests of this organization are under way; try again.", {
+      retryAfterSeconds: 1,
+    });
+  }
+}

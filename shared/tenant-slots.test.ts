@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { createTenantSlots } from "./tenant-slots.ts";
+
+test("a tenant takes its slots at once and waits for the next one, in the order of the calls", async () => {
+  const slots = createTenantSlots(2);
+  const order: string[] = [];
+  const take = async (name: string) => {
+    const release = await slots.take("a");
+    order.push(name);
+    return release;
+  };
+  const first = await take("first");
+  const second = await take("second");
+  const waiting = [take("third"), take("fourth")];
+  await Promise.resolve();
+  expect(order).toEqual(["first", "second"]);
+  second();
+  (await waiting[0])?.();
+  first();
+  await waiting[1];
+  expect(order).toEqual(["first", "second", "third", "fourth"]);
+});
+
+test("a tenant that holds all its slots delays no other", async () => {
+  const slots = createTenantSlots(1);
+  await slots.take("loud");
+  void slots.take("loud");
+  await expect(slots.take("quiet")).resolves.toBeTypeOf("function");
+});
+
+test("a wait that is aborted rejects with its reason and takes no slot", async () => {
+  const slots = createTenantSlots(1);
+  const release = await slots.take("a");
+  const stop = new AbortController();
+  const aborted = slots.take("a", stop.signal);
+  const next = slots.take("a");
+  stop.abort(new Error("gone"));
+  await expect(aborted).rejects.toThrow("gone");
+  await expect(slots.take("a", stop.signal)).rejects.toThrow("gone");
+  release();
+  await expect(next).resolves.toBeTypeOf("function");
+});
