@@ -15,9 +15,9 @@ export function isEngineEvent({ regarding }: Event): boolean {
   return isEngineGroup(groupOf(regarding?.apiVersion));
 }
 
-/** What people want to know of Cluster API's normal activity: its machines, their nodes, and its infrastructure. */
+/** What people want to know of Cluster API's normal activity: its machines and nodes, and what they run on. */
 const TOLD: Readonly<Record<string, readonly string[]>> = {
-  Cluster: ["InfrastructureReady"],
+  Cluster: ["InfrastructureReady", "ControlPlaneInitialized"],
   Machine: [
     "MachineMarkedUnhealthy",
     "NodeVolumesDetached",

@@ -98,6 +98,11 @@ test.each([
     told: true,
   },
   {
+    what: "a control plane that is up",
+    event: eventOn(API, "Cluster", "demo", { reason: "ControlPlaneInitialized" }),
+    told: true,
+  },
+  {
     what: "an unhealthy machine",
     event: eventOn(API, "Machine", "x", { reason: "MachineMarkedUnhealthy" }),
     told: true,
