@@ -7,7 +7,7 @@ const onStack = {
   hookTimeout: 120_000,
 };
 
-const LAST = "e2e/seen/{responses,logs}.test.ts";
+const LAST = "e2e/seen/{responses,logs,messages}.test.ts";
 
 export default defineConfig({
   test: {

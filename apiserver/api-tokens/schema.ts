@@ -1,6 +1,8 @@
 import { z } from "@hono/zod-openapi";
+import { wholeNumber } from "../../shared/crd/fields.ts";
 import { ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
+import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 
 const DEFAULT_LIFETIME_DAYS = 90;
@@ -53,7 +55,7 @@ export const createdApiTokenRecord = apiTokenFields
 
 export const createApiTokenBody = z
   .strictObject({
-    name: z.string().min(1).max(MAX_NAME_LENGTH).openapi({ description: "Display name." }),
+    name: nameField(MAX_NAME_LENGTH, "Display name."),
     role: z.enum(ROLES).openapi({ description: "At most the caller's own role." }),
     scopes: z
       .array(z.enum(SCOPES))
@@ -63,14 +65,11 @@ export const createApiTokenBody = z
         for (const [index, scope] of scopes.entries()) {
           if (scopes.indexOf(scope) === index) continue;
           const params = { code: "duplicate" };
-          context.addIssue({ code: "custom", path: [index], message: "must not be repeated", params });
+          context.addIssue({ code: "custom", path: [index], message: "must be given once", params });
         }
       })
       .openapi({ uniqueItems: true, description: "Any scope of a resource also grants reading it." }),
-    expires_in_days: z
-      .int()
-      .min(1)
-      .max(MAX_LIFETIME_DAYS)
+    expires_in_days: wholeNumber(1, MAX_LIFETIME_DAYS)
       .default(DEFAULT_LIFETIME_DAYS)
       .openapi({ description: "Days until the token expires." }),
   })

@@ -1,6 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
+import { toRestWords } from "../custom-resources/index.ts";
 import { holderOf } from "./holder.ts";
 import type { ACCESS_STATUSES, accessRecord } from "./schema.ts";
 
@@ -29,7 +30,7 @@ export function presentAccess(access: ClusterAccess, place: AccessPlace, email: 
     email,
     api_token_id: holderOf(access)?.tokenId ?? null,
     status,
-    status_message: message,
+    status_message: message === null ? null : toRestWords(message),
     ttl_seconds: spec.ttlSeconds,
     created_at: new Date(metadata.creationTimestamp ?? 0).toISOString(),
     expires_at: expiryOf(access).toISOString(),

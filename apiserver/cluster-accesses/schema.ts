@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_ACCESS_TTL_SECONDS, MIN_ACCESS_TTL_SECONDS } from "../../shared/crd/cluster-access.ts";
+import { wholeNumber } from "../../shared/crd/fields.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 
@@ -60,10 +61,9 @@ export const issuedKubeconfig = accessFields
 
 export const issueKubeconfigBody = z
   .strictObject({
-    ttl_seconds: z
-      .int()
-      .min(MIN_ACCESS_TTL_SECONDS)
-      .max(MAX_ACCESS_TTL_SECONDS)
-      .openapi({ description: "Seconds until it expires, from ten minutes to seven days.", example: 3600 }),
+    ttl_seconds: wholeNumber(MIN_ACCESS_TTL_SECONDS, MAX_ACCESS_TTL_SECONDS).openapi({
+      description: "Seconds until it expires, from ten minutes to seven days.",
+      example: 3600,
+    }),
   })
   .openapi("IssueKubeconfig", { example: { ttl_seconds: 3600 } });

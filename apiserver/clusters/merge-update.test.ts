@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import { toProjectedCluster } from "../projection/index.ts";
@@ -84,6 +84,50 @@ test("a new version for a cluster that does not run is refused for its state", (
     "not_running",
   );
   expect(merge({ name: "Second" }, { status: { phase: "Failed" } })).toEqual({ displayName: "Second" });
+});
+
+describe("the advice of a cluster that waits for another version is accepted", () => {
+  const stalled = (reason: string): Partial<Cluster> => ({
+    spec: { version: "1.99.0", publicEndpoint: true },
+    status: {
+      phase: "Failed",
+      conditions: [
+        {
+          type: "Stalled",
+          status: "True",
+          reason,
+          message: "",
+          lastTransitionTime: "2026-11-21T09:00:00Z",
+          observedGeneration: 1,
+        },
+      ],
+    },
+  });
+  const running = (reason: string) => ({
+    ...stalled(reason),
+    status: { ...stalled(reason).status, phase: "Ready" as const, version: "1.34.2" },
+  });
+
+  test.each<[string, string, Partial<Cluster>, unknown]>([
+    [
+      "a version of the catalogue when nothing runs",
+      "1.35",
+      stalled("UnknownVersion"),
+      { version: "1.35.1" },
+    ],
+    ["what runs", "1.34.2", running("UnknownVersion"), { version: "1.34.2" }],
+    ["one step from what runs", "1.35.1", running("UnknownVersion"), { version: "1.35.1" }],
+    [
+      "what runs after a downgrade was asked for",
+      "1.34.2",
+      running("DowngradeRefused"),
+      { version: "1.34.2" },
+    ],
+    ["but no unknown version", "1.98.0", stalled("UnknownVersion"), ["k8s_version/invalid_enum"]],
+    ["but no two steps", "1.36.0", running("UnknownVersion"), ["k8s_version/not_incremental"]],
+  ])("%s", (_, k8s_version, change, expected) => {
+    expect(merge({ k8s_version }, change)).toEqual(expected);
+  });
 });
 
 test("a record that GET returned may be sent back and changes nothing, in every state", () => {

@@ -2,7 +2,7 @@ import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import { findImmutableChanges } from "../http/contract/immutable-fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
-import { desiredVersionOf, withoutPrefix } from "./present.ts";
+import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
 import type { UpdateClusterBody } from "./schema.ts";
 import { findClusterStep } from "./upgrade-step.ts";
 

@@ -128,6 +128,11 @@ describe("the cluster record (section 2.6)", () => {
   test("offers no upgrade where the catalogue has none", () => {
     const newest = project({ status: { version: "1.35.1" } });
     expect(presentCluster(newest, CATALOGUE).upgrade_available).toBe(false);
+    const installing = project({
+      spec: { ...CLUSTER.spec, version: "1.35.1" },
+      status: { version: "1.34.2" },
+    });
+    expect(presentCluster(installing, CATALOGUE).upgrade_available).toBe(false);
     expect(presentCluster(project({ status: { version: "1.34.2" } }), []).upgrade_available).toBe(false);
   });
 });

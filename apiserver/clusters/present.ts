@@ -1,9 +1,16 @@
 import type { z } from "@hono/zod-openapi";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
-import { findUpgrade, type VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import {
+  compareKubernetesVersions,
+  findUpgrade,
+  type VersionCatalogue,
+} from "../../shared/kubernetes-version.ts";
+import { toRestWords } from "../custom-resources/index.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
+import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
 import type { clusterRecord } from "./schema.ts";
+import { findInstalling } from "./upgrade-step.ts";
 
 export type ClusterRecord = z.output<typeof clusterRecord>;
 
@@ -19,7 +26,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     org_id: cluster.orgId,
     name: cluster.displayName,
     status: cluster.status,
-    status_message: status?.message?.replaceAll("spec.version", "k8s_version") ?? null,
+    status_message: status?.message === undefined ? null : toRestWords(status.message),
     conditions: presentConditions(status?.conditions),
     plan: spec.plan ?? null,
     k8s_version: desiredVersionOf(cluster.object),
@@ -29,8 +36,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     public_endpoint: spec.publicEndpoint,
     node_pools: status?.nodePools ?? { total: 0, ready: 0 },
     nodes: status?.nodes ?? { total: 0, ready: 0 },
-    upgrade_available:
-      status?.version !== undefined && findUpgrade(catalogue, withoutPrefix(status.version)) !== undefined,
+    upgrade_available: hasUpgrade(cluster.object, catalogue),
     generation: metadata.generation ?? 1,
     // -1 until the operator has observed the object.
     observed_generation: Math.max(0, status?.observedGeneration ?? 0),
@@ -64,19 +70,17 @@ function presentConditions(conditions: Conditions): ClusterRecord["conditions"] 
     type,
     status,
     reason,
-    message,
+    message: toRestWords(message),
     last_transition_time: toTimestamp(lastTransitionTime) ?? lastTransitionTime,
   }));
 }
 
-/** The desired version in full: an object can name MAJOR.MINOR, which the operator resolves. */
-export function desiredVersionOf({ spec, status }: ProjectedCluster["object"]): string {
-  const desired = withoutPrefix(spec.version);
-  const isFull = desired.split(".").length === 3;
-  return isFull || status?.targetVersion === undefined ? desired : withoutPrefix(status.targetVersion);
-}
-
-/** A version as REST shows it. */
-export function withoutPrefix(version: string): string {
-  return version.replace(/^v/, "");
+/** Whether there is a supported version that is newer than what runs and than what is being installed. */
+function hasUpgrade(object: ProjectedCluster["object"], catalogue: VersionCatalogue): boolean {
+  if (object.status?.version === undefined) return false;
+  const newest = findUpgrade(catalogue, withoutPrefix(object.status.version));
+  const installing = findInstalling(object);
+  return (
+    newest !== undefined && (installing === undefined || compareKubernetesVersions(newest, installing) > 0)
+  );
 }

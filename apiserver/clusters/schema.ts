@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import { clusterSpecSchema } from "../../shared/crd/cluster.ts";
+import { text } from "../../shared/crd/fields.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../projection/index.ts";
@@ -23,9 +24,10 @@ const countersOf = (what: string) =>
     })
     .openapi({ description: `${what} of the cluster.` });
 
-export const clusterName = clusterSpecSchema.shape.displayName
-  .unwrap()
-  .describe("Name shown to people; unique in the organization, letter case aside.");
+export const clusterName = nameField(
+  63,
+  "Name shown to people; unique in the organization, letter case aside.",
+);
 
 const conditionRecord = z
   .object({
@@ -118,7 +120,7 @@ export const clusterPage = pageSchema(clusterRecord, "ClusterPage");
 
 export const clusterListQuery = pageQuery.extend({
   status: z.enum(CLUSTER_STATUSES).optional().openapi({ description: "Only clusters in this state." }),
-  name: z.string().min(1).max(63).optional().openapi({ description: "The whole name, letter case aside." }),
+  name: text(1, 63, "The whole name, letter case aside.").optional(),
 });
 
 export const createClusterBody = z

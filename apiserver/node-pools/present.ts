@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { toRestWords } from "../custom-resources/index.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
 import type { ProjectedNodePool } from "../projection/index.ts";
 import { describeMaxima } from "./describe-maxima.ts";
@@ -39,7 +40,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     current_nodes: status?.nodes ?? 0,
     first_ready_at: toTimestamp(status?.firstReadyAt),
     status: pool.status,
-    status_message: status?.message ?? describeMaxima(spec),
+    status_message: status?.message === undefined ? describeMaxima(spec) : toRestWords(status.message),
     created_at: toTimestamp(metadata.creationTimestamp) ?? pool.updatedAt.toISOString(),
     updated_at: pool.updatedAt.toISOString(),
   };

@@ -4,6 +4,7 @@ import { MAX_NODE_TAINTS, nodeTaintSchema } from "../../shared/crd/node-metadata
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { NODE_POOL_STATUSES } from "../projection/index.ts";
 import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
@@ -87,9 +88,7 @@ export const updatedNodePool = z
   .object({ ...nodePoolRecord.shape, effects: effectsRecord.optional() })
   .openapi("UpdatedNodePool", { example: exampleNodePool });
 
-const poolName = spec.displayName
-  .unwrap()
-  .describe("Name shown to people; unique in the cluster, letter case aside.");
+const poolName = nameField(63, "Name shown to people; unique in the cluster, letter case aside.");
 
 /** A pool to create. min_nodes and max_nodes default to desired_nodes. */
 export const createNodePoolBody = z

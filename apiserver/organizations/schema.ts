@@ -1,6 +1,8 @@
 import { z } from "@hono/zod-openapi";
+import { text } from "../../shared/crd/fields.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { VAT_ID_PATTERN } from "./vat-id.ts";
@@ -12,16 +14,13 @@ const MAX_NAME_LENGTH = 100;
 const MAX_EMAIL_LENGTH = 254;
 const MAX_VAT_ID_LENGTH = 32;
 
-const nameSchema = z
-  .string()
-  .min(1)
-  .max(MAX_NAME_LENGTH)
-  .openapi({ example: "Example Ltd", description: "1 to 100 characters; not unique." });
+const nameSchema = nameField(MAX_NAME_LENGTH, "1 to 100 characters; not unique.", "Example Ltd");
+const SLUG_MESSAGE = `must be ${MIN_SLUG_LENGTH} to ${MAX_SLUG_LENGTH} lower-case letters and digits with single hyphens between them, as example-ltd`;
 const slugSchema = z
   .string()
-  .min(MIN_SLUG_LENGTH)
-  .max(MAX_SLUG_LENGTH)
-  .regex(/^[a-z0-9](-?[a-z0-9])*$/)
+  .min(MIN_SLUG_LENGTH, { error: SLUG_MESSAGE })
+  .max(MAX_SLUG_LENGTH, { error: SLUG_MESSAGE })
+  .regex(/^[a-z0-9](-?[a-z0-9])*$/, { error: SLUG_MESSAGE })
   .openapi({
     example: "example-ltd",
     description: "3 to 40 lower-case letters, digits and single hyphens between them. Unique.",
@@ -31,10 +30,17 @@ const billingEmailSchema = z
   .max(MAX_EMAIL_LENGTH)
   .nullable()
   .openapi({ description: "Where invoices go.", example: "billing@example.com" });
-const vatIdSchema = z.string().max(MAX_VAT_ID_LENGTH).regex(VAT_ID_PATTERN).nullable().openapi({
-  example: "DE123456789",
-  description: "In the format of its country, in capitals and without spaces. Only the format is checked.",
-});
+const vatIdSchema = text(
+  0,
+  MAX_VAT_ID_LENGTH,
+  "Of a country of the European Union: its prefix and number, in capitals and without spaces; only the form is checked. Of another country: as it is written there.",
+)
+  .regex(VAT_ID_PATTERN, {
+    error:
+      "must have the form of its country in the European Union, as DE123456789, or be the number of another country",
+  })
+  .nullable()
+  .openapi({ example: "DE123456789" });
 
 export const createOrganizationBody = z
   .strictObject({

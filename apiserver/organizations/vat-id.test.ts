@@ -19,6 +19,11 @@ test.each([
   "RO12",
   "SE123456789001",
   "XI123456789",
+  "SE123456789002",
+  "GB 999 9999 73",
+  "CHE-123.456.789 MWST",
+  "12-3456789",
+  "US12-3456789",
 ])("%s has the form of a VAT id", (id) => {
   expect(id).toMatch(VAT_ID_PATTERN);
 });
@@ -30,12 +35,19 @@ test.each([
   "de123456789",
   "DE 123456789",
   "DE123456789\n",
-  "XX123456789",
-  "GR123456789",
   "AT12345678",
-  "SE123456789002",
+  "SE12345678900",
+  " GB999999973",
+  "GB1\u2028",
+  "GB1\u0007",
   "BE2123456789",
   "DE12345678٩",
 ])("%j has not", (id) => {
   expect(id).not.toMatch(VAT_ID_PATTERN);
+});
+
+test("every country of the European Union has its form, and XI", () => {
+  const prefixes =
+    "AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK XI".split(" ");
+  expect(prefixes.filter((prefix) => VAT_ID_PATTERN.test(`${prefix}x`))).toEqual([]);
 });

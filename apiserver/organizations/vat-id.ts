@@ -1,12 +1,11 @@
 /**
- * Formats of VAT identification numbers by country prefix: those of the European Union as its VIES service accepts
- * them, and those of neighbouring countries. In capitals and without spaces.
+ * Formats of VAT identification numbers by the prefixes of the European Union, as its VIES service accepts them; XI is
+ * Northern Ireland. In capitals and without spaces.
  */
 const FORMATS: Readonly<Record<string, string>> = {
   AT: "U\\d{8}",
   BE: "[01]\\d{9}",
   BG: "\\d{9,10}",
-  CHE: "\\d{9}(?:MWST|TVA|IVA)?",
   CY: "\\d{8}[A-Z]",
   CZ: "\\d{8,10}",
   DE: "\\d{9}",
@@ -16,31 +15,32 @@ const FORMATS: Readonly<Record<string, string>> = {
   ES: "[A-Z0-9]\\d{7}[A-Z0-9]",
   FI: "\\d{8}",
   FR: "[A-HJ-NP-Z0-9]{2}\\d{9}",
-  GB: "(?:\\d{9}|\\d{12}|(?:GD|HA)\\d{3})",
   HR: "\\d{11}",
   HU: "\\d{8}",
   IE: "(?:\\d[A-Z0-9+*]\\d{5}[A-Z]|\\d{7}[A-Z]{1,2})",
-  IS: "\\d{5,6}",
   IT: "\\d{11}",
-  LI: "\\d{5}",
   LT: "(?:\\d{9}|\\d{12})",
   LU: "\\d{8}",
   LV: "\\d{11}",
   MT: "\\d{8}",
   NL: "[A-Z0-9+*]{10}\\d{2}",
-  NO: "\\d{9}(?:MVA)?",
   PL: "\\d{10}",
   PT: "\\d{9}",
   RO: "\\d{2,10}",
-  SE: "\\d{10}01",
+  SE: "\\d{12}",
   SI: "\\d{8}",
   SK: "\\d{10}",
   XI: "(?:\\d{9}|\\d{12}|(?:GD|HA)\\d{3})",
 };
 
-/** The format of a VAT id; whether the number was ever issued is not checked. */
-export const VAT_ID_PATTERN = new RegExp(
-  `^(?:${Object.entries(FORMATS)
-    .map(([prefix, format]) => prefix + format)
-    .join("|")})$`,
+const FORMS = Object.entries(FORMATS).map(([prefix, format]) => prefix + format);
+const PREFIXES = Object.keys(FORMATS).map((prefix) =>
+  prefix.replaceAll(/./g, (letter) => `[${letter}${letter.toLowerCase()}]`),
 );
+const LINE = "[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]";
+
+/**
+ * A VAT id: after a prefix of the European Union the form of that country, otherwise one line of text. Whether the number
+ * was ever issued is not checked.
+ */
+export const VAT_ID_PATTERN = new RegExp(`^(?:${FORMS.join("|")}|(?!${PREFIXES.join("|")})\\S${LINE}*)$`);

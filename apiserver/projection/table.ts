@@ -57,7 +57,7 @@ const settingOf = (field: string) => sql.raw(`((object -> 'spec' ->> '${field}')
 const limitOf = (field: string) => sql`coalesce(${settingOf(field)}, 0)`;
 const quotaNodes = sql`case
   when ${limitOf("maxVCPUs")} > ${limitOf("minVCPUs")} or ${limitOf("maxMemoryGB")} > ${limitOf("minMemoryGB")}
-  then least(${sql.raw(String(MAX_NODES_PER_POOL))}, ${settingOf("maxVCPUs")} / ${settingOf("vcpus")}, ${settingOf("maxMemoryGB")} / ${settingOf("memoryGB")})
+  then greatest(1, least(${sql.raw(String(MAX_NODES_PER_POOL))}, ${settingOf("maxVCPUs")} / ${settingOf("vcpus")}, ${settingOf("maxMemoryGB")} / ${settingOf("memoryGB")}))
   else ${settingOf("desiredNodes")} end`;
 
 export const projectedNodePools = pgTable(

@@ -3,12 +3,15 @@ import { countField, idField, textField, timestampField } from "../http/contract
 import { pageSchema } from "../http/contract/page.ts";
 import { positionPageQuery } from "../http/contract/position-page.ts";
 
+const TICKET_MESSAGE = "must be a ticket as it was issued";
+
 /** 256 random bits in base64url. */
 const ticketText = z
   .string()
-  .max(43)
-  .regex(/^[A-Za-z0-9_-]{43}$/);
+  .max(43, { error: TICKET_MESSAGE })
+  .regex(/^[A-Za-z0-9_-]{43}$/, { error: TICKET_MESSAGE });
 
+const EVENT_ID_MESSAGE = "must be the id of an event, as 4710";
 const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const AT = "2026-11-21T09:00:30.000Z";
@@ -103,8 +106,8 @@ export const eventPage = pageSchema(eventRecord, "SystemEventPage");
 export const eventQuery = positionPageQuery.extend({
   last_event_id: z
     .string()
-    .max(15)
-    .regex(/^\d{1,15}$/)
+    .max(15, { error: EVENT_ID_MESSAGE })
+    .regex(/^\d{1,15}$/, { error: EVENT_ID_MESSAGE })
     .optional()
     .openapi({
       example: "4710",

@@ -1613,7 +1613,7 @@ export interface components {
             node_taints?: {
                 /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
                 key: string;
-                /** @description Value of the taint, at most 63 characters. */
+                /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
                 value?: string;
                 /**
                  * @description What happens to pods that do not tolerate the taint.
@@ -1661,7 +1661,7 @@ export interface components {
              */
             billing_email?: string | null;
             /**
-             * @description In the format of its country, in capitals and without spaces. Only the format is checked.
+             * @description Of a country of the European Union: its prefix and number, in capitals and without spaces; only the form is checked. Of another country: as it is written there.
              * @example DE123456789
              */
             vat_id?: string | null;
@@ -2442,7 +2442,7 @@ export interface components {
             node_taints?: {
                 /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
                 key: string;
-                /** @description Value of the taint, at most 63 characters. */
+                /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
                 value?: string;
                 /**
                  * @description What happens to pods that do not tolerate the taint.
@@ -2603,7 +2603,7 @@ export interface components {
             node_taints?: {
                 /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
                 key: string;
-                /** @description Value of the taint, at most 63 characters. */
+                /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
                 value?: string;
                 /**
                  * @description What happens to pods that do not tolerate the taint.
@@ -3504,7 +3504,7 @@ export interface components {
             node_taints?: {
                 /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
                 key: string;
-                /** @description Value of the taint, at most 63 characters. */
+                /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
                 value?: string;
                 /**
                  * @description What happens to pods that do not tolerate the taint.
@@ -3715,7 +3715,7 @@ export interface components {
              */
             billing_email?: string | null;
             /**
-             * @description In the format of its country, in capitals and without spaces. Only the format is checked.
+             * @description Of a country of the European Union: its prefix and number, in capitals and without spaces; only the form is checked. Of another country: as it is written there.
              * @example DE123456789
              */
             vat_id?: string | null;

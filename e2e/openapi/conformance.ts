@@ -28,7 +28,8 @@ export async function fetchConforming(url: string, init: RequestInit = {}): Prom
 /**
  * Checks a response against the OpenAPI document: status, media type, headers, and the body with each of its fields are
  * declared. Rejects with an Error that lists every fault. Responses of no operation (405, unknown paths) pass. Records
- * for the run of tests that this status of this operation occurred, and the credentials sent and received.
+ * for the run of tests that this status of this operation occurred, the messages about fields of a refused request, and
+ * the credentials sent and received.
  */
 export async function requireConformance(
   url: string,
@@ -54,6 +55,15 @@ function check(seen: ObservedResponse): void {
     throw new Error(`${what}:\n${faults.join("\n")}\n${seen.text?.slice(0, 2000) ?? ""}`);
   }
   rememberSeen("response", `${place.operation.operationId} ${seen.status}`);
+  rememberMessages(place.operation.operationId, seen);
+}
+
+/** The messages about fields of a refused request. */
+function rememberMessages(operationId: string, { status, text = "" }: ObservedResponse): void {
+  if (status !== 400 && status !== 422) return;
+  const { details = [] } = JSON.parse(text).error;
+  for (const { code, message } of details)
+    rememberSeen("message", JSON.stringify({ operationId, code, message }));
 }
 
 function findFaults({ operation }: Place, { status, headers, text }: ObservedResponse): string[] {

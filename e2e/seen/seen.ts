@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { findSecrets } from "./secrets.ts";
 
 /**
- * Observations of all processes of one test run: test files that started, responses (`<operationId> <status>`), and
- * the identifying part of every credential that was sent or received.
+ * Observations of all processes of one test run: test files that started, responses (`<operationId> <status>`), the
+ * identifying part of every credential that was sent or received, and messages about wrong fields (as JSON).
  */
-type Kind = "file" | "response" | "secret";
+type Kind = "file" | "response" | "secret" | "message";
 
 const remembered = new Set<string>();
 

@@ -152,6 +152,11 @@ describe("the worker subnet", () => {
 
 test.each([
   ["an unknown plan", observeBlue({ cluster: aCluster({ plan: "gold" }) }), "UnknownPlan"],
+  [
+    "a plan named like a property of every object",
+    observeBlue({ cluster: aCluster({ plan: "constructor" }) }),
+    "UnknownPlan",
+  ],
   ["a missing class", observeBlue({ classes: new Map() }), "ClassNotFound"],
   [
     "a foreign Cluster API Cluster",

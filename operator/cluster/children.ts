@@ -34,7 +34,7 @@ export type Decision =
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
-  const plan = settings.plans[planName];
+  const plan = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
   if (plan === undefined) {
     const plans = Object.keys(settings.plans).filter((name) => name !== DEFAULT_PLAN);
     const message = `There is no plan ${planName}; create the cluster again with one of ${plans.join(", ")}, or ask the platform's operator for it.`;

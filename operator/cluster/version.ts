@@ -51,7 +51,7 @@ export function chooseVersion(facts: VersionFacts): VersionChoice {
   const { requested, live, catalogue } = facts;
   const target = resolveTarget(requested, facts.lastTarget ?? live?.version, catalogue);
   if (target === undefined) {
-    const message = `The catalogue has no Kubernetes version ${requested}; set spec.version to one of ${listVersions(catalogue)}.`;
+    const message = `The catalogue has no Kubernetes version ${requested}; ${advise(catalogue, live?.version)}`;
     const fault: Fault = { reason: "UnknownVersion", message };
     return live === undefined
       ? { target: undefined, version: undefined, fault }
@@ -64,7 +64,7 @@ export function chooseVersion(facts: VersionFacts): VersionChoice {
   }
   const step = findStep(facts, target, live.version);
   if (step === undefined) {
-    const message = `An upgrade from Kubernetes ${live.version} to ${target} needs every minor version in between, and the catalogue has no supported one after ${live.version}; ask the platform's operator for it, or set spec.version to one of ${listVersions(catalogue)}.`;
+    const message = `An upgrade from Kubernetes ${live.version} to ${target} needs every minor version in between, and the catalogue has no supported one after ${live.version}; ask the platform's operator for it, or ${advise(catalogue, live.version)}`;
     return { target, version: live.version, fault: { reason: "UnknownVersion", message } };
   }
   return { target, version: live.converged ? step : live.version, fault: undefined };
@@ -80,7 +80,13 @@ function findStep(facts: VersionFacts, target: string, from: string): string | u
   return resolveVersion(facts.catalogue, next);
 }
 
-function listVersions(catalogue: VersionCatalogue): string {
-  const versions = catalogue.filter((entry) => entry.status === "supported").map((entry) => entry.version);
-  return versions.length === 0 ? "none (the catalogue is empty)" : versions.join(", ");
+/** What to set instead: what runs, or one step from it; every supported version while nothing runs. */
+function advise(catalogue: VersionCatalogue, live: string | undefined): string {
+  const supported = catalogue.filter(({ status }) => status === "supported").map(({ version }) => version);
+  const versions =
+    live === undefined
+      ? supported
+      : [live, ...supported.filter((version) => isIncrementalStep(live, version))];
+  if (versions.length === 0) return "the catalogue is empty; ask the platform's operator to fill it.";
+  return `set spec.version to ${versions.length === 1 ? "" : "one of "}${versions.join(", ")}.`;
 }

@@ -1,8 +1,12 @@
 import { z } from "zod";
 import { KUBERNETES_VERSION_PATTERN } from "../kubernetes-version.ts";
+import { type Rule, withRules } from "./rule.ts";
 
 /** Limit of nodes per pool; it bounds every counter of nodes and every list of machines. */
 export const MAX_NODES_PER_POOL = 1000;
+
+/** Limit of machines in a status: a rollout adds machines to those of the largest pool before it removes others. */
+export const MAX_MACHINES_PER_POOL = 1200;
 
 /** Limit of `metadata.name`: Cluster API derives names of up to 63 characters from it. */
 export const MAX_OBJECT_NAME_LENGTH = 40;
@@ -14,20 +18,21 @@ export function text(minLength: number, maxLength: number, description: string) 
     .string()
     .superRefine((value, context) => {
       const length = Array.from(value).length;
-      if (length < minLength) {
-        const message = `must have at least ${minLength} characters`;
-        context.addIssue({ code: "custom", message, params: { code: "too_short" } });
-      }
-      if (length > maxLength) {
-        const message = `must have at most ${maxLength} characters`;
-        context.addIssue({ code: "custom", message, params: { code: "too_long" } });
-      }
+      const message = `must have from ${minLength} to ${maxLength} characters`;
+      if (length < minLength) context.addIssue({ code: "custom", message, params: { code: "too_short" } });
+      if (length > maxLength) context.addIssue({ code: "custom", message, params: { code: "too_long" } });
     })
     .meta({ description, minLength, maxLength });
 }
 
 export function integer(minimum: number, maximum: number, description: string) {
-  return z.int().min(minimum).max(maximum).meta({ description });
+  return wholeNumber(minimum, maximum).meta({ description });
+}
+
+/** A whole number whose messages name both bounds. */
+export function wholeNumber(minimum: number, maximum: number) {
+  const error = `must be a whole number from ${minimum} to ${maximum}`;
+  return z.int({ error }).min(minimum, { error }).max(maximum, { error });
 }
 
 /** An RFC 3339 time; the API server validates the format. */
@@ -55,10 +60,18 @@ export function reason(description: string) {
     .meta({ description });
 }
 
-export const displayNameSchema = text(
-  1,
-  63,
-  "Display name, also used by the REST API. Mutable. Defaults to metadata.name.",
+/** A name is one line of text that people can see: not blank, without control characters and line separators. */
+export const readableNameRule: Rule<string> = {
+  field: "",
+  code: "invalid_format",
+  message: "must be one line that is not blank, without control characters",
+  cel: "self.matches('[^\\\\p{Z}\\\\p{Cc}\\\\p{Cf}]') && !self.matches('[\\\\p{Cc}\\\\p{Zl}\\\\p{Zp}]')",
+  holds: (name) => /[^\p{Z}\p{Cc}\p{Cf}]/u.test(name) && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name),
+};
+
+export const displayNameSchema = withRules(
+  text(1, 63, "Display name, also used by the REST API. Mutable. Defaults to metadata.name."),
+  [readableNameRule],
 );
 
 export const observedGenerationSchema = integer(

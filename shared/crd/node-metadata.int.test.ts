@@ -23,9 +23,9 @@ const labels = (count: number) => Object.fromEntries(list(count, (index) => [`ke
 const labelled = (nodeLabels: object) => pool({ nodeLabels });
 const tainted = (...nodeTaints: object[]) => pool({ nodeTaints });
 const taint = { key: "shop.example/batch", value: "true", effect: "NoSchedule" };
-const badKey = "spec.nodeLabels: Invalid value: keys must be a name";
+const badKey = "spec.nodeLabels: Invalid value: must have keys that are names";
 const reservedKey =
-  "spec.nodeLabels: Invalid value: keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev";
+  "spec.nodeLabels: Invalid value: must have no keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev";
 
 const nodeMetadataCases: SpecCase[] = [
   ...[
@@ -115,6 +115,22 @@ const nodeMetadataCases: SpecCase[] = [
     spec: tainted({ ...taint, key: "a b" }),
     rejected: "spec.nodeTaints[0].key in body should match",
   },
+  {
+    title: "a taint with an empty value",
+    spec: tainted({ ...taint, value: "" }),
+    rejected: "spec.nodeTaints[0].value in body should be at least 1 chars long",
+  },
+  {
+    title: "a taint of the platform",
+    spec: tainted({ ...taint, key: "node.kubernetes.io/unreachable" }),
+    rejected: "spec.nodeTaints: Invalid value: must have no keys under kubernetes.io",
+  },
+  {
+    title: "the control plane's taint",
+    spec: tainted({ ...taint, key: "node-role.kubernetes.io/control-plane" }),
+    rejected: "spec.nodeTaints: Invalid value: must have no keys under kubernetes.io",
+  },
+  { title: "a taint of a role", spec: tainted({ ...taint, key: "node-role.kubernetes.io/batch" }) },
   {
     title: "32 taints with the longest keys",
     spec: tainted(...list(32, (index) => ({ ...taint, key: longestKey(index) }))),

@@ -26,31 +26,46 @@ export function isReservedLabelKey(key: string): boolean {
   return RESERVED_DOMAINS.some((reserved) => domain === reserved || domain.endsWith(`.${reserved}`));
 }
 
+/** Whether a taint with this key is the platform's; Cluster API refuses the control plane's on workers. */
+function isReservedTaintKey(key: string): boolean {
+  if (key === "node-role.kubernetes.io/control-plane") return true;
+  return key !== "machine-template-hash" && isReservedLabelKey(key);
+}
+
 type Labels = Record<string, string>;
+
+const KEY_FORM =
+  "of at most 63 characters (letters, digits, '-', '_', '.'), optionally after a DNS domain of at most 253 characters and a '/'";
+const KEY_MESSAGE = `must be a name ${KEY_FORM}`;
+const RESERVED_KEYS =
+  "keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev, nor machine-template-hash: they are reserved for the platform; of these only node-role.kubernetes.io/ may be used";
+const RESERVED_TAINT_KEYS =
+  "keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev: they are reserved for the platform; of these only node-role.kubernetes.io/ may be used, save for its control-plane";
 
 const labelRules: readonly Rule<Labels>[] = [
   {
     field: "",
     code: "invalid_format",
-    message:
-      "keys must be a name of at most 63 characters (letters, digits, '-', '_', '.'), optionally after a DNS domain of at most 253 characters and a '/'",
+    message: `must have keys that are names ${KEY_FORM}`,
     cel: `self.all(key, key.matches('^(${DOMAIN}/)?${NAME}$') && key.indexOf('/') <= 253)`,
     holds: (labels) => Object.keys(labels).every((key) => KEY_PATTERN.test(key) && key.indexOf("/") <= 253),
   },
   {
     field: "",
     code: "invalid_format",
-    message:
-      "keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev, and machine-template-hash, are reserved for the platform; of these only node-role.kubernetes.io/ may be used",
+    message: `must have no ${RESERVED_KEYS}`,
     cel: "self.all(key, key.startsWith('node-role.kubernetes.io/') || !(key == 'machine-template-hash' || key.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|cluster[.]x-k8s[.]io|cloud[.]marina[.]dev)/')))",
     holds: (labels) => !Object.keys(labels).some(isReservedLabelKey),
   },
 ];
 
+const VALUE_MESSAGE =
+  "must be at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends";
+
 const labelValueSchema = z
   .string()
-  .max(63)
-  .regex(VALUE_PATTERN)
+  .max(63, { error: VALUE_MESSAGE })
+  .regex(VALUE_PATTERN, { error: VALUE_MESSAGE })
   .meta({ description: "Value of the label, at most 63 characters; may be empty." });
 
 export const nodeLabelsSchema = withRules(
@@ -72,11 +87,15 @@ export const nodeTaintSchema = z
   .object({
     key: z
       .string()
-      .min(1)
-      .max(MAX_KEY_LENGTH)
-      .regex(KEY_PATTERN)
+      .min(1, { error: KEY_MESSAGE })
+      .max(MAX_KEY_LENGTH, { error: KEY_MESSAGE })
+      .regex(KEY_PATTERN, { error: KEY_MESSAGE })
       .meta({ description: "Key of the taint: a name, optionally after a DNS domain and a '/'." }),
-    value: labelValueSchema.meta({ description: "Value of the taint, at most 63 characters." }).optional(),
+    // Cluster API takes no empty value.
+    value: labelValueSchema
+      .min(1, { error: "must not be empty; leave it out" })
+      .meta({ description: "Value of the taint, 1 to 63 characters; without one it is left out." })
+      .optional(),
     effect: z
       .enum(taintEffects)
       .meta({ description: "What happens to pods that do not tolerate the taint." }),
@@ -86,6 +105,13 @@ export const nodeTaintSchema = z
 type Taint = z.output<typeof nodeTaintSchema>;
 
 const taintRules: readonly Rule<Taint[]>[] = [
+  {
+    field: "",
+    code: "invalid_format",
+    message: `must have no ${RESERVED_TAINT_KEYS}`,
+    cel: "!self.exists(taint, taint.key == 'node-role.kubernetes.io/control-plane' || (!taint.key.startsWith('node-role.kubernetes.io/') && taint.key.matches('^([^/]*[.])?(kubernetes[.]io|k8s[.]io|cluster[.]x-k8s[.]io|cloud[.]marina[.]dev)/')))",
+    holds: (taints) => !taints.some(({ key }) => isReservedTaintKey(key)),
+  },
   {
     field: "",
     code: "duplicate",

@@ -5,6 +5,7 @@ import {
   displayNameSchema,
   integer,
   kubernetesVersion,
+  MAX_MACHINES_PER_POOL,
   MAX_NODES_PER_POOL,
   MAX_TRANSITIONS,
   objectName,
@@ -175,7 +176,7 @@ export const nodePoolStatusSchema = z
     }),
     machines: z
       .array(machineSchema)
-      .max(MAX_NODES_PER_POOL)
+      .max(MAX_MACHINES_PER_POOL)
       .optional()
       .meta({
         description: "The machines of the pool.",
@@ -184,7 +185,7 @@ export const nodePoolStatusSchema = z
       }),
     replacements: z
       .array(replacementSchema)
-      .max(MAX_NODES_PER_POOL)
+      .max(MAX_MACHINES_PER_POOL)
       .optional()
       .meta({
         description: "Nodes whose replacement is in progress.",

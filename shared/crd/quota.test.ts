@@ -54,14 +54,14 @@ describe("the limits on a Namespace", () => {
     expect(parseLimits(formatLimits(LIMITS))).toEqual(LIMITS);
   });
 
-  test.each([
-    [undefined],
-    [""],
-    ["{}"],
-    ['{"clusters":1}'],
-    [JSON.stringify({ ...LIMITS, nodes: -1 })],
-    ["null"],
-  ])("are undefined for %s", (text) => {
-    expect(parseLimits(text)).toBeUndefined();
+  test("are undefined without an annotation", () => {
+    expect(parseLimits(undefined)).toBeUndefined();
   });
+
+  test.each([[""], ["{}"], ['{"clusters":1}'], [JSON.stringify({ ...LIMITS, nodes: -1 })], ["null"], ["[1"]])(
+    "allow nothing more when the annotation is malformed: %s",
+    (text) => {
+      expect(parseLimits(text)).toEqual(NO_AMOUNTS);
+    },
+  );
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { autoscalingRange, isAutoscaled, type PoolBudgets } from "./autoscaling.ts";
+import { wholeNumber } from "./fields.ts";
 
 /** The resources that quotas limit. Memory is in GiB. */
 export const QUOTA_NAMES = ["clusters", "nodePools", "nodes", "vcpus", "memoryGB"] as const;
@@ -14,7 +15,7 @@ export const MAX_QUOTA = 1_000_000_000;
 export const NO_AMOUNTS: QuotaAmounts = { clusters: 0, nodePools: 0, nodes: 0, vcpus: 0, memoryGB: 0 };
 export const CLUSTER_AMOUNTS: QuotaAmounts = { ...NO_AMOUNTS, clusters: 1 };
 
-export const quotaLimitSchema = z.int().min(0).max(MAX_QUOTA);
+export const quotaLimitSchema = wholeNumber(0, MAX_QUOTA);
 
 export const quotaLimitsSchema = z.strictObject({
   clusters: quotaLimitSchema,
@@ -91,12 +92,12 @@ export function formatLimits(limits: QuotaAmounts): string {
   return JSON.stringify(mapAmounts((name) => limits[name]));
 }
 
-/** Parses the annotation; undefined when it is absent or invalid. */
+/** Parses the annotation; undefined when it is absent. An annotation that holds no limits allows nothing more. */
 export function parseLimits(text: string | undefined): QuotaAmounts | undefined {
   if (text === undefined) return undefined;
   try {
-    return quotaLimitsSchema.safeParse(JSON.parse(text)).data;
+    return quotaLimitsSchema.safeParse(JSON.parse(text)).data ?? NO_AMOUNTS;
   } catch {
-    return undefined;
+    return NO_AMOUNTS;
   }
 }

@@ -3,6 +3,7 @@ import type { ErrorDetail } from "../../http/errors.ts";
 import { checkPoolRules, type NewNodePool, toNodePoolSpec } from "../../node-pools/index.ts";
 import { maskCidrs } from "../authorized-cidrs.ts";
 import type { CreateClusterBody } from "../schema.ts";
+import { unknownVersion } from "../upgrade-step.ts";
 import type { NewCluster } from "./new-cluster.ts";
 
 /** The ids and names of a create, which its caller generates. */
@@ -22,11 +23,7 @@ export interface CreateIdentity {
 export function checkCreate(body: CreateClusterBody, catalogue: VersionCatalogue): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   if (resolveVersion(catalogue, body.k8s_version) === undefined)
-    details.push({
-      field: "k8s_version",
-      code: "invalid_enum",
-      message: `must be a supported version: ${supportedOf(catalogue).join(", ")}`,
-    });
+    details.push({ field: "k8s_version", ...unknownVersion(catalogue) });
   const names = new Set<string>();
   for (const [index, pool] of (body.node_pools ?? []).entries()) {
     const place = `node_pools[${index}]`;
@@ -34,7 +31,7 @@ export function checkCreate(body: CreateClusterBody, catalogue: VersionCatalogue
       details.push({ ...detail, field: detail.field === "body" ? place : `${place}.${detail.field}` });
     const key = pool.name.toLowerCase();
     if (names.has(key))
-      details.push({ field: `${place}.name`, code: "duplicate", message: "must be unique in the cluster" });
+      details.push({ field: `${place}.name`, code: "duplicate", message: "must be given once" });
     names.add(key);
   }
   return details;
@@ -72,8 +69,4 @@ export function planCreate(
     ...(cidrs === undefined ? {} : { sentCidrs: cidrs }),
     nodePools,
   };
-}
-
-function supportedOf(catalogue: VersionCatalogue): string[] {
-  return catalogue.filter(({ status }) => status === "supported").map(({ version }) => version);
 }

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
+import { toRestWords } from "../../custom-resources/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
@@ -34,11 +35,17 @@ export async function readAdminKubeconfig(
   return text;
 }
 
-/** Throws 409 cluster_not_ready until the cluster has been running once, and while it is being deleted. */
+/**
+ * Throws 409 cluster_not_ready until the cluster has been running once, with the reason when it has failed, and while it
+ * is being deleted.
+ */
 export function requireAccessible(cluster: ProjectedCluster): void {
   if (cluster.status === "deleting") throw notReady("The cluster is being deleted.");
-  if (cluster.object.status?.firstReadyAt === undefined)
-    throw notReady("The control plane is still provisioning.");
+  const { status } = cluster.object;
+  if (status?.firstReadyAt !== undefined) return;
+  if (cluster.status === "failed" && status?.message !== undefined)
+    throw notReady(`It has failed: ${toRestWords(status.message)}`);
+  throw notReady("The control plane is still provisioning.");
 }
 
 /** The kubeconfig in the operator's Secret. Throws 409 cluster_not_ready before it is issued, 503. */

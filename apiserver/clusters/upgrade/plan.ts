@@ -1,7 +1,7 @@
 import { compareKubernetesVersions, type VersionCatalogue } from "../../../shared/kubernetes-version.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "../../projection/index.ts";
+import { withoutPrefix } from "../desired-version.ts";
 import { type ClusterMerge, isDesired } from "../merge-update.ts";
-import { withoutPrefix } from "../present.ts";
 import { findClusterStep } from "../upgrade-step.ts";
 import { MAX_WORKERS_ERROR_LENGTH } from "./schema.ts";
 

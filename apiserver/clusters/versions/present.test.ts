@@ -31,13 +31,21 @@ describe("the upgrades of a cluster", () => {
     ["nothing above the newest", "1.36.0", []],
     ["nothing while no version runs", undefined, []],
   ])("are %s", (_, current, versions) => {
-    expect(presentUpgrades(CATALOGUE, current).map(({ version }) => version)).toEqual(versions);
+    expect(presentUpgrades(CATALOGUE, current, undefined).map(({ version }) => version)).toEqual(versions);
+  });
+
+  test.each([
+    ["1.34.10", ["1.35.1"]],
+    ["1.35.1", []],
+  ])("while %s is being installed are newer than that: %j", (installing, versions) => {
+    const shown = presentUpgrades(CATALOGUE, "1.34.2", installing);
+    expect(shown.map(({ version }) => version)).toEqual(versions);
   });
 
   test("are just what the upgrade takes", () => {
     for (const { version: current } of CATALOGUE) {
       const taken = CATALOGUE.filter(({ version }) => findUpgradeStep(current, version, CATALOGUE).ok);
-      const shown = presentUpgrades(CATALOGUE, current).map(({ version }) => version);
+      const shown = presentUpgrades(CATALOGUE, current, undefined).map(({ version }) => version);
       expect(shown.toSorted()).toEqual(taken.map(({ version }) => version).toSorted());
     }
   });

@@ -2,11 +2,11 @@ import type { z } from "@hono/zod-openapi";
 import {
   type CatalogueEntry,
   compareKubernetesVersions,
-  isIncrementalStep,
   parseKubernetesVersion,
   type VersionCatalogue,
 } from "../../../shared/kubernetes-version.ts";
 import { toTimestamp } from "../../http/contract/timestamp.ts";
+import { listUpgrades } from "../upgrade-step.ts";
 import type { kubernetesVersionRecord } from "./schema.ts";
 
 export type KubernetesVersionRecord = z.output<typeof kubernetesVersionRecord>;
@@ -20,16 +20,17 @@ export function presentCatalogue(catalogue: VersionCatalogue): KubernetesVersion
 
 /**
  * The versions that a cluster that runs `current` can be upgraded to in one step, the newest first; none at its end of
- * life, and none while no version runs yet.
+ * life, none while no version runs yet, and neither what is being installed nor what is older than that.
  */
 export function presentUpgrades(
   catalogue: VersionCatalogue,
   current: string | undefined,
+  installing: string | undefined,
 ): KubernetesVersionRecord[] {
   if (current === undefined) return [];
-  return presentCatalogue(
-    catalogue.filter(({ version, status }) => status !== "endOfLife" && isIncrementalStep(current, version)),
-  );
+  return listUpgrades(current, catalogue)
+    .filter(({ version }) => installing === undefined || compareKubernetesVersions(version, installing) > 0)
+    .map(presentVersion);
 }
 
 /** The place of a version in a list that begins with the newest one; each of its numbers is below 10,000. */

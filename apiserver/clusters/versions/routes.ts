@@ -3,8 +3,9 @@ import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { withoutPrefix } from "../present.ts";
+import { withoutPrefix } from "../desired-version.ts";
 import { PLANS } from "../schema.ts";
+import { findInstalling } from "../upgrade-step.ts";
 import type { CatalogueReader } from "./catalogue.ts";
 import { positionOfVersion, presentCatalogue, presentUpgrades } from "./present.ts";
 import { kubernetesVersionPage, planPage } from "./schema.ts";
@@ -71,7 +72,7 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       const { object } = await requireCluster(deps.db, orgId, params.clusterID);
       const running = object.status?.version;
       const current = running === undefined ? undefined : withoutPrefix(running);
-      const upgrades = presentUpgrades(await catalogue.read(), current);
+      const upgrades = presentUpgrades(await catalogue.read(), current, findInstalling(object));
       return c.json(toPositionPage(upgrades, query, positionOfVersion), 200);
     },
   );

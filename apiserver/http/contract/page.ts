@@ -1,8 +1,10 @@
 import { z } from "@hono/zod-openapi";
+import { wholeNumber } from "../../../shared/crd/fields.ts";
 import { idSchema } from "./validate.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
+const LIMIT_MESSAGE = `must be a whole number from 1 to ${MAX_LIMIT}`;
 
 /**
  * The query parameters of every list: `cursor` (the last id of the previous page) and `limit`. Unknown parameters are
@@ -16,9 +18,9 @@ export const pageQuery = z.strictObject({
   }),
   limit: z
     .string()
-    .regex(/^\d{1,3}$/)
+    .regex(/^\d{1,3}$/, { error: LIMIT_MESSAGE })
     .transform(Number)
-    .pipe(z.int().min(1).max(MAX_LIMIT))
+    .pipe(wholeNumber(1, MAX_LIMIT))
     .default(DEFAULT_LIMIT)
     .openapi({
       type: "integer",

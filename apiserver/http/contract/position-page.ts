@@ -2,11 +2,18 @@ import { z } from "@hono/zod-openapi";
 import { type Page, type PageRequest, pageQuery } from "./page.ts";
 import { CURSOR_PATTERN, cursorToPosition, positionToCursor } from "./position-cursor.ts";
 
+const CURSOR_MESSAGE = "must be a next_cursor of this list";
+
 /** The query of a list whose items have a position instead of an id. */
 export const positionPageQuery = pageQuery.extend({
-  cursor: z.guid().max(36).regex(CURSOR_PATTERN).optional().openapi({
-    description: "The next_cursor of the previous page; any other UUID is refused.",
-  }),
+  cursor: z
+    .guid({ error: CURSOR_MESSAGE })
+    .max(36)
+    .regex(CURSOR_PATTERN, { error: CURSOR_MESSAGE })
+    .optional()
+    .openapi({
+      description: "The next_cursor of the previous page; any other UUID is refused.",
+    }),
 });
 
 /**

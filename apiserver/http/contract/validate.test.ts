@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { describe, expect, test } from "vitest";
+import { wholeNumber } from "../../../shared/crd/fields.ts";
 import { formatPath, idSchema, toDetails } from "./validate.ts";
 
 const schema = z.strictObject({
@@ -80,6 +81,25 @@ test("of thousands of faults the first hundred are described", () => {
   const labels = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`k${n}`, n]));
   const details = detailsOf({ ...valid, labels });
   expect([details.length, details.at(-1)]).toEqual([100, "labels.k99/invalid_type"]);
+});
+
+test.each<[unknown, string]>([
+  [{ ...valid, name: 1 }, "must be a string"],
+  [{ ...valid, name: "" }, "must not be empty"],
+  [{ ...valid, name: "abcdef" }, "must have at most 5 characters"],
+  [{ ...valid, vcpus: "1" }, "must be a number"],
+  [{ ...valid, vcpus: 129 }, "must be at most 128"],
+  [{ ...valid, effect: "No" }, "must be one of NoSchedule, NoExecute"],
+  [{ ...valid, x: 1 }, "is not a field of this operation; leave it out"],
+  [{ ...valid, node_pools: {} }, "must be a list"],
+  [{ ...valid, node_pools: [] }, "must not be empty"],
+  [{ ...valid, node_pools: [{ vcpus: 4 }, 1] }, "must be an object"],
+  [{ ...valid, amount: 0 }, "must be a whole number from 1 to 128"],
+  [{ ...valid, amount: 2 ** 60 }, "must be a whole number from 1 to 128"],
+  [{ ...valid, amount: 1.5 }, "must be a whole number from 1 to 128"],
+])("the message of %j says what to do: %s", (input, message) => {
+  const parsed = schema.extend({ amount: wholeNumber(1, 128).optional() }).safeParse(input);
+  expect(toDetails(parsed.error?.issues ?? [], input).map((detail) => detail.message)).toEqual([message]);
 });
 
 test.each<[PropertyKey[], string]>([

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { core } from "zod";
+import { count } from "../../../shared/plural.ts";
 import { ApiError, type DetailCode, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 
 type Issue = core.$ZodIssue;
@@ -83,7 +84,7 @@ function detailsOfIssue(issue: Issue, input: unknown): ErrorDetail[] {
     return issue.keys.map((key) => ({
       field: formatPath([...issue.path, key]),
       code: "unknown_field",
-      message: "is not a known field",
+      message: "is not a field of this operation; leave it out",
     }));
   }
   const field = formatPath(issue.path);
@@ -93,10 +94,16 @@ function detailsOfIssue(issue: Issue, input: unknown): ErrorDetail[] {
   return [{ field, ...describeIssue(issue) }];
 }
 
+/** A sentence of the schema itself (`error` of a check) is taken; it begins with "must ". */
 function describeIssue(issue: Issue): { code: DetailCode; message: string } {
+  const described = describeKnown(issue);
+  return issue.message.startsWith("must ") ? { ...described, message: issue.message } : described;
+}
+
+function describeKnown(issue: Issue): { code: DetailCode; message: string } {
   switch (issue.code) {
     case "invalid_type":
-      return { code: "invalid_type", message: `must be of type ${issue.expected}` };
+      return { code: "invalid_type", message: `must be ${TYPES[issue.expected] ?? `a ${issue.expected}`}` };
     case "too_big":
       return describeBound(issue.origin, Number(issue.maximum), "most");
     case "too_small":
@@ -106,35 +113,63 @@ function describeIssue(issue: Issue): { code: DetailCode; message: string } {
     case "invalid_format":
       return describeFormat(issue.format);
     case "invalid_value":
-      return { code: "invalid_enum", message: `must be one of ${issue.values.map(String).join(", ")}` };
+      return { code: "invalid_enum", message: `must be ${listValues(issue.values.map(String))}` };
     case "custom":
       return { code: customCode(issue.params?.code), message: issue.message };
     case "invalid_union":
-      return { code: "invalid_type", message: "matches none of the allowed forms" };
+      return { code: "invalid_type", message: "must have one of the forms in the API reference" };
     default:
-      return { code: "invalid_format", message: "is not well formed" };
+      return { code: "invalid_format", message: "must have the form in the API reference" };
   }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  array: "a list",
+  boolean: "true or false",
+  int: "a whole number",
+  number: "a number",
+  null: "null",
+  object: "an object",
+  record: "an object",
+  string: "a string",
+};
+
+function listValues(values: readonly string[]): string {
+  return values.length === 1 ? String(values[0]) : `one of ${values.join(", ")}`;
 }
 
 function describeBound(origin: string, bound: number, side: "most" | "least") {
   if (origin === "string") {
     const code: DetailCode = side === "most" ? "too_long" : "too_short";
-    return { code, message: `must have at ${side} ${bound} characters` };
+    return { code, message: describeAmount(bound, side, "character") };
   }
   if (origin === "array" || origin === "set" || origin === "record" || origin === "map") {
     const code: DetailCode = side === "most" ? "too_many" : "too_short";
-    return { code, message: `must have at ${side} ${bound} entries` };
+    return { code, message: describeAmount(bound, side, "entry", "entries") };
   }
   const code: DetailCode = "out_of_range";
   return { code, message: `must be at ${side} ${bound}` };
 }
 
+function describeAmount(bound: number, side: "most" | "least", noun: string, plural?: string): string {
+  if (bound === 1 && side === "least") return "must not be empty";
+  return `must have at ${side} ${count(bound, noun, plural)}`;
+}
+
 function describeFormat(format: string): { code: DetailCode; message: string } {
   if (format === "cidrv4" || format === "cidrv6") {
-    return { code: "invalid_cidr", message: "must be in CIDR notation, as in 192.0.2.0/24" };
+    return { code: "invalid_cidr", message: "must be in CIDR notation, as 192.0.2.0/24" };
   }
-  const names: Record<string, string> = { guid: "a UUID", email: "an e-mail address", regex: "well formed" };
-  return { code: "invalid_format", message: `must be ${names[format] ?? `a valid ${format}`}` };
+  const names: Record<string, string> = {
+    datetime: "a time, as 2026-11-21T09:00:00Z",
+    email: "an e-mail address",
+    guid: "a UUID",
+  };
+  const name = names[format];
+  return {
+    code: "invalid_format",
+    message: name === undefined ? "must have the form in the API reference" : `must be ${name}`,
+  };
 }
 
 function customCode(code: unknown): DetailCode {

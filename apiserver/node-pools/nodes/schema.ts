@@ -49,9 +49,11 @@ export const nodeRecord = z
 
 export const nodePage = pageSchema(nodeRecord, "NodePage");
 
+const NODE_NAME_MESSAGE = `must be the name of a node, as ${EXAMPLE_NAME}`;
+
 /** The name of a Kubernetes node: a DNS subdomain (RFC 1123). */
 export const nodeName = z
   .string()
-  .max(MAX_NODE_NAME_LENGTH)
-  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)
+  .max(MAX_NODE_NAME_LENGTH, { error: NODE_NAME_MESSAGE })
+  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, { error: NODE_NAME_MESSAGE })
   .openapi({ description: "The name of the node.", example: EXAMPLE_NAME });

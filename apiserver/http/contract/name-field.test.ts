@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { NAME_PATTERN, nameField } from "./name-field.ts";
+
+const name = nameField(63, "A name.");
+const codesOf = (text: string) => name.safeParse(text).error?.issues.map(({ message }) => message) ?? [];
+const FORM = "must be one line that is not blank, without control characters";
+
+describe("a name", () => {
+  test.each(["a", "Größe 3", "日本", "\u{1f680}".repeat(63), "a b", "\u200da"])("%j is taken", (text) => {
+    expect(codesOf(text)).toEqual([]);
+  });
+
+  test.each([" ", "\u00a0\u3000", "\u200b", "a\nb", "a\u0000", "\u0085x", "a\u2028b", "a\u2029", "\u007f"])(
+    "%j is refused: blank, or with a control character or a line separator",
+    (text) => {
+      expect(codesOf(text)).toEqual([FORM]);
+    },
+  );
+
+  test.each([
+    ["", ["must have from 1 to 63 characters", FORM]],
+    ["\u{1f680}".repeat(64), ["must have from 1 to 63 characters"]],
+  ])("its length counts characters as JSON Schema does: %j", (text, faults) => {
+    expect(codesOf(text)).toEqual(faults);
+  });
+
+  test("the pattern for clients takes every name that is taken", () => {
+    const pattern = NAME_PATTERN;
+    for (const text of ["a", "Größe 3", "日本", "a b"]) expect(text).toMatch(new RegExp(pattern, "u"));
+    for (const text of [" ", "a\nb", "a\u2028b", ""]) expect(text).not.toMatch(new RegExp(pattern, "u"));
+  });
+});

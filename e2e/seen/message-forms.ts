@@ -1,0 +1,60 @@
+/** The forms of a message by the code of its detail: each says what to do, in the words of REST. */
+const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
+  required: [
+    /^is required$/,
+    /^must be a list of at least \d+$/,
+    /^the credential must carry a verified e-mail address$/,
+  ],
+  invalid_type: [
+    /^must be (a list|true or false|a number|a whole number( from \d+ to \d+)?|null|an object|a string)$/,
+    /^must have one of the forms in the API reference$/,
+  ],
+  out_of_range: [/^must be a whole number from \d+ to \d+$/, /^must be at (most|least) -?\d+$/],
+  too_long: [/^must have (from \d+ to|at most) \d+ characters?$/, /^must be .*\b\d+\b/],
+  too_short: [
+    /^must have from \d+ to \d+ characters$/,
+    /^must not be empty(; leave it out)?$/,
+    /^must be .*\b\d+\b/,
+  ],
+  too_many: [/^must have at most \d+ (entry|entries)$/],
+  invalid_format: [/^must (be|have|hold|not) /],
+  invalid_enum: [/^must be (?!one of $)/],
+  immutable: [/^cannot be (changed|removed)/],
+  unknown_field: [/^is not a field of this operation; leave it out$/],
+  duplicate: [
+    /^must be given once$/,
+    /^is taken/,
+    /^is a member or invited already$/,
+    /^must not have two taints/,
+  ],
+  not_found: [/^must be /, /^is not /],
+  invalid_cidr: [/^must hold blocks in CIDR notation, as 203\.0\.113\.7\/32; ".*" is none$/],
+  not_incremental: [
+    /^(the cluster already runs [\d.]+; )?must be (one of )?[\d., ]+: a higher patch of the same minor, or the next minor, of [\d.]+$/,
+    /^(the cluster already runs [\d.]+; )?must be a higher patch of the same minor, or the next minor, of [\d.]+, and the platform has none right now$/,
+  ],
+  min_gt_desired: [/^must not be greater than desired_nodes$/],
+  desired_gt_max: [/^must not be greater than max_nodes$/],
+  min_gt_max: [
+    /^must not be greater than max_\w+$/,
+    /^no number of nodes fits the CPU and memory totals \(min_vcpus, /,
+  ],
+  below_one_node: [/^must be 0 or cover at least one node/],
+};
+
+/** What no message may hold: words of the validator, of Kubernetes, of the custom resource, and wrong plurals. */
+const FORBIDDEN: readonly RegExp[] = [
+  /9007199254740991|1e\+?\d+|Infinity/,
+  /well formed|of type|expected|regex|pattern|^Invalid|^Too /,
+  /\b1 (characters|entries|nodes|items)\b/,
+  /\b(minNodes|maxNodes|desiredNodes|minVCPUs|maxVCPUs|memoryGB|minMemoryGB|maxMemoryGB|displayName|nodeLabels|nodeTaints|spec)\b/,
+  /finalizer|namespace|\buid\b|CustomResource|admission webhook/i,
+  /\.$/,
+];
+
+/** Why a message has no allowed form; undefined when it has one. */
+export function findFormFault(code: string, message: string): string | undefined {
+  const forbidden = FORBIDDEN.find((pattern) => pattern.test(message));
+  if (forbidden !== undefined) return `holds ${forbidden}`;
+  return FORMS[code]?.some((form) => form.test(message)) ? undefined : `has no form of ${code}`;
+}
