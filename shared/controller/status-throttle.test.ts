@@ -7,6 +7,11 @@ interface Status {
   conditions: ConditionLike[];
   nodes: number;
   message?: string;
+  phase?: string;
+  observedGeneration?: number;
+  machines?: { uid: string; ready: boolean }[];
+  transitions?: { type: string }[];
+  replacements?: { machineUID: string }[];
 }
 
 const ready: ConditionLike = {
@@ -96,6 +101,54 @@ test.each<[string, Status]>([
 ])("%s is written at once, with the current message", (_name, next) => {
   throttle("a", undefined, planOf(written));
   expect(throttle("a", written, planOf(next)).status).toBe(next);
+});
+
+describe("while an object is being created", () => {
+  const machine = { uid: "1", ready: false };
+  const stalled = { ...ready, type: "Stalled", reason: "NotStalled" };
+  const creating: Status = {
+    ...written,
+    conditions: [ready, stalled],
+    phase: "Provisioning",
+    observedGeneration: 1,
+    machines: [machine],
+  };
+
+  test.each<[string, Partial<Status>]>([
+    ["a count", { nodes: 1 }],
+    ["a reason", { conditions: [{ ...ready, reason: "Scaling" }, stalled] }],
+    ["a condition's status", { conditions: [ready, stalled, { ...ready, type: "Endpoint" }] }],
+    ["the state of a machine", { machines: [{ ...machine, ready: true }] }],
+    ["the first message", { message: "It waits for a disk." }],
+  ])("%s waits until 10 s after the last write", (_name, change) => {
+    throttle("a", undefined, planOf(creating));
+    nowMs += 9_000;
+    const next = { ...creating, ...change };
+    expect(throttle("a", creating, planOf(next))).toMatchObject({ status: undefined, requeueAfterMs: 1_000 });
+    nowMs += 1_000;
+    expect(throttle("a", creating, planOf(next)).status).toBe(next);
+  });
+
+  test.each<[string, Partial<Status>]>([
+    ["its end", { phase: "Ready" }],
+    ["a failure", { conditions: [ready, { ...stalled, status: "True", reason: "QuotaExceeded" }] }],
+    ["another generation", { observedGeneration: 2 }],
+    ["another machine", { machines: [machine, { uid: "2", ready: false }] }],
+    ["a transition", { transitions: [{ type: "Ready" }] }],
+    ["a replacement", { replacements: [{ machineUID: "1" }] }],
+  ])("%s is written at once", (_name, change) => {
+    throttle("a", undefined, planOf(creating));
+    const next = { ...creating, nodes: 1, ...change };
+    expect(throttle("a", creating, planOf(next)).status).toBe(next);
+  });
+
+  test("a status that comes with an Event is written at once", () => {
+    throttle("a", undefined, planOf(creating));
+    const regarding = { apiVersion: "v1", kind: "Thing", name: "a" };
+    const event = { regarding, type: "Warning", reason: "Waiting", action: "Create", note: "" } as const;
+    const next = { ...creating, nodes: 1 };
+    expect(throttle("a", creating, { ...planOf(next), events: [event] }).status).toBe(next);
+  });
 });
 
 test("an unchanged status does not count as a write", () => {
