@@ -1,5 +1,6 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { fullJitterMs, sleep } from "../../shared/kube/sleep.ts";
+import { currentTenant } from "../../shared/tenant-context.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { objectTag, requireMatch } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
@@ -70,7 +71,7 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
       },
     });
     if (written !== undefined) return written;
-    await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS));
+    await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), currentTenant()?.signal);
   }
   throw new ApiError("conflict", `The ${resource.noun} is being changed by other requests; try again.`, {
     retryAfterSeconds: 1,

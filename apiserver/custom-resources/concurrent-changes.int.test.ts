@@ -1,6 +1,13 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createId } from "../../shared/id.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { runForTenant } from "../../shared/tenant-context.ts";
 import { auditLog } from "../audit/table.ts";
+import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { updateNodePool } from "../node-pools/write.ts";
+import { findNodePool } from "../projection/index.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 
 const TIMEOUT_MS = 120_000;
@@ -117,4 +124,38 @@ describe("twenty concurrent PUTs without If-Match all succeed in some order, and
     },
     TIMEOUT_MS,
   );
+});
+
+const origin: Origin = {
+  principal: {
+    kind: "user",
+    userId: createId(),
+    issuer: "https://issuer.example",
+    emailVerified: true,
+    emailTrusted: false,
+    roles: [],
+    expiresAtMs: 0,
+  },
+  requestId: "gone",
+  sourceAddress: undefined,
+};
+
+test("a dry run of an object that keeps changing is not tried again once its client has gone", async () => {
+  const clusterId = await createCluster();
+  const pool = await findNodePool(api.deps.db, orgId, clusterId, await createPool(clusterId));
+  if (pool === undefined) throw new Error("no pool");
+  const client = new AbortController();
+  let attempts = 0;
+  const mergePatch: Deps["kube"]["mergePatch"] = async () => {
+    attempts += 1;
+    if (attempts === 2) client.abort();
+    throw new KubeError({ status: 409, reason: "Conflict", kubeMessage: "it has changed" });
+  };
+  const deps = { ...api.deps, kube: { ...api.deps.kube, mergePatch } };
+  const change = { settings: { desiredNodes: 2 }, fixed: {} };
+  const dryRun = runForTenant({ tenant: orgId, signal: client.signal }, () =>
+    updateNodePool(deps, origin, pool, change, { dryRun: true }),
+  );
+  await expect(dryRun).rejects.toMatchObject({ isAborted: true });
+  expect(attempts).toBe(2);
 });
