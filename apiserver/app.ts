@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
+import { getPath } from "hono/utils/url";
 import { findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
 import { recordStaffRequest } from "./audit/index.ts";
@@ -14,11 +15,13 @@ import { createBodyBudget } from "./http/contract/body-budget.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import type { Router } from "./http/contract/router.ts";
 import { createTenantLimits } from "./http/contract/tenant-work.ts";
+import { lowerCaseIds } from "./http/contract/validate.ts";
 import type { HttpEnv } from "./http/env.ts";
 import { handleError, handleUnknownMethod, handleUnmatched } from "./http/handle-error.ts";
 import { createIdempotencyStore } from "./http/idempotency/store.ts";
 import { addDocumentRoutes } from "./http/openapi/docs.ts";
 import { createRateLimiter } from "./http/rate-limits/rate-limit.ts";
+import { compressResponses } from "./http/server/compress.ts";
 import { observe } from "./http/server/observe.ts";
 import { createSourceFinder } from "./http/server/source-address.ts";
 import { addCallerRoutes } from "./members/caller-routes.ts";
@@ -41,8 +44,9 @@ export interface AppParts {
 
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
 export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
-  const app = new Hono<HttpEnv>();
+  const app = new Hono<HttpEnv>({ getPath: (request) => lowerCaseIds(getPath(request)) });
   app.use(observe(deps.log, deps.metrics, createSourceFinder(deps.config.limits.trustedProxies)));
+  app.use(compressResponses());
   app.onError(handleError);
   app.notFound(handleUnmatched(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod })));
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { createLogger } from "../shared/log.ts";
 import { createRegistry } from "../shared/metrics.ts";
 import { createApp } from "./app.ts";
@@ -66,6 +67,34 @@ test("every record that can be changed has an ETag and supports If-Match", () =>
     });
   expect(faults).toEqual([]);
 });
+
+test("every DELETE supports If-Match", () => {
+  const deletes = operations.filter(({ method }) => method === "delete");
+  const faults = deletes.filter(({ errors = [] }) => !errors.includes("precondition_failed"));
+  expect(faults.map(({ operationId }) => operationId)).toEqual([]);
+});
+
+test("no body has an unknown field at any depth", () => {
+  const open = operations.flatMap(({ operationId, body }) =>
+    body === undefined
+      ? []
+      : findOpenObjects(z.toJSONSchema(body, { io: "input", unrepresentable: "any" }), operationId),
+  );
+  expect(open).toEqual([]);
+});
+
+/** The places of objects with named fields that accept others. */
+function findOpenObjects(schema: unknown, place: string): string[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const isOpen =
+    "properties" in schema && (schema as { additionalProperties?: unknown }).additionalProperties !== false;
+  const nested = Object.entries(schema).flatMap(([key, value]) =>
+    key === "properties"
+      ? Object.entries(value as object).flatMap(([name, entry]) => findOpenObjects(entry, `${place}.${name}`))
+      : findOpenObjects(value, place),
+  );
+  return [...(isOpen ? [place] : []), ...nested];
+}
 
 function toPattern(path: string): string {
   return path.replaceAll(/\{(.+?)\}/g, ":$1");

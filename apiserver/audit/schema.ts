@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { idField, MAX_TIME_LENGTH, textField, timestampField } from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { idSchema } from "../http/contract/validate.ts";
+import { idSchema, lowerCaseIds } from "../http/contract/validate.ts";
 
 const ACTOR_KINDS = ["user", "token", "kubernetes", "system", "provider", "staff"] as const;
 const MAX_TEXT_LENGTH = 253;
@@ -80,6 +80,7 @@ export const auditQuery = pageQuery.extend({
     .string()
     .min(1)
     .max(MAX_TEXT_LENGTH)
+    .overwrite(lowerCaseIds)
     .optional()
     .openapi({ description: "Id of a user or an API token, or a field manager." }),
   action: z
@@ -88,7 +89,13 @@ export const auditQuery = pageQuery.extend({
     .max(MAX_TEXT_LENGTH)
     .optional()
     .openapi({ description: "The action.", example: "organization.update" }),
-  target: z.string().min(1).max(512).optional().openapi({ description: "Id of the target." }),
+  target: z
+    .string()
+    .min(1)
+    .max(512)
+    .overwrite(lowerCaseIds)
+    .optional()
+    .openapi({ description: "Id of the target." }),
   from: timeSchema.optional().openapi({ type: "string", format: "date-time", description: "Not before." }),
   to: timeSchema.optional().openapi({ type: "string", format: "date-time", description: "Before." }),
 });

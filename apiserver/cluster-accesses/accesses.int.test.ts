@@ -159,7 +159,11 @@ describe("the accesses of a person", () => {
     expect(await holds(id)).toBe(true);
     const { body } = await asOwner("GET", `${path}/accesses/${id}`);
     expect(body).toMatchObject({ id, email: null, api_token_id: null });
-    expect((await asOwner("DELETE", `${path}/accesses/${id}`)).status).toBe(204);
+    const place = `${path}/accesses/${id}`;
+    const headers = { "if-match": '"passed"' };
+    expect((await api.request("DELETE", place, { token: owner.token, headers })).status).toBe(412);
+    headers["if-match"] = (await asOwner("GET", place)).headers.get("etag") ?? "";
+    expect((await api.request("DELETE", place, { token: owner.token, headers })).status).toBe(204);
     expect(await holds(id)).toBe(false);
   });
 });

@@ -44,8 +44,10 @@ export async function revokeAccess(
   origin: Origin,
   cluster: ProjectedCluster,
   found: FoundAccess,
+  ifMatch?: string,
 ): Promise<void> {
   await deleteObject(deps, origin, accessesOf(cluster), found, {
+    ifMatch,
     action: "cluster_access.revoke",
     plan({ access: { spec } }) {
       return { before: { cluster_id: cluster.id, subject: spec.subject, ttl_seconds: spec.ttlSeconds } };

@@ -1,10 +1,11 @@
-import { create as contentDisposition } from "content-disposition";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
+import { attachment } from "../http/contract/attachment.ts";
+import { objectTag } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { findEmails } from "../members/index.ts";
@@ -68,7 +69,7 @@ function addIssue(router: Router, deps: Deps): void {
         const { access, kubeconfig } = await issueKubeconfig(deps, origin, cluster, request);
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
-          "Content-Disposition": contentDisposition(`${cluster.displayName}-kubeconfig.yaml`),
+          "Content-Disposition": attachment(cluster.displayName, "kubeconfig.yaml"),
           "Cache-Control": "no-store",
         };
         if (wantsFile(c.req.header("accept")))
@@ -120,14 +121,16 @@ function addReads(router: Router, deps: Deps): void {
       tag,
       summary: "Get an issued kubeconfig, without its secret",
       access: "clusters:access",
-      responses: { 200: { description: "The access, without its secret.", body: accessRecord } },
+      responses: {
+        200: { description: "The access, without its secret.", body: accessRecord, headers: ["ETag"] },
+      },
     },
     async (c, { orgId, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await requireAccess(deps, cluster, params.accessID);
       const [record] = await present(deps, cluster, [found.access]);
       if (record === undefined) throw new Error("an access has no record");
-      return c.json(record, 200);
+      return c.json(record, 200, { ETag: objectTag(found.access.metadata) });
     },
   );
 }
@@ -144,11 +147,12 @@ function addRevoke(router: Router, deps: Deps): void {
       description: "The cluster refuses it within seconds; all others stay valid.",
       access: "clusters:access",
       responses: { 204: { description: "Revoked." } },
+      errors: ["precondition_failed"],
     },
     async (c, { orgId, origin, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await requireAccess(deps, cluster, params.accessID);
-      await revokeAccess(deps, origin, cluster, found);
+      await revokeAccess(deps, origin, cluster, found, c.req.header("if-match"));
       return c.body(null, 204);
     },
   );

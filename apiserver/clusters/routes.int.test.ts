@@ -236,7 +236,7 @@ describe("the kubeconfig (section 4.17)", () => {
     expect(response.headers.get("content-type")).toBe("application/yaml");
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(response.headers.get("content-disposition")).toBe(
-      "attachment; filename=\"Z?rich ??-kubeconfig.yaml\"; filename*=UTF-8''Z%C3%BCrich%20%E6%97%A5%E6%9C%AC-kubeconfig.yaml",
+      "attachment; filename=\"Z?rich-??-kubeconfig.yaml\"; filename*=UTF-8''Z%C3%BCrich-%E6%97%A5%E6%9C%AC-kubeconfig.yaml",
     );
     const rows = await api.deps.db
       .select()

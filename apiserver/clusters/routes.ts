@@ -224,10 +224,12 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
           headers: ["Location", "Retry-After"],
         },
       },
+      errors: ["precondition_failed"],
     },
     async (c, { orgId, origin, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { object: deleting, effects } = await deleteCluster(deps, origin, cluster, {
+        ifMatch: c.req.header("if-match"),
         dryRun: query.dry_run,
       });
       const record = presentCluster(deleting, await catalogue.readKnown());

@@ -64,10 +64,11 @@ export async function deleteCluster(
   deps: Deps,
   origin: Origin,
   cluster: ProjectedCluster,
-  { dryRun = false }: { dryRun?: boolean } = {},
+  { dryRun = false, ifMatch }: { dryRun?: boolean; ifMatch?: string | undefined } = {},
 ): Promise<ClusterResult> {
   return deleteObject(deps, origin, clustersOf(cluster.orgId), cluster, {
     action: "cluster.delete",
+    ifMatch,
     dryRun,
     plan: ({ object }) => ({
       before: auditCluster(object.spec, object.metadata.name),

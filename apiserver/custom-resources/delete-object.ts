@@ -1,5 +1,6 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import { objectTag, requireMatch } from "../http/contract/etag.ts";
 import { deleteLive } from "./kube-write.ts";
 import { readLive } from "./live.ts";
 import type { ObjectRef, Resource, WriteResult } from "./resource.ts";
@@ -12,12 +13,13 @@ import {
 } from "./write-object.ts";
 
 export interface DeleteRequest<P, E> extends WriteRequest {
+  ifMatch?: string | undefined;
   plan: (current: P) => WritePlan<E>;
 }
 
 /**
  * Requests the deletion of a custom resource; it is served with status deleting until its finalizers are removed. An
- * object that is being deleted already is returned as it is. Throws 404, and what `writeObject` throws.
+ * object that is being deleted already is returned as it is. Throws 404, 412 for If-Match, and what `writeObject` throws.
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -27,6 +29,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   request: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
   const live = await readLive(deps, resource, known);
+  requireMatch(request.ifMatch, objectTag(live.metadata));
   const plan = request.plan(resource.project(live));
   if (live.metadata.deletionTimestamp !== undefined)
     return keepObject(deps, resource, live, { ...request, ...plan });

@@ -22,6 +22,7 @@ const STATUS_BY_CODE = {
   idempotency_key_reused: 422,
   rate_limited: 429,
   internal: 500,
+  not_implemented: 501,
   dependency_unavailable: 503,
   attachments_unavailable: 503,
   event_harvester_disabled: 503,

@@ -195,10 +195,12 @@ function addDelete(router: Router, deps: Deps): void {
           headers: ["Location", "Retry-After"],
         },
       },
+      errors: ["precondition_failed"],
     },
     async (c, { orgId, origin, params, query }) => {
       const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
       const { object: deleting, effects } = await deleteNodePool(deps, origin, pool, {
+        ifMatch: c.req.header("if-match"),
         dryRun: query.dry_run,
       });
       if (effects !== undefined) return c.json({ ...presentNodePool(deleting), effects }, 200);

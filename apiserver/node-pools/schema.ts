@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
-import { MAX_NODE_TAINTS, nodeTaintSchema } from "../../shared/crd/node-metadata.ts";
+import { MAX_NODE_TAINTS, nodeTaintSchema, strictNodeTaintsSchema } from "../../shared/crd/node-metadata.ts";
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
@@ -99,7 +99,7 @@ export const createNodePoolBody = z
     min_nodes: spec.minNodes.optional(),
     max_nodes: spec.maxNodes.optional(),
     ...optionalSettings,
-    node_taints: spec.nodeTaints,
+    node_taints: strictNodeTaintsSchema.optional(),
     ...platformDefaulted,
   })
   .openapi("CreateNodePool", {

@@ -112,10 +112,11 @@ export async function deleteNodePool(
   deps: Deps,
   origin: Origin,
   pool: ProjectedNodePool,
-  { dryRun = false }: WriteOptions = {},
+  { dryRun = false, ifMatch }: WriteOptions = {},
 ): Promise<NodePoolResult> {
   return deleteObject(deps, origin, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
     action: "node_pool.delete",
+    ifMatch,
     dryRun,
     plan({ object }) {
       const claim = claimOfDelete(pool.id, object.spec);

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { requireConformance } from "../../e2e/openapi/conformance.ts";
@@ -20,6 +19,7 @@ import { createAuthenticator } from "../http/authentication/authenticator.ts";
 import type { IssuerConfig } from "../http/authentication/issuer-config.ts";
 import type { Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
+import { hashBody } from "../http/idempotency/run-once.ts";
 import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
@@ -132,8 +132,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
 /** Takes an Idempotency-Key as a first POST of alice to `path` does, and leaves it without a response. */
 export async function holdKey(api: TestApp, path: string, key: string, body?: unknown): Promise<void> {
   const { id: userId } = (await api.request("GET", "/api/v1/me")).body.principal;
-  const text = body === undefined ? "" : JSON.stringify(body);
-  const bodyHash = createHash("sha256").update(text).digest("hex");
+  const bodyHash = hashBody(body);
   const claim = { scope: `user:${userId} POST ${path}`, key, bodyHash, id: createId(), objectName: null };
   await createIdempotencyStore(api.deps.db).claim(claim);
 }

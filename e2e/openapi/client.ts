@@ -1758,7 +1758,7 @@ export interface components {
                  * @description Stable and machine-readable; one code has one status.
                  * @enum {string}
                  */
-                code: "bad_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "already_exists" | "cluster_not_ready" | "cluster_not_running" | "operation_in_progress" | "last_owner" | "organization_not_empty" | "quota_below_usage" | "managed_elsewhere" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "quota_exceeded" | "idempotency_key_reused" | "rate_limited" | "internal" | "dependency_unavailable" | "attachments_unavailable" | "event_harvester_disabled";
+                code: "bad_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "already_exists" | "cluster_not_ready" | "cluster_not_running" | "operation_in_progress" | "last_owner" | "organization_not_empty" | "quota_below_usage" | "managed_elsewhere" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "quota_exceeded" | "idempotency_key_reused" | "rate_limited" | "internal" | "not_implemented" | "dependency_unavailable" | "attachments_unavailable" | "event_harvester_disabled";
                 /** @description A sentence for people; not stable. */
                 message: string;
                 /** @description Every error of the request, at most 100. */
@@ -7684,7 +7684,10 @@ export interface operations {
                 /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The id of the organization. */
                 orgID: string;
@@ -7762,6 +7765,19 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9035,6 +9051,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9131,7 +9148,10 @@ export interface operations {
     revokeClusterAccess: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The id of the organization. */
                 orgID: string;
@@ -9195,6 +9215,19 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10205,7 +10238,10 @@ export interface operations {
                 /** @description A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request. */
                 dry_run?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description The id of the organization. */
                 orgID: string;
@@ -10285,6 +10321,19 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {

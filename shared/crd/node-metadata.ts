@@ -121,11 +121,16 @@ const taintRules: readonly Rule<Taint[]>[] = [
   },
 ];
 
-export const nodeTaintsSchema = withRules(
-  z.array(nodeTaintSchema).max(MAX_NODE_TAINTS).meta({
+function listOf(taint: typeof nodeTaintSchema) {
+  const list = z.array(taint).max(MAX_NODE_TAINTS).meta({
     description:
       "Taints that new nodes of the pool register with. Immutable, because existing nodes would not be updated.",
     "x-kubernetes-list-type": "atomic",
-  }),
-  taintRules,
-);
+  });
+  return withRules(list, taintRules);
+}
+
+export const nodeTaintsSchema = listOf(nodeTaintSchema);
+
+/** The same without unknown fields, which a custom resource drops and REST refuses. */
+export const strictNodeTaintsSchema = listOf(nodeTaintSchema.strict() as typeof nodeTaintSchema);

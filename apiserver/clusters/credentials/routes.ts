@@ -1,7 +1,7 @@
-import { create as contentDisposition } from "content-disposition";
 import { RETRY_AFTER, requireCluster } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
+import { attachment } from "../../http/contract/attachment.ts";
 import { objectTag } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { locationOf, presentCluster } from "../present.ts";
@@ -44,7 +44,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       return c.body(await readAdminKubeconfig(deps, origin, cluster, confirmAccess), 200, {
         "Content-Type": "application/yaml",
-        "Content-Disposition": contentDisposition(`${cluster.displayName}-kubeconfig.yaml`),
+        "Content-Disposition": attachment(cluster.displayName, "kubeconfig.yaml"),
         "Cache-Control": "no-store",
       });
     },

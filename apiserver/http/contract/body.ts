@@ -20,8 +20,8 @@ export interface BodyLimits {
 
 export interface ReadBody<T> {
   value: T;
-  /** The bytes as sent, for comparing a repeated request with the first one. */
-  text: string;
+  /** The JSON as sent, for comparing a repeated request with the first one. */
+  json: unknown;
 }
 
 /**
@@ -36,6 +36,7 @@ export async function readJsonBody<S extends z.ZodType>(
 ): Promise<ReadBody<z.output<S>>> {
   const absent = isAbsent(c);
   requireJson(c.req.header("content-type"), absent);
+  requireNoEncoding(c.req.header("content-encoding"));
   const account = limits.budget.open();
   try {
     const text = absent ? "" : await readText(c, limits.maxBytes, account);
@@ -52,7 +53,7 @@ export function parseBody<S extends z.ZodType>(schema: S, text: string): ReadBod
   requireStorableText(input, text);
   const parsed = schema.safeParse(input);
   if (!parsed.success) throw invalidBody(parsed.error.issues, input);
-  return { value: parsed.data, text };
+  return { value: parsed.data, json: input };
 }
 
 function isAbsent(c: Context<HttpEnv>): boolean {
@@ -70,6 +71,14 @@ function requireJson(contentType: string | undefined, absent: boolean): void {
       headers: { Accept: "application/json" },
     },
   );
+}
+
+/** A compressed body could be a thousand times larger than its bytes. */
+function requireNoEncoding(contentEncoding: string | undefined): void {
+  if (contentEncoding === undefined || contentEncoding.trim().toLowerCase() === "identity") return;
+  throw new ApiError("unsupported_media_type", "The body must be sent without a Content-Encoding.", {
+    headers: { "Accept-Encoding": "identity" },
+  });
 }
 
 /** Invalid UTF-8 is refused rather than replaced, so that the same bytes are the same text to every reader. */

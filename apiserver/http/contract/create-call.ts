@@ -28,7 +28,7 @@ export function createCall(
   c: Context<HttpEnv>,
   work: TenantWork,
 ): Public | SignedIn | InOrganization {
-  let bodyText = "";
+  let body: unknown;
   const publicCall: Public = {
     requestId: c.get("requestId"),
     params: c.req.valid("param" as never),
@@ -36,8 +36,8 @@ export function createCall(
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
       const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
-      const { value, text } = await readJsonBody(c, operation.body, limits);
-      bodyText = text;
+      const { value, json } = await readJsonBody(c, operation.body, limits);
+      body = json;
       await work.begin();
       return value;
     },
@@ -52,7 +52,7 @@ export function createCall(
     const request = {
       scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
       key: c.req.header("idempotency-key"),
-      bodyText,
+      body,
       isDryRun: isDryRun(publicCall.query),
     };
     return (await runOnce(c, router.idempotency, request, options, run)) as Once<R>;

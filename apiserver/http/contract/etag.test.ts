@@ -23,9 +23,12 @@ describe("If-Match compares the settings part alone", () => {
     },
   );
 
-  test.each([['"2-100"'], ['"4"'], ['""'], ["x"]])("%s is 412", (header) => {
-    expect(() => requireMatch(header, '"3-100"')).toThrow(expect.objectContaining({ status: 412 }));
-  });
+  test.each([['"2-100"'], ['W/"3-100"'], ['W/"3-100", "2-1"'], ['"4"'], ['""'], ["x"]])(
+    "%s is 412",
+    (header) => {
+      expect(() => requireMatch(header, '"3-100"')).toThrow(expect.objectContaining({ status: 412 }));
+    },
+  );
 });
 
 test("tags are quoted", () => {

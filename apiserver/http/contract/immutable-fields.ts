@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "@hono/zod-openapi";
 import { type ErrorDetail, validationFailed } from "../errors.ts";
+import { lowerCaseIds } from "./validate.ts";
 
 /**
  * A field that a GET returns and no PUT can change: any value is accepted and ignored, so that a client can send back
@@ -22,7 +23,7 @@ export function findImmutableChanges<T extends Readonly<Record<string, unknown>>
   sent: { readonly [K in keyof T]?: unknown },
 ): ErrorDetail[] {
   return Object.keys(record).flatMap((field): ErrorDetail[] => {
-    const value = sent[field];
+    const value = typeof sent[field] === "string" ? lowerCaseIds(sent[field]) : sent[field];
     if (value === undefined || isDeepStrictEqual(value, record[field])) return [];
     return [{ field, code: "immutable", message: "cannot be changed" }];
   });

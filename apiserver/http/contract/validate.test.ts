@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { describe, expect, test } from "vitest";
 import { wholeNumber } from "../../../shared/crd/fields.ts";
-import { formatPath, idSchema, toDetails } from "./validate.ts";
+import { formatPath, idSchema, lowerCaseIds, toDetails } from "./validate.ts";
 
 const schema = z.strictObject({
   name: z.string().min(1).max(5),
@@ -109,6 +109,18 @@ test.each<[PropertyKey[], string]>([
   [["authorized_cidrs", 3], "authorized_cidrs"],
 ])("the path %j is written as %s", (path, text) => {
   expect(formatPath(path)).toBe(text);
+});
+
+test.each([
+  ["0193A1F2-7C3E-7D44-8A0B-5F1F0C9D2E11", "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11"],
+  [
+    "/v1/0193A1F2-7C3E-7D44-8A0B-5F1F0C9D2E11/Nodes/0193A1F2-7C3E-7D44-8A0B-5F1F0C9D2E12",
+    "/v1/0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/Nodes/0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+  ],
+  ["A-0193A1F2-7C3E-7D44-8A0B-5F1F0C9D2E11", "A-0193A1F2-7C3E-7D44-8A0B-5F1F0C9D2E11"],
+  ["Text", "Text"],
+])("the ids in %s become lower-case, and nothing else", (text, expected) => {
+  expect(lowerCaseIds(text)).toBe(expected);
 });
 
 test("ids are accepted in any version and case, and become lower-case", () => {

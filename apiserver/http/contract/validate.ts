@@ -11,6 +11,13 @@ const UNINDEXED_FIELDS: ReadonlySet<string> = new Set(["authorized_cidrs"]);
 /** An identifier in a path, query or body: any GUID, converted to lower case. */
 export const idSchema = z.guid().toLowerCase();
 
+const IDS = /(?<![^/])[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![^/])/gi;
+
+/** The text, or the path, with its UUIDs in lower case: they are equal in any case (RFC 9562 section 4). */
+export function lowerCaseIds(text: string): string {
+  return text.replaceAll(IDS, (id) => id.toLowerCase());
+}
+
 /** Formats a path as `node_pools[0].vcpus`; the whole body is `body`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = "";

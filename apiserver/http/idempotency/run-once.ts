@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import type { ContentfulStatusCode, StatusCode } from "hono/utils/http-status";
 import { createId } from "../../../shared/id.ts";
 import type { Queryable } from "../../db/client.ts";
+import { canonicalJson } from "../contract/json-value.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import type { IdempotencyClaim, IdempotencyStore, StoredResponse } from "../idempotency/store.ts";
@@ -39,7 +40,8 @@ export interface OnceOptions {
 export interface KeyedRequest {
   scope: string;
   key: string | undefined;
-  bodyText: string;
+  /** Its JSON; undefined without a body. */
+  body: unknown;
   /** Nothing is created: the key is validated, and not claimed. */
   isDryRun?: boolean;
 }
@@ -110,8 +112,13 @@ function toClaim(request: KeyedRequest, key: string, objectName: string | null):
   if (!KEY_PATTERN.test(key)) {
     throw new ApiError("bad_request", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
   }
-  const bodyHash = createHash("sha256").update(request.bodyText).digest("hex");
-  return { scope: request.scope, key, bodyHash, id: createId(), objectName };
+  return { scope: request.scope, key, bodyHash: hashBody(request.body), id: createId(), objectName };
+}
+
+/** The same for equal JSON values. */
+export function hashBody(body: unknown): string {
+  const text = body === undefined ? "" : canonicalJson(body);
+  return createHash("sha256").update(text).digest("hex");
 }
 
 async function toStoredResponse(response: Response, secret: boolean): Promise<StoredResponse> {

@@ -36,6 +36,7 @@ export interface IdempotencyStore {
 
 /** Longer than the deadline of a request, so that a lease that ended belongs to an attempt that ended. */
 const LEASE = sql`now() + interval '60 seconds'`;
+const PURGE_BATCH = 1000;
 const KEPT_SINCE = sql`now() - interval '24 hours'`;
 
 /** Keeps the responses to keyed requests in Postgres. */
@@ -48,7 +49,7 @@ export function createIdempotencyStore(db: Database): IdempotencyStore {
         .delete(idempotencyKeys)
         .where(and(isSameKey(claim), lt(idempotencyKeys.createdAt, KEPT_SINCE)));
       const result = (await readOutcome(db, claim)) ?? (await takeKey(db, claim));
-      if (result === undefined) throw inProgress(1);
+      if (result === undefined) throw inProgress();
       return result;
     },
     async complete(claim, response, tx = db) {
@@ -63,11 +64,25 @@ export function createIdempotencyStore(db: Database): IdempotencyStore {
   };
 }
 
-/** Deletes keys that are older than 24 hours; returns how many. */
-export async function purgeIdempotencyKeys(db: Database): Promise<number> {
+/** Deletes keys that are older than 24 hours, a batch at a time so that no lock is held for long; returns how many. */
+export async function purgeIdempotencyKeys(db: Database, batchSize = PURGE_BATCH): Promise<number> {
+  let total = 0;
+  for (let deleted = batchSize; deleted === batchSize; total += deleted) {
+    deleted = await purgeBatch(db, batchSize);
+  }
+  return total;
+}
+
+async function purgeBatch(db: Database, limit: number): Promise<number> {
+  const batch = db
+    .select({ row: sql`ctid` })
+    .from(idempotencyKeys)
+    .where(lt(idempotencyKeys.createdAt, KEPT_SINCE))
+    .limit(limit)
+    .for("update", { skipLocked: true });
   const deleted = await db
     .delete(idempotencyKeys)
-    .where(lt(idempotencyKeys.createdAt, KEPT_SINCE))
+    .where(sql`ctid = any(array(${batch}))`)
     .returning({ key: idempotencyKeys.key });
   return deleted.length;
 }
@@ -99,7 +114,6 @@ async function readOutcome(db: Database, claim: IdempotencyClaim): Promise<Claim
       status: idempotencyKeys.status,
       headers: idempotencyKeys.headers,
       body: idempotencyKeys.body,
-      leaseSeconds: sql<number>`ceil(extract(epoch from ${idempotencyKeys.leaseExpiresAt} - now()))::int`,
     })
     .from(idempotencyKeys)
     .where(isSameKey(claim));
@@ -107,7 +121,7 @@ async function readOutcome(db: Database, claim: IdempotencyClaim): Promise<Claim
   if (row.bodyHash !== claim.bodyHash) {
     throw new ApiError("idempotency_key_reused", "This Idempotency-Key was used with another body.");
   }
-  if (row.status === null) throw inProgress(Math.max(1, row.leaseSeconds));
+  if (row.status === null) throw inProgress();
   return {
     outcome: "replay",
     response: { status: row.status, headers: row.headers ?? {}, body: row.body ?? "" },
@@ -124,12 +138,13 @@ export async function isRepeatable(db: Queryable, id: string): Promise<boolean> 
   return rows.length > 0;
 }
 
-function inProgress(retryAfterSeconds: number): ApiError {
+/** Most requests end within a second; the lease is only for those whose process died. */
+function inProgress(): ApiError {
   return new ApiError(
     "operation_in_progress",
     "The first request with this Idempotency-Key is still running.",
     {
-      retryAfterSeconds,
+      retryAfterSeconds: 1,
     },
   );
 }

@@ -37,6 +37,7 @@ const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   idempotency_key_reused: "This Idempotency-Key was used with another body.",
   rate_limited: "Too many requests; retry after the time in Retry-After.",
   internal: "An internal error.",
+  not_implemented: "No path of this API has this method.",
   dependency_unavailable: "A backend is not available; try again.",
   attachments_unavailable: "No attachment store is configured.",
   event_harvester_disabled: "The live feed is disabled.",

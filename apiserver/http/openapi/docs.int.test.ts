@@ -1,3 +1,4 @@
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { ERROR_CODES } from "../errors.ts";
@@ -27,6 +28,19 @@ describe("/openapi.json", () => {
       const errors = operation.security.length === 0 ? ["400", "500"] : ["400", "401", "500", "503"];
       expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(errors));
     }
+  });
+});
+
+describe.each(["/openapi.json", "/docs"])("%s", (path) => {
+  test("is cached by its ETag, and compressed on request", async () => {
+    const plain = await api.request("GET", path, { as: null });
+    expect(plain.headers.get("cache-control")).toBe("public, max-age=300");
+    const headers = { "if-none-match": plain.headers.get("etag") ?? "" };
+    expect(await api.request("GET", path, { as: null, headers })).toMatchObject({ status: 304, body: "" });
+    const compressed = await api.app.request(path, { headers: { "accept-encoding": "gzip" } });
+    expect(compressed.headers.get("content-encoding")).toBe("gzip");
+    const text = gunzipSync(Buffer.from(await compressed.arrayBuffer())).toString();
+    expect(path === "/docs" ? text : JSON.parse(text)).toEqual(plain.body);
   });
 });
 

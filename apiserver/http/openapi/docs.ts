@@ -1,26 +1,60 @@
+import { createHash } from "node:crypto";
+import type { Context } from "hono";
+import { isNotModified } from "../contract/etag.ts";
 import type { Router } from "../contract/router.ts";
+import type { HttpEnv } from "../env.ts";
+import { compress, wantsGzip } from "../server/compress.ts";
 import { renderReference } from "./docs-page.ts";
 import { buildDocument, type OpenApiDocument } from "./document.ts";
 
-/** Serves the OpenAPI document as /openapi.json and as the page /docs; both are built at the first request. */
+const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
+/** A text that is the same as long as this process runs, in both of its encodings. */
+interface Static {
+  text: string;
+  gzip: Buffer;
+  tag: string;
+}
+
+/**
+ * Serves the OpenAPI document as /openapi.json and as the page /docs. Both are built and compressed at the first
+ * request; caches keep them for five minutes, and then ask by ETag whether they have changed.
+ */
 export function addDocumentRoutes(router: Router): void {
   let document: OpenApiDocument | undefined;
-  let text: string | undefined;
-  let page: string | undefined;
+  let json: Promise<Static> | undefined;
+  let page: Promise<Static> | undefined;
   const read = () => {
     document ??= buildDocument(router.operations);
     return document;
   };
 
-  router.app.get("/openapi.json", (c) => {
+  router.app.get("/openapi.json", async (c) => {
     c.set("route", "/openapi.json");
-    text ??= JSON.stringify(read());
-    return c.body(text, 200, { "Content-Type": "application/json" });
+    json ??= prepare(JSON.stringify(read()));
+    return serve(c, await json, "application/json");
   });
   router.app.get("/docs", async (c) => {
     c.set("route", "/docs");
-    page ??= await renderReference(read());
-    c.header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
-    return c.html(page);
+    page ??= renderReference(read()).then((html) => prepare(String(html)));
+    c.header("Content-Security-Policy", PAGE_POLICY);
+    return serve(c, await page, "text/html; charset=UTF-8");
   });
+}
+
+async function prepare(text: string): Promise<Static> {
+  const tag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
+  return { text, gzip: await compress(Buffer.from(text)), tag };
+}
+
+/** The tag is weak, since it names both encodings. */
+function serve(c: Context<HttpEnv>, { text, gzip, tag }: Static, contentType: string): Response {
+  c.header("Cache-Control", "public, max-age=300");
+  c.header("ETag", `W/${tag}`);
+  if (isNotModified(c.req.header("if-none-match"), tag)) return c.body(null, 304);
+  c.header("Content-Type", contentType);
+  if (!wantsGzip(c)) return c.body(text, 200);
+  c.header("Content-Encoding", "gzip");
+  c.header("Vary", "Accept-Encoding");
+  return c.body(new Uint8Array(gzip), 200);
 }

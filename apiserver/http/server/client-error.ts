@@ -1,27 +1,53 @@
-import type { ServerResponse } from "node:http";
+import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { createId } from "../../../shared/id.ts";
+import { type ErrorCode, statusOf } from "../errors.ts";
+import { SECURITY_HEADERS } from "./security-headers.ts";
 
-/** Messages for bytes that are no request, by the error code of Node's parser. */
-const FAULTS: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: "The address and the headers together are too long.",
-  ERR_HTTP_REQUEST_TIMEOUT: "The request did not arrive in time.",
+interface Refusal {
+  code: ErrorCode;
+  message: string;
+}
+
+const NOT_HTTP: Refusal = { code: "bad_request", message: "The bytes received are not an HTTP request." };
+const UNKNOWN_METHOD: Refusal = { code: "not_implemented", message: "This server does not know the method." };
+
+/** Refusals of bytes that are no request, by the error code of Node's parser. */
+const FAULTS: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: {
+    code: "bad_request",
+    message: "The address and the headers together are too long.",
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: { code: "bad_request", message: "The request did not arrive in time." },
 };
 
+/** A request line of a method that Node's parser does not know. */
+const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP\/1\.[01]\r?\n/;
+
 /** The response to bytes that are no HTTP request: the usual error body, and the connection is closed. */
-export function renderClientError(code: string | undefined, requestId: string): string {
-  const message = FAULTS[code ?? ""] ?? "The bytes received are not an HTTP request.";
-  const body = JSON.stringify({ error: { code: "bad_request", message, request_id: requestId } });
+function renderRefusal({ code, message }: Refusal, requestId: string): string {
+  const body = renderBody({ code, message }, requestId);
+  const status = statusOf(code);
   return [
-    "HTTP/1.1 400 Bad Request",
-    "Content-Type: application/json",
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${requestId}`,
-    "X-Content-Type-Options: nosniff",
-    "Connection: close",
+    `HTTP/1.1 ${status} ${status === 501 ? "Not Implemented" : "Bad Request"}`,
+    ...Object.entries(headersOf(body, requestId)).map(([name, value]) => `${name}: ${value}`),
     "",
     body,
   ].join("\r\n");
+}
+
+function renderBody({ code, message }: Refusal, requestId: string): string {
+  return JSON.stringify({ error: { code, message, request_id: requestId } });
+}
+
+function headersOf(body: string, requestId: string): Record<string, string> {
+  return {
+    "Content-Type": "application/json",
+    "Content-Length": String(Buffer.byteLength(body)),
+    "X-Request-Id": requestId,
+    ...SECURITY_HEADERS,
+    Connection: "close",
+  };
 }
 
 /**
@@ -39,11 +65,54 @@ export function respondToClientError(
       socket.destroy();
       return;
     }
-    socket.end(renderClientError(code, createId()), () => socket.destroy());
+    socket.end(renderRefusal(findRefusal(error, code), createId()), () => socket.destroy());
   };
   if (pending === undefined || pending.writableFinished) end();
   // The earlier request itself is incomplete: its response is discarded.
   else if (pending.req.complete) pending.once("close", end);
   else if (pending.headersSent) socket.destroy();
   else end();
+}
+
+function findRefusal(error: Error, code = ""): Refusal {
+  if (code !== "HPE_INVALID_METHOD") return FAULTS[code] ?? NOT_HTTP;
+  const packet = "rawPacket" in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0);
+  const method = REQUEST_LINE.exec(packet.toString("latin1"))?.[1];
+  return method === undefined || METHODS.includes(method) ? NOT_HTTP : UNKNOWN_METHOD;
+}
+
+/** CONNECT, which makes a tunnel of its connection: 501, since this is no proxy. */
+export function refuseConnect(_request: IncomingMessage, socket: Duplex): void {
+  socket.end(renderRefusal(UNKNOWN_METHOD, createId()), () => socket.destroy());
+}
+
+/**
+ * Refuses, in the usual error body, a request that Node parses and the Fetch standard cannot express: one without a
+ * valid Host (RFC 9112 section 3.2), or with TRACE. Returns whether it did.
+ */
+export function refuseRequest(request: IncomingMessage, response: ServerResponse): boolean {
+  const refusal = findFault(request);
+  if (refusal === undefined) return false;
+  const requestId = createId();
+  const body = renderBody(refusal, requestId);
+  response.writeHead(statusOf(refusal.code), headersOf(body, requestId)).end(body);
+  return true;
+}
+
+function findFault({
+  method,
+  headers: { host = "", expect },
+  url = "",
+}: IncomingMessage): Refusal | undefined {
+  if (method === "TRACE" || method === "TRACK") return UNKNOWN_METHOD;
+  if (!URL.canParse(`http://${host}/`) || /[/?#@\\]/.test(host)) {
+    return { code: "bad_request", message: "The request has no valid Host." };
+  }
+  if (!url.startsWith("/") && !/^https?:\/\//i.test(url)) {
+    return { code: "bad_request", message: "The address must be a path." };
+  }
+  if (expect !== undefined && expect.toLowerCase() !== "100-continue") {
+    return { code: "bad_request", message: "The header Expect must be 100-continue." };
+  }
+  return undefined;
 }

@@ -7,6 +7,12 @@ import { ApiError } from "../errors.ts";
 import { handleError, handleUnmatched } from "../handle-error.ts";
 import { observe } from "./observe.ts";
 
+const EVERY = {
+  "x-content-type-options": "nosniff",
+  "strict-transport-security": "max-age=31536000; includeSubDomains",
+  "content-security-policy": "frame-ancestors 'none'",
+};
+
 function anApp() {
   const lines: string[] = [];
   const log = createLogger({ name: "x", level: "debug", destination: { write: (line) => lines.push(line) } });
@@ -36,7 +42,7 @@ test.each([
     const { app, lines, registry } = anApp();
     const response = await app.request(path, { headers: { "x-request-id": "mine" } });
     expect(response.status).toBe(status);
-    const expected = { ...headers, "x-request-id": "mine", "x-content-type-options": "nosniff" };
+    const expected = { ...headers, "x-request-id": "mine", ...EVERY };
     const got = Object.keys(expected).map((name) => [name, response.headers.get(name)]);
     expect(Object.fromEntries(got)).toEqual(expected);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([

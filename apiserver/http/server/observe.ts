@@ -4,6 +4,7 @@ import type { Logger } from "../../../shared/log.ts";
 import { Counter, Histogram, type Registry } from "../../../shared/metrics.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
+import { SECURITY_HEADERS } from "./security-headers.ts";
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -24,7 +25,7 @@ export function observe(
     c.set("log", log);
     c.set("sourceAddress", findSource(c));
     c.header("X-Request-Id", requestId);
-    c.header("X-Content-Type-Options", "nosniff");
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
     c.header("Cache-Control", "private, no-cache");
     await next();
     const seconds = (performance.now() - startedMs) / 1000;

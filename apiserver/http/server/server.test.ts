@@ -109,6 +109,28 @@ test.each([
   expect(bodyOf(response).error.code).toBe("bad_request");
 });
 
+test.each([
+  ["an unknown method", "FETCH / HTTP/1.1\r\nHost: x\r\n\r\n", 501, "not_implemented"],
+  ["TRACE", "TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 501, "not_implemented"],
+  ["CONNECT", "CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n", 501, "not_implemented"],
+  ["no Host", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "bad_request"],
+  ["a Host that is none", "GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n", 400, "bad_request"],
+  ["a Host with a path", "GET / HTTP/1.1\r\nHost: a/b\r\nConnection: close\r\n\r\n", 400, "bad_request"],
+  [
+    "an unknown expectation",
+    "GET / HTTP/1.1\r\nHost: x\r\nExpect: more\r\nConnection: close\r\n\r\n",
+    400,
+    "bad_request",
+  ],
+  ["an address of no path", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400, "bad_request"],
+])("%s is refused in the envelope, with the headers of every response", async (_, request, status, code) => {
+  const response = await talk(await serve(), request);
+  expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(bodyOf(response).error).toMatchObject({ code, request_id: expect.any(String) });
+  expect(response).toMatch(/^X-Request-Id: [0-9a-f-]{36}\r$/m);
+  expect(response).toMatch(/^Strict-Transport-Security: max-age=\d+/m);
+});
+
 test("garbage after a request is refused after that request's own response, never in its place", async () => {
   const port = await serve({}, 100);
   const response = await talk(port, `${GET}GARBAGE\r\n\r\n`);

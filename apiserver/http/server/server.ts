@@ -1,12 +1,12 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createAdaptorServer } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import type { RequestLimits } from "../limits.ts";
-import { respondToClientError } from "./client-error.ts";
+import { refuseConnect, refuseRequest, respondToClientError } from "./client-error.ts";
 import { limitConnectionsPerAddress } from "./connection-limit.ts";
 
-type FetchHandler = Parameters<typeof createAdaptorServer>[0]["fetch"];
+type FetchHandler = Parameters<typeof getRequestListener>[0];
 
 /** Above the 60 s after which common load balancers drop an idle connection, so that they are the first to. */
 const KEEP_ALIVE_MS = 65_000;
@@ -28,7 +28,7 @@ export async function listen(
   fetch: FetchHandler,
   options: { address: string; port: number; limits: RequestLimits },
 ): Promise<RunningServer> {
-  const server = createServer(fetch, options.limits);
+  const server = createHttpServer(fetch, options.limits);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.address, ACCEPT_BACKLOG, () => {
@@ -44,16 +44,23 @@ export async function listen(
 }
 
 /** A server with deadlines against slow and silent clients. */
-function createServer(fetch: FetchHandler, limits: RequestLimits): Server {
+function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
   const serverOptions = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: limits.headersSeconds * 1000,
     requestTimeout: limits.requestSeconds * 1000,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     maxHeaderSize: limits.maxHeaderBytes,
-    requireHostHeader: true,
+    // Node would refuse without the usual error body: see refuseRequest.
+    requireHostHeader: false,
   };
-  const server = createAdaptorServer({ fetch, serverOptions }) as Server;
+  const handle = getRequestListener(fetch);
+  const respond = (request: IncomingMessage, response: ServerResponse) => {
+    if (!refuseRequest(request, response)) void handle(request, response);
+  };
+  const server = createServer(serverOptions, respond);
+  server.on("checkExpectation", respond);
+  server.on("connect", refuseConnect);
   server.maxConnections = limits.maxConnections;
   limitConnectionsPerAddress(server, limits);
   server.setTimeout(limits.stalledSeconds * 1000);

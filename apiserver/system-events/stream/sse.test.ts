@@ -64,9 +64,10 @@ test.each<[string | undefined, number | undefined]>([
   ["42", 42],
   [undefined, undefined],
   ["", undefined],
-  ["-1", undefined],
-  ["1e3", undefined],
-  ["9".repeat(16), undefined],
+  ["-1", Number.MAX_SAFE_INTEGER],
+  ["1e3", Number.MAX_SAFE_INTEGER],
+  ["0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11", Number.MAX_SAFE_INTEGER],
+  ["9".repeat(16), Number.MAX_SAFE_INTEGER],
 ])("a Last-Event-ID of %s is %s", (text, position) => {
   expect(parseLastEventId(text)).toBe(position);
 });

@@ -23,8 +23,11 @@ export function encodeMessage(message: SseMessage): Uint8Array {
   return Buffer.from(formatMessage(message));
 }
 
-/** The id in a Last-Event-ID header; undefined when it is missing or malformed. */
+/**
+ * The id in a Last-Event-ID header; undefined when it is missing or empty. One that is no position of this feed is beyond
+ * the newest, so that its client gets a `gap` instead of a silent start.
+ */
 export function parseLastEventId(text: string | undefined): number | undefined {
-  if (text === undefined || !/^\d{1,15}$/.test(text)) return undefined;
-  return Number(text);
+  if (text === undefined || text === "") return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : Number.MAX_SAFE_INTEGER;
 }
