@@ -23,7 +23,7 @@ import { addDocumentRoutes } from "./http/openapi/docs.ts";
 import { createRateLimiter } from "./http/rate-limits/rate-limit.ts";
 import { compressResponses } from "./http/server/compress.ts";
 import { observe } from "./http/server/observe.ts";
-import { createSourceFinder } from "./http/server/source-address.ts";
+import { createSourceFinder, warnOfUntrusted } from "./http/server/source-address.ts";
 import { addCallerRoutes } from "./members/caller-routes.ts";
 import { findMembership, findOrAcceptMembership, insertOwner } from "./members/index.ts";
 import { addMemberRoutes } from "./members/routes.ts";
@@ -37,7 +37,8 @@ import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
 
 export interface AppParts {
-  authenticator: Pick<Authenticator, "authenticate"> & Partial<Pick<Authenticator, "isKnown">>;
+  authenticator: Pick<Authenticator, "authenticate"> &
+    Partial<Pick<Authenticator, "isKnown" | "isWellFormed">>;
   /** Filled with every operation of the application. */
   operations?: Operation[];
 }
@@ -45,7 +46,13 @@ export interface AppParts {
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
 export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>({ getPath: (request) => lowerCaseIds(getPath(request)) });
-  app.use(observe(deps.log, deps.metrics, createSourceFinder(deps.config.limits.trustedProxies)));
+  app.use(
+    observe(
+      deps.log,
+      deps.metrics,
+      createSourceFinder(deps.config.limits.trustedProxies, warnOfUntrusted(deps.log)),
+    ),
+  );
   app.use(compressResponses());
   app.onError(handleError);
   app.notFound(handleUnmatched(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod })));
@@ -55,6 +62,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     access: {
       authenticate: parts.authenticator.authenticate,
       isKnown: parts.authenticator.isKnown ?? (() => false),
+      isWellFormed: parts.authenticator.isWellFormed ?? (() => false),
       async redeemTicket(ticket, path) {
         const principal = await redeemTicket(deps.db, ticket, path, deps.now());
         if (principal === undefined) throw invalidTicket();

@@ -57,6 +57,20 @@ describe("the configuration", () => {
     expect(() => readConfig({ ...minimal, MARINA_QUOTAS: '{"nodes": -1}' })).toThrow("MARINA_QUOTAS");
   });
 
+  test.each([
+    ["http://issuer.example.com", false],
+    ["http://127.0.0.1.example.com", false],
+    ["https://issuer.example.com", true],
+    ["http://127.0.0.1:8090", true],
+    ["http://localhost:8090/realms/a", true],
+    ["http://[::1]:8090", true],
+  ])("an issuer at %s: %s", (issuer, isAccepted) => {
+    const read = () =>
+      readConfig({ ...minimal, MARINA_OIDC_ISSUERS: JSON.stringify([{ issuer, audience: "marina" }]) });
+    if (isAccepted) expect(read().issuers[0]?.issuer).toBe(issuer);
+    else expect(read).toThrow("must be https, or a loopback address");
+  });
+
   test("refuses an unknown setting of an issuer", () => {
     const issuers = JSON.stringify([
       { issuer: "https://issuer.example.com", audience: "marina", adminn: true },

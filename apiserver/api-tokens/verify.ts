@@ -14,6 +14,7 @@ const USE_GRANULARITY_MS = 60_000;
 export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiTokenVerifier {
   return {
     isApiToken: (text) => text.startsWith(TOKEN_PREFIX),
+    isWellFormed: (text) => parseTokenId(text) !== undefined,
     async verify(text) {
       const id = parseTokenId(text);
       if (id === undefined) return undefined;

@@ -21,7 +21,6 @@ export function declareOperations(): Operation[] {
   createApp(describeOnlyDeps(), {
     authenticator: {
       authenticate: () => Promise.reject(new Error("not called")),
-      isKnown: () => false,
     },
     operations,
   });

@@ -30,7 +30,11 @@ async function main(): Promise<void> {
       },
     ],
     bindUser: async (user) => user.issuer,
-    apiTokens: { isApiToken: (text) => text.startsWith("mar_"), verify: async () => undefined },
+    apiTokens: {
+      isApiToken: (text) => text.startsWith("mar_"),
+      isWellFormed: () => false,
+      verify: async () => undefined,
+    },
   });
   const sign = (id: number) =>
     new SignJWT({ email: "alice@example.com", email_verified: true, jti: String(id) })

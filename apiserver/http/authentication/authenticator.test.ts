@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Authenticator, createAuthenticator } from "./authenticator.ts";
 import type { IssuerConfig } from "./issuer-config.ts";
-import type { UserPrincipal } from "./principal.ts";
+import type { TokenPrincipal, UserPrincipal } from "./principal.ts";
 
 const SUBJECT = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const now = () => Math.floor(Date.now() / 1000);
@@ -47,7 +47,11 @@ function authenticator(config: IssuerConfig = issuer()): Authenticator {
   return createAuthenticator({
     issuers: [config],
     bindUser: async (user: UserPrincipal) => owners.get(user.userId) ?? user.issuer,
-    apiTokens: { isApiToken: (text) => text.startsWith("mar_"), verify: async () => undefined },
+    apiTokens: {
+      isApiToken: (text) => text.startsWith("mar_"),
+      isWellFormed: () => false,
+      verify: async () => undefined,
+    },
   });
 }
 
@@ -87,6 +91,8 @@ describe("a token is accepted", () => {
     ["as it should be", {}],
     ["with the type JWT", { header: { typ: "JWT" } }],
     ["with its type in full", { header: { typ: "application/at+jwt" } }],
+    ["of Keycloak", { header: { typ: "JWT" }, claims: { typ: "Bearer", azp: "marina" } }],
+    ["requested by another application", { header: { typ: "JWT" }, claims: { azp: "portal" } }],
     ["with several audiences", { claims: { aud: ["account", "marina"] } }],
     ["within the clock skew after its end", { claims: { exp: now() - 20 } }],
     ["within the clock skew before its start", { claims: { nbf: now() + 20 } }],
@@ -98,6 +104,11 @@ describe("a token is accepted", () => {
 
 describe("a token is refused with 401", () => {
   test.each<[string, TokenChanges]>([
+    ["that is an ID token of Keycloak", { header: { typ: "JWT" }, claims: { typ: "ID" } }],
+    ["that is a refresh token", { header: { typ: "JWT" }, claims: { typ: "Refresh" } }],
+    ["that is for its own requester", { header: { typ: "JWT" }, claims: { azp: "marina" } }],
+    ["with a nonce, as an ID token", { header: { typ: "JWT" }, claims: { nonce: "n" } }],
+    ["with the hash of an access token", { header: { typ: "JWT" }, claims: { at_hash: "h" } }],
     ["for another audience", { claims: { aud: "account" } }],
     ["without an audience", { claims: { aud: undefined } }],
     ["from another issuer", { claims: { iss: "https://elsewhere.example" } }],
@@ -173,11 +184,45 @@ describe("what a token claims about its bearer", () => {
     });
   });
 
+  test.each([
+    ["\u00e4lice@example.com"],
+    ["alice@ex\u0430mple.com"],
+    ["\u212aate@example.com"],
+    ["a@b@c"],
+    ["alice"],
+  ])("the address %s is none, since it is not ASCII or not one address", async (email) => {
+    const principal = await authenticator().authenticate(`Bearer ${await sign({ claims: { email } })}`);
+    expect(principal).toMatchObject({ emailVerified: false, emailTrusted: false });
+    expect(principal).not.toHaveProperty("email");
+  });
+
   test("roles are read from the configured claim", async () => {
     const authorization = `Bearer ${await sign({ claims: { groups: ["staff", 5] } })}`;
     const principal = await authenticator(issuer({ rolePath: "groups" })).authenticate(authorization);
     expect(principal.roles).toEqual(["staff"]);
   });
+});
+
+test("an API token is known from its first use until it is refused", async () => {
+  let isValid = true;
+  const principal = { kind: "token" } as TokenPrincipal;
+  const instance = createAuthenticator({
+    issuers: [],
+    bindUser: async (user: UserPrincipal) => user.issuer,
+    apiTokens: {
+      isApiToken: () => true,
+      isWellFormed: (text) => text === "mar_good",
+      verify: async () => (isValid ? principal : undefined),
+    },
+  });
+  expect(instance.isWellFormed("Bearer mar_good")).toBe(true);
+  expect(instance.isWellFormed("Bearer mar_typo")).toBe(false);
+  expect(instance.isKnown("Bearer mar_good")).toBe(false);
+  await instance.authenticate("Bearer mar_good");
+  expect(instance.isKnown("Bearer mar_good")).toBe(true);
+  isValid = false;
+  await expect(instance.authenticate("Bearer mar_good")).rejects.toMatchObject({ status: 401 });
+  expect(instance.isKnown("Bearer mar_good")).toBe(false);
 });
 
 test("an issuer that does not respond is 503, not 401", async () => {

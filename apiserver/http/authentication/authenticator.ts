@@ -12,12 +12,16 @@ const CLOCK_SKEW_SECONDS = 30;
 /** A verified token is accepted for this long without verifying it again: a hash instead of a signature. */
 const CACHE_MS = 60_000;
 const CACHE_SIZE = 10_000;
+/** ASCII alone: letters of other alphabets that look alike, or fold into ASCII, would make one address of two. */
+const EMAIL = /^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/;
 
 export interface Authenticator {
   /** Verifies the bearer token of an Authorization header. Throws 401; 503 when the issuer's keys are unavailable. */
   authenticate(authorization: string | undefined): Promise<Principal>;
-  /** Whether this very credential was verified a moment ago. */
+  /** Whether this very credential was accepted before: a JSON Web Token a moment ago, an API token at its last use. */
   isKnown(authorization: string): boolean;
+  /** Whether it is an API token with the right checksum; does no I/O. */
+  isWellFormed(authorization: string): boolean;
   /** The keys of at least one issuer have been read. */
   isReady(): boolean;
   /** Reads the keys of every issuer, retrying until each has been read once. */
@@ -28,6 +32,8 @@ export interface Authenticator {
 export interface ApiTokenVerifier {
   /** Whether a bearer credential has the prefix of an API token, well formed or not. */
   isApiToken(text: string): boolean;
+  /** Whether its checksum is right; does no I/O. */
+  isWellFormed(text: string): boolean;
   /** The token's principal at this moment; undefined for one that is malformed, unknown, expired or revoked. */
   verify(text: string): Promise<TokenPrincipal | undefined>;
 }
@@ -40,11 +46,26 @@ export interface AuthenticatorOptions {
   nowMs?: () => number;
 }
 
-/** Accepts JSON Web Tokens of the configured issuers, and API tokens. Only the former are cached. */
+/**
+ * Accepts JSON Web Tokens of the configured issuers, and API tokens. Only the former are cached; of the latter it is
+ * remembered that they were accepted.
+ */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const nowMs = options.nowMs ?? Date.now;
   const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config, nowMs) }));
   const verified = new Map<string, { principal: UserPrincipal; untilMs: number }>();
+  const acceptedApiTokens = new Set<string>();
+
+  async function verifyApiToken(text: string, hash: string): Promise<TokenPrincipal> {
+    const principal = await options.apiTokens.verify(text);
+    acceptedApiTokens.delete(hash);
+    if (principal === undefined) throw invalidToken("it is not an API token that is valid now");
+    if (acceptedApiTokens.size >= CACHE_SIZE) {
+      acceptedApiTokens.delete(acceptedApiTokens.values().next().value ?? hash);
+    }
+    acceptedApiTokens.add(hash);
+    return principal;
+  }
 
   async function verify(token: string): Promise<UserPrincipal> {
     const issuer = findIssuer(issuers, token);
@@ -60,25 +81,23 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const known = verified.get(hash);
       if (known !== undefined && known.untilMs > nowMs()) return known.principal;
       const token = parseBearer(authorization);
-      if (options.apiTokens.isApiToken(token)) return verifyApiToken(options.apiTokens, token);
+      if (options.apiTokens.isApiToken(token)) return verifyApiToken(token, hash);
       const principal = await verify(token);
       if (verified.size >= CACHE_SIZE) verified.delete(verified.keys().next().value ?? hash);
       verified.delete(hash);
       verified.set(hash, { principal, untilMs: Math.min(principal.expiresAtMs, nowMs() + CACHE_MS) });
       return principal;
     },
-    isKnown: (authorization) => (verified.get(hashOf(authorization))?.untilMs ?? 0) > nowMs(),
+    isKnown(authorization) {
+      const hash = hashOf(authorization);
+      return acceptedApiTokens.has(hash) || (verified.get(hash)?.untilMs ?? 0) > nowMs();
+    },
+    isWellFormed: (authorization) => options.apiTokens.isWellFormed(BEARER.exec(authorization)?.[1] ?? ""),
     isReady: () => issuers.some((issuer) => issuer.keys.isLoaded()),
     async loadKeys(signal) {
       await Promise.all(issuers.map((issuer) => issuer.keys.load(signal)));
     },
   };
-}
-
-async function verifyApiToken(tokens: ApiTokenVerifier, text: string): Promise<TokenPrincipal> {
-  const principal = await tokens.verify(text);
-  if (principal === undefined) throw invalidToken("it is not an API token that is valid now");
-  return principal;
 }
 
 interface Issuer {
@@ -126,6 +145,7 @@ async function verifyToken(token: string, issuer: Issuer, nowMs: number): Promis
       currentDate: new Date(nowMs),
     });
     requireType(result.protectedHeader.typ, issuer.config.types);
+    requireAccessToken(result);
     return result;
   } catch (error) {
     throw toTokenError(error);
@@ -134,9 +154,31 @@ async function verifyToken(token: string, issuer: Issuer, nowMs: number): Promis
 
 /** The media type of a token, in short or full form (RFC 7515 section 4.1.9). */
 function requireType(typ: string | undefined, accepted: readonly string[]): void {
-  const type = typ?.toLowerCase().replace(/^application\//, "");
-  if (accepted.some((name) => name.toLowerCase() === type)) return;
+  if (accepted.some((name) => isType(typ, name))) return;
   throw invalidToken("its type is not accepted here");
+}
+
+function isType(typ: string | undefined, name: string): boolean {
+  return typ?.toLowerCase().replace(/^application\//, "") === name.toLowerCase();
+}
+
+/** Claims that OpenID Connect Core 1.0 (section 2, 3.1.3.6, 3.3.2.11) defines for ID tokens alone. */
+const ID_TOKEN_CLAIMS = ["nonce", "at_hash", "c_hash"];
+
+/**
+ * Refuses an ID token, which an application gets about a person and may pass on. RFC 9068 gives access tokens a type of
+ * their own; providers without it say `Bearer` in the claim `typ`, as Keycloak does, or are told by their claims: an ID
+ * token is for the application that requested it alone (`azp`).
+ */
+function requireAccessToken({ protectedHeader, payload }: JWTVerifyResult): void {
+  if (isType(protectedHeader.typ, "at+jwt")) return;
+  const { typ, azp, aud } = payload;
+  if (typ === "Bearer") return;
+  const audiences = [aud].flat();
+  const isForRequester = azp !== undefined && audiences.every((audience) => audience === azp);
+  if (typ !== undefined || isForRequester || ID_TOKEN_CLAIMS.some((claim) => claim in payload)) {
+    throw invalidToken("it is not an access token");
+  }
 }
 
 const TOKEN_FAULTS: Readonly<Record<string, string>> = {
@@ -185,7 +227,7 @@ export function toPrincipal(
 ): UserPrincipal {
   const userId = subjectSchema.safeParse(payload.sub);
   if (!userId.success) throw invalidToken("its subject is not a UUID");
-  const email = typeof payload.email === "string" && payload.email.includes("@") ? payload.email : undefined;
+  const email = typeof payload.email === "string" && EMAIL.test(payload.email) ? payload.email : undefined;
   const emailVerified = email !== undefined && payload.email_verified === true;
   return {
     kind: "user",

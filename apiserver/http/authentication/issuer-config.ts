@@ -1,10 +1,20 @@
 import { z } from "zod";
 
+/** Whether nobody between here and there can change what is read: https, or http within this machine. */
+export function isProtectedUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname));
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const protectedUrl = z.url().refine(isProtectedUrl, "must be https, or a loopback address");
+
 export const issuerSchema = z.strictObject({
-  issuer: z.url(),
+  issuer: protectedUrl,
   audience: z.string().min(1),
   /** Where the issuer publishes its keys; by default the URL in its discovery document. */
-  jwksUrl: z.url().optional(),
+  jwksUrl: protectedUrl.optional(),
   /** Path of the realm roles in a token. */
   rolePath: z.string().min(1).default("realm_access.roles"),
   /** Realm roles count only from such an issuer. */

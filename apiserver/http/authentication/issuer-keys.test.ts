@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
 import { createAuthenticator } from "./authenticator.ts";
@@ -16,7 +18,7 @@ function authenticator(issuers = [issuer.config]) {
   const instance = createAuthenticator({
     issuers,
     bindUser: async (user: UserPrincipal) => user.issuer,
-    apiTokens: { isApiToken: () => false, verify: async () => undefined },
+    apiTokens: { isApiToken: () => false, isWellFormed: () => false, verify: async () => undefined },
     nowMs: () => Date.now() + aheadMs,
   });
   const statusFor = async (token: string) => {
@@ -99,6 +101,33 @@ describe("the keys of an issuer", () => {
     await issuer.rotateKey();
     pass(11 * MINUTE_MS);
     expect(await statusFor(person.token)).toBe(401);
+  });
+});
+
+describe("the discovery document", () => {
+  test.each([
+    ["of this issuer is believed", (url: string) => ({ issuer: url, jwks_uri: `${url}/keys` }), 200],
+    ["of another issuer is not", (url: string) => ({ issuer: `${url}/other`, jwks_uri: `${url}/keys` }), 503],
+    ["without an issuer is not", (url: string) => ({ jwks_uri: `${url}/keys` }), 503],
+    [
+      "with keys over plain http is not",
+      (url: string) => ({ issuer: url, jwks_uri: "http://192.0.2.1/" }),
+      503,
+    ],
+  ])("%s", async (_what, describeIssuer, status) => {
+    const server = createServer((request, response) => {
+      if (request.url === "/keys") {
+        void fetch(issuer.config.issuer).then(async (keys) => response.end(await keys.text()));
+      } else response.end(JSON.stringify(describeIssuer(url)));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { jwksUrl: _, ...config } = issuer.config;
+    const { statusFor } = authenticator([{ ...config, issuer: url }]);
+    const person = await issuer.createPerson({ claims: { iss: url } });
+    expect(await statusFor(person.token)).toBe(status);
+    server.closeAllConnections();
+    server.close();
   });
 });
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
-import type { IssuerConfig } from "./issuer-config.ts";
+import { type IssuerConfig, isProtectedUrl } from "./issuer-config.ts";
 
 const FETCH_TIMEOUT_MS = 5000;
 /** The least time between two reads of the keys, however many unknown key ids are presented. */
@@ -10,7 +10,10 @@ const COOLDOWN_MS = 30_000;
 const MAX_AGE_MS = 10 * 60_000;
 const RETRY_MS = 1000;
 
-const discoverySchema = z.object({ jwks_uri: z.url() });
+const discoverySchema = z.object({
+  issuer: z.string(),
+  jwks_uri: z.url().refine(isProtectedUrl, "must be https, or a loopback address"),
+});
 
 export interface IssuerKeys {
   /**
@@ -106,5 +109,8 @@ async function findKeysUrl(config: IssuerConfig): Promise<URL> {
   const url = `${config.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
   if (!response.ok) throw new Error(`${url} responded with ${response.status}`);
-  return new URL(discoverySchema.parse(await response.json()).jwks_uri);
+  const { issuer, jwks_uri } = discoverySchema.parse(await response.json());
+  // OpenID Connect Discovery 1.0, section 4.3: else another tenant of the provider could answer for it.
+  if (issuer !== config.issuer) throw new Error(`${url} describes another issuer: ${issuer}`);
+  return new URL(jwks_uri);
 }

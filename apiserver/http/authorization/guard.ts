@@ -24,8 +24,10 @@ export interface AccessControl {
    * unknown, used, expired or for another path.
    */
   redeemTicket(ticket: string, path: string): Promise<Principal>;
-  /** Whether this very credential was accepted a moment ago; does no I/O. */
+  /** Whether this very credential was accepted before; does no I/O. */
   isKnown(authorization: string): boolean;
+  /** Whether it is an API token with the right checksum, which a guess has not; does no I/O. */
+  isWellFormed(authorization: string): boolean;
   /**
    * The principal's membership of an organization that is not deleted; undefined when there is none. With an origin,
    * a pending invitation of this person is accepted first.

@@ -63,6 +63,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
     },
     redeemTicket: () => Promise.reject(new Error("no tickets here")),
     isKnown: () => false,
+    isWellFormed: () => false,
     async findMembership(_principal, orgId) {
       steps.push("membership");
       return role === undefined ? undefined : makeMembership(orgId, role);

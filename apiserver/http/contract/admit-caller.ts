@@ -45,5 +45,6 @@ function withTicket(access: AccessControl, path: string): AccessControl {
     ...access,
     authenticate: (ticket = "") => access.redeemTicket(ticket, path),
     isKnown: () => false,
+    isWellFormed: () => false,
   };
 }

@@ -16,6 +16,7 @@ const control: AccessControl = {
   },
   redeemTicket: () => Promise.reject(new Error("no tickets here")),
   isKnown: (authorization) => authorization === "good known",
+  isWellFormed: (authorization) => authorization.includes("checksum"),
   findMembership: async () => undefined,
   lockMembership: async () => undefined,
 };
@@ -95,6 +96,18 @@ test("an address with too many refused credentials gets 429 before another is ch
   expect(statuses).toEqual([401, 401, 429]);
   expect((await send("good unknown")).status).toBe(429);
   expect((await send("bad 1", "198.51.100.1")).status).toBe(401);
+});
+
+test("an API token is looked up while its address guesses, until too many with the right checksum are refused", async () => {
+  const { send } = anApp({ failed_login: { burst: 2, perMinute: 1 } });
+  for (const n of [1, 2, 3]) await send(`bad ${n}`);
+  expect((await send("bad 4")).status).toBe(429);
+  expect((await send("good with checksum")).status).toBe(200);
+  const forged: number[] = [];
+  for (const n of [1, 2, 3]) forged.push((await send(`forged checksum ${n}`)).status);
+  expect(forged).toEqual([401, 401, 429]);
+  expect((await send("good other checksum")).status).toBe(429);
+  expect((await send("good known")).status).toBe(200);
 });
 
 test("a known client behind the same address is served while another there guesses", async () => {

@@ -54,8 +54,13 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
     Object.entries(limits).map(([name, limit]) => [name, createCounter(name as RateClass, limit, nowMs)]),
   ) as Record<RateClass, Counter>;
   const logins = counters.failed_login.buckets;
+  // Of its own, so that guesses, which have no checksum, leave it full.
+  const forgeries = createTokenBuckets(limits.failed_login, nowMs);
 
-  /** Counts invalid credentials by address; 429 for an address with too many, unless this one is known to be valid. */
+  /**
+   * Counts invalid credentials by address, and API tokens with the right checksum apart from them; 429 for an address
+   * with too many, unless this one is known to be valid.
+   */
   async function authenticate(
     control: AccessControl,
     authorization: string | undefined,
@@ -64,13 +69,16 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
     // A request without a credential cannot guess one.
     if (authorization === undefined || address === undefined) return control.authenticate(authorization);
     const addressKey = toAddressKey(address);
-    const state = logins.look(addressKey);
+    const isWellFormed = control.isWellFormed(authorization);
+    const state = (isWellFormed ? forgeries : logins).look(addressKey);
     if (!state.allowed && !control.isKnown(authorization))
       throw tooMany("Too many refused credentials came from this address", state);
     try {
       return await control.authenticate(authorization);
     } catch (error) {
-      if (error instanceof ApiError && error.code === "unauthorized") logins.take(addressKey);
+      if (error instanceof ApiError && error.code === "unauthorized") {
+        (isWellFormed ? forgeries : logins).take(addressKey);
+      }
       throw error;
     }
   }

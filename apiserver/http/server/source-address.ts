@@ -1,15 +1,41 @@
 import type { Context } from "hono";
 import ipaddr from "ipaddr.js";
+import type { Logger } from "../../../shared/log.ts";
 import type { HttpEnv } from "../env.ts";
 
-/** Finds the address a request came from. X-Forwarded-For counts only from the proxies named here (addresses, CIDR). */
+/**
+ * Finds the address a request came from. X-Forwarded-For counts only from the proxies named here (addresses, CIDR);
+ * `onUntrusted` gets every other peer that sends it.
+ */
 export function createSourceFinder(
   trustedProxies: readonly string[],
+  onUntrusted: (peer: string) => void = () => undefined,
 ): (c: Context<HttpEnv>) => string | undefined {
   const isTrusted = createProxyCheck(trustedProxies);
   return (c) => {
     const peer = c.env?.incoming?.socket.remoteAddress;
-    return peer === undefined ? undefined : resolveSource(peer, c.req.header("x-forwarded-for"), isTrusted);
+    if (peer === undefined) return undefined;
+    const forwardedFor = c.req.header("x-forwarded-for");
+    if (forwardedFor !== undefined && !isTrusted(normalizeAddress(peer))) onUntrusted(normalizeAddress(peer));
+    return resolveSource(peer, forwardedFor, isTrusted);
+  };
+}
+
+const WARN_EVERY_MS = 60_000;
+
+/** Warns of a peer that sends X-Forwarded-For and is not trusted, at most once a minute: it may be the platform's proxy. */
+export function warnOfUntrusted(
+  log: Pick<Logger, "warn">,
+  nowMs: () => number = () => performance.now(),
+): (peer: string) => void {
+  let quietUntilMs = Number.NEGATIVE_INFINITY;
+  return (peer) => {
+    if (nowMs() < quietUntilMs) return;
+    quietUntilMs = nowMs() + WARN_EVERY_MS;
+    log.warn(
+      { peer },
+      "X-Forwarded-For is ignored, since its sender is not in MARINA_TRUSTED_PROXIES: all clients behind it count as one address",
+    );
   };
 }
 
