@@ -3,10 +3,10 @@ import type { Context } from "hono";
 import type { ContentfulStatusCode, StatusCode } from "hono/utils/http-status";
 import { createId } from "../../../shared/id.ts";
 import type { Queryable } from "../../db/client.ts";
-import { canonicalJson } from "../contract/json-value.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import type { IdempotencyClaim, IdempotencyStore, StoredResponse } from "../idempotency/store.ts";
+import { canonicalJson } from "./json-value.ts";
 
 declare const RAN_ONCE: unique symbol;
 
