@@ -35,6 +35,8 @@ import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addQuotaRoutes } from "./quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
+import { claimOrganization } from "./users/index.ts";
+import { addUserRoutes } from "./users/routes.ts";
 
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate"> &
@@ -91,6 +93,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addDocumentRoutes(router);
   // A slice calls those above it only by the hooks that are listed here.
   addOrganizationRoutes(router, deps, {
+    beforeCreate: (tx, creatorId) => claimOrganization(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,
     hasPendingCreates,
     onDelete: revokeApiTokens,
@@ -104,6 +107,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addApiTokenRoutes(router, deps, {
     afterRevoke: (orgId, tokenId) => revokeAccessesOf(deps, { orgId, tokenId }),
   });
+  addUserRoutes(router, deps);
   addQuotaRoutes(router, deps);
   addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);

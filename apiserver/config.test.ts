@@ -19,7 +19,15 @@ describe("the configuration", () => {
       issuers: [
         { rolePath: "realm_access.roles", admin: false, trustEmail: false, types: ["JWT", "at+jwt"] },
       ],
-      systemEvents: { isEnabled: true, maxStreams: 5000, maxStreamsPerPrincipal: 100 },
+      systemEvents: {
+        isEnabled: true,
+        maxStreams: 5000,
+        maxStreamsPerPrincipal: 100,
+        maxStreamsPerUser: 200,
+        maxStreamsPerOrganization: 500,
+      },
+      userQuotas: { organizations: 5 },
+      maxApiTokensPerOrganization: 100,
     });
   });
 
@@ -43,8 +51,16 @@ describe("the configuration", () => {
       MARINA_EVENT_HARVESTER: "disabled",
       MARINA_MAX_STREAMS: "7",
       MARINA_MAX_STREAMS_PER_PRINCIPAL: "3",
+      MARINA_MAX_STREAMS_PER_USER: "4",
+      MARINA_MAX_STREAMS_PER_ORGANIZATION: "5",
     });
-    expect(config.systemEvents).toEqual({ isEnabled: false, maxStreams: 7, maxStreamsPerPrincipal: 3 });
+    expect(config.systemEvents).toEqual({
+      isEnabled: false,
+      maxStreams: 7,
+      maxStreamsPerPrincipal: 3,
+      maxStreamsPerUser: 4,
+      maxStreamsPerOrganization: 5,
+    });
     expect(() => readConfig({ ...minimal, MARINA_EVENT_HARVESTER: "maybe" })).toThrow(
       "MARINA_EVENT_HARVESTER",
     );

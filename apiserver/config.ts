@@ -25,6 +25,12 @@ export const DEFAULT_QUOTAS: QuotaAmounts = {
   vcpus: 4000,
   memoryGB: 16_000,
 };
+/** What one user may have unless the platform's staff set others. */
+export interface UserQuotaAmounts {
+  /** Organizations that the user has created and that are not deleted. */
+  organizations: number;
+}
+
 /** Quotas that are not named keep their default. */
 const quotasSchema = z
   .partialRecord(z.enum(QUOTA_NAMES), quotaLimitSchema)
@@ -53,8 +59,12 @@ const environmentSchema = z.object({
   MARINA_EVENT_HARVESTER: z.enum(["enabled", "disabled"]).default("enabled"),
   MARINA_MAX_STREAMS: z.coerce.number().int().min(1).default(5000),
   MARINA_MAX_STREAMS_PER_PRINCIPAL: z.coerce.number().int().min(1).default(100),
+  MARINA_MAX_STREAMS_PER_USER: z.coerce.number().int().min(1).default(200),
+  MARINA_MAX_STREAMS_PER_ORGANIZATION: z.coerce.number().int().min(1).default(500),
   MARINA_RATE_LIMITS: jsonText(ratesSchema).default(DEFAULT_REQUEST_LIMITS.rates),
   MARINA_QUOTAS: jsonText(quotasSchema).default(DEFAULT_QUOTAS),
+  MARINA_ORGANIZATIONS_PER_USER: z.coerce.number().int().min(0).max(1_000_000).default(5),
+  MARINA_API_TOKENS_PER_ORGANIZATION: z.coerce.number().int().min(1).max(100_000).default(100),
   MARINA_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).default(400),
   MARINA_TRUSTED_PROXIES: proxiesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
@@ -103,6 +113,10 @@ export interface Config {
   limits: RequestLimits;
   /** The quotas of an organization that has none of its own. */
   quotas: QuotaAmounts;
+  /** The quotas of a user that staff has set none for. */
+  userQuotas: UserQuotaAmounts;
+  /** Tokens of one organization that are neither revoked nor expired. */
+  maxApiTokensPerOrganization: number;
   /** How long an entry of the audit log is kept at least; it goes with its month. */
   auditRetentionDays: number;
   /** The live feed of clusters. */
@@ -114,7 +128,11 @@ export interface SystemEventsConfig {
   isEnabled: boolean;
   /** Open streams of one process. */
   maxStreams: number;
+  /** Of one credential: a person's own, or one API token. */
   maxStreamsPerPrincipal: number;
+  /** Of a person and of all API tokens that the person created. */
+  maxStreamsPerUser: number;
+  maxStreamsPerOrganization: number;
 }
 
 /** Reads the configuration from environment variables. Throws ConfigError listing every fault. */
@@ -132,6 +150,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     roles: env.MARINA_ROLES,
     logLevel: env.MARINA_LOG_LEVEL,
     quotas: env.MARINA_QUOTAS,
+    userQuotas: { organizations: env.MARINA_ORGANIZATIONS_PER_USER },
+    maxApiTokensPerOrganization: env.MARINA_API_TOKENS_PER_ORGANIZATION,
     auditRetentionDays: env.MARINA_AUDIT_RETENTION_DAYS,
     limits: {
       rates: env.MARINA_RATE_LIMITS,
@@ -152,6 +172,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       isEnabled: env.MARINA_EVENT_HARVESTER === "enabled",
       maxStreams: env.MARINA_MAX_STREAMS,
       maxStreamsPerPrincipal: env.MARINA_MAX_STREAMS_PER_PRINCIPAL,
+      maxStreamsPerUser: env.MARINA_MAX_STREAMS_PER_USER,
+      maxStreamsPerOrganization: env.MARINA_MAX_STREAMS_PER_ORGANIZATION,
     },
   };
 }

@@ -2,9 +2,10 @@ import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { Role, Scope } from "../http/authorization/permissions.ts";
+import { ApiError } from "../http/errors.ts";
 import { auditApiToken } from "./present.ts";
 import { mintToken } from "./secret.ts";
-import { insertApiToken, updateApiToken } from "./store.ts";
+import { countLiveTokens, insertApiToken, updateApiToken } from "./store.ts";
 import type { ApiTokenRow } from "./table.ts";
 
 const DAY_MS = 86_400_000;
@@ -15,14 +16,26 @@ export interface MintedApiToken {
   text: string;
 }
 
-/** Creates a token of the caller. */
+export interface NewApiToken {
+  id: string;
+  name: string;
+  role: Role;
+  scopes: Scope[];
+  createdAt: Date;
+  lifetimeDays: number;
+  /** How many live tokens the organization may have, this one included. */
+  maxTokens: number;
+}
+
+/** Creates a token of the caller in a locked organization. Throws 422 quota_exceeded when that has `maxTokens`. */
 export async function createApiToken(
   tx: Queryable,
   origin: Origin,
   orgId: string,
-  input: { id: string; name: string; role: Role; scopes: Scope[]; createdAt: Date; lifetimeDays: number },
+  input: NewApiToken,
 ): Promise<MintedApiToken> {
-  const { lifetimeDays, ...values } = input;
+  const { lifetimeDays, maxTokens, ...values } = input;
+  await requireRoom(tx, orgId, maxTokens);
   const { text, hash } = mintToken(input.id);
   const row = await insertApiToken(tx, {
     orgId,
@@ -46,13 +59,18 @@ export async function revokeApiToken(
   await recordChange(tx, origin, "api_token.revoke", { before });
 }
 
-/** Gives a locked token another secret and restarts its lifetime; the old secret stops working immediately. */
+/**
+ * Gives a locked token of a locked organization another secret and restarts its lifetime; the old secret stops working
+ * immediately. Throws 422 quota_exceeded for an expired one when the organization has `maxTokens` live ones.
+ */
 export async function rotateApiToken(
   tx: Queryable,
   origin: Origin,
   before: ApiTokenRow,
   rotatedAt: Date,
+  maxTokens: number,
 ): Promise<MintedApiToken> {
+  if (before.expiresAt <= rotatedAt) await requireRoom(tx, before.orgId, maxTokens);
   const { text, hash } = mintToken(before.id);
   const lifetimeMs = before.expiresAt.getTime() - (before.rotatedAt ?? before.createdAt).getTime();
   const row = await updateApiToken(tx, before.orgId, before.id, {
@@ -62,6 +80,15 @@ export async function rotateApiToken(
   });
   await recordChange(tx, origin, "api_token.rotate", { before, after: row });
   return { row, text };
+}
+
+async function requireRoom(tx: Queryable, orgId: string, limit: number): Promise<void> {
+  const used = await countLiveTokens(tx, orgId);
+  if (used < limit) return;
+  const message = `the quota is ${limit}, ${used} in use, 1 more requested`;
+  throw new ApiError("quota_exceeded", `The quota of API tokens is ${limit}, ${used} in use; revoke one.`, {
+    details: [{ field: "api_tokens", code: "out_of_range", message }],
+  });
 }
 
 async function recordChange(

@@ -50,6 +50,7 @@ function addCreate(router: Router, deps: Deps): void {
           headers: ["Location", "ETag"],
         },
       },
+      errors: ["quota_exceeded"],
     },
     async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
       const { name, role, scopes, expires_in_days: lifetimeDays } = await readBody();
@@ -57,8 +58,9 @@ function addCreate(router: Router, deps: Deps): void {
         async (tx, { id }) => {
           const { membership } = await confirmAccess(tx);
           requireGrantable(membership.role, role, scopes);
-          const createdAt = deps.now();
-          return createApiToken(tx, origin, orgId, { id, name, role, scopes, createdAt, lifetimeDays });
+          const limits = { lifetimeDays, maxTokens: deps.config.maxApiTokensPerOrganization };
+          const token = { id, name, role, scopes, createdAt: deps.now(), ...limits };
+          return createApiToken(tx, origin, orgId, token);
         },
         (created) => c.json(presentCreated(created), 201, headersOf(created)),
         { secret: true },
@@ -157,6 +159,7 @@ function addRotate(router: Router, deps: Deps): void {
           headers: ["Location", "ETag"],
         },
       },
+      errors: ["quota_exceeded"],
     },
     async (c, call) => {
       const { orgId, origin, params } = call;
@@ -167,7 +170,7 @@ function addRotate(router: Router, deps: Deps): void {
         async (tx) => {
           const { membership } = await call.confirmAccess(tx);
           const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
-          return rotateApiToken(tx, origin, row, deps.now());
+          return rotateApiToken(tx, origin, row, deps.now(), deps.config.maxApiTokensPerOrganization);
         },
         (rotated) => c.json(presentCreated(rotated), 200, headersOf(rotated)),
         { secret: true },

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, or, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNotNull, isNull, or, sql } from "drizzle-orm";
 import { NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
@@ -58,6 +58,15 @@ export async function lockApiToken(
     .for("update");
   if (row === undefined) throw notFound("API token");
   return row;
+}
+
+/** How many tokens of an organization are neither revoked nor expired. */
+export async function countLiveTokens(tx: Queryable, orgId: string): Promise<number> {
+  const [row] = await tx
+    .select({ total: count() })
+    .from(apiTokens)
+    .where(and(isVisible(orgId, {}), gt(apiTokens.expiresAt, sql`now()`)));
+  return row?.total ?? 0;
 }
 
 /** Adds a token. */

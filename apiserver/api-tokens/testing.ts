@@ -23,7 +23,14 @@ export async function mintFor(
     expiresAtMs: 0,
   } as const;
   const origin = { principal, requestId: "test", sourceAddress: undefined };
-  const values = { id: createId(), name: "test", createdAt: deps.now(), lifetimeDays: 1, ...token };
+  const values = {
+    id: createId(),
+    name: "test",
+    createdAt: deps.now(),
+    lifetimeDays: 1,
+    maxTokens: 1000,
+    ...token,
+  };
   const { row, text } = await deps.db.transaction((tx) => createApiToken(tx, origin, orgId, values));
   return { id: row.id, text };
 }

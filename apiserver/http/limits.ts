@@ -5,11 +5,15 @@ export interface RateLimit {
 }
 
 /**
- * The classes of requests with a quota of their own. `default` counts every request of a principal; the next three
- * also count requests that create credentials or send mail; `failed_login` counts invalid credentials by address.
+ * The classes of requests with a quota of their own. `default` counts every request of a principal, `user` those of a
+ * person and of all API tokens that the person created, `organization` those of all members of one; the next four also
+ * count a person's requests that create something or send mail; `failed_login` counts invalid credentials by address.
  */
 export const RATE_CLASSES = [
   "default",
+  "user",
+  "organization",
+  "organization_creation",
   "token_creation",
   "invitation",
   "kubeconfig",
@@ -46,6 +50,9 @@ export interface RequestLimits {
 /** Generous for a busy pipeline (50 requests a second), tight for requests that grant rights. */
 export const DEFAULT_RATE_LIMITS: RateLimits = {
   default: { burst: 600, perMinute: 3000 },
+  user: { burst: 1200, perMinute: 6000 },
+  organization: { burst: 3000, perMinute: 15_000 },
+  organization_creation: { burst: 10, perMinute: 2 },
   token_creation: { burst: 10, perMinute: 10 },
   invitation: { burst: 20, perMinute: 10 },
   kubeconfig: { burst: 30, perMinute: 30 },

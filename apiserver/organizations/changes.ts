@@ -19,12 +19,12 @@ import type { OrganizationRow } from "./table.ts";
 export async function createOrganization(
   tx: Queryable,
   origin: Origin,
-  input: Omit<NewOrganization, "slug"> & { slug: string | undefined },
+  input: Omit<NewOrganization, "slug" | "createdBy"> & { slug: string | undefined },
 ): Promise<OrganizationRow> {
   const { id, name } = input;
   const slugs = input.slug === undefined ? [toSlug(name, id), toDistinctSlug(name, id)] : [input.slug];
   for (const slug of slugs) {
-    const organization = await insertOrganization(tx, { ...input, slug });
+    const organization = await insertOrganization(tx, { ...input, slug, createdBy: origin.principal.userId });
     if (organization === undefined) continue;
     await recordAudit(tx, origin, {
       action: "organization.create",

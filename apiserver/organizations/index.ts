@@ -4,6 +4,7 @@ export { presentOrganization } from "./present.ts";
 export type { Quotas } from "./quotas.ts";
 export { organizationPage } from "./schema.ts";
 export {
+  countOrganizationsCreatedBy,
   findKnownOrganizations,
   findOrganization,
   lockOrganization,

@@ -21,6 +21,8 @@ const RECORD = `${COLLECTION}/{orgID}`;
 
 /** What slices above this one do when an organization is created or deleted. */
 export interface OrganizationHooks extends DeletionHooks {
+  /** Runs first in the transaction that creates an organization; throws to refuse it. */
+  beforeCreate(tx: Queryable, creatorId: string): Promise<void>;
   /** Runs in the transaction that creates the organization, and makes its creator the owner. */
   onCreate(tx: Queryable, orgId: string, creator: { userId: string; email: string }): Promise<void>;
 }
@@ -44,11 +46,12 @@ function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
       summary: "Create an organization",
       description: "The caller becomes its owner; the caller's token must carry a verified e-mail address.",
       access: "user",
+      rateClass: "organization_creation",
       body: createOrganizationBody,
       responses: {
         201: { description: "Created.", body: organizationRecord, headers: ["Location", "ETag"] },
       },
-      errors: ["already_exists"],
+      errors: ["already_exists", "quota_exceeded"],
     },
     async (c, { origin, readBody, transact }) => {
       const body = await readBody();
@@ -56,6 +59,7 @@ function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
       const email = requireVerifiedEmail(origin.principal);
       return transact(
         async (tx, { id }) => {
+          await hooks.beforeCreate(tx, userId);
           const organization = await createOrganization(tx, origin, {
             id,
             name: body.name,

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNull, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNull, sql } from "drizzle-orm";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import { NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
@@ -81,6 +81,7 @@ export interface NewOrganization {
   slug: string;
   billingEmail: string | null;
   vatId: string | null;
+  createdBy: string;
 }
 
 /** Adds an organization; undefined when the slug is taken. */
@@ -94,6 +95,15 @@ export async function insertOrganization(
     .onConflictDoNothing({ target: organizations.slug, where: isNull(organizations.deletedAt) })
     .returning();
   return row;
+}
+
+/** How many organizations a user has created that are not deleted. */
+export async function countOrganizationsCreatedBy(db: Queryable, userId: string): Promise<number> {
+  const [row] = await db
+    .select({ total: count() })
+    .from(organizations)
+    .where(and(eq(organizations.createdBy, userId), isNull(organizations.deletedAt)));
+  return row?.total ?? 0;
 }
 
 /** Settings to change; `undefined` leaves one as it is. */

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { check, integer, pgTable, text, timestamp, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import { check, index, integer, pgTable, text, timestamp, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 
 export const organizations = pgTable(
   "organizations",
@@ -9,6 +9,8 @@ export const organizations = pgTable(
     slug: text().notNull(),
     billingEmail: text("billing_email"),
     vatId: text("vat_id"),
+    /** The user whose quota it counts in. */
+    createdBy: uuid("created_by"),
     plan: text().notNull().default("starter"),
     /** Rises with every change of a setting; the record's entity tag. */
     version: integer().notNull().default(1),
@@ -26,6 +28,7 @@ export const organizations = pgTable(
   },
   (table) => [
     uniqueIndex("organizations_slug_key").on(table.slug).where(sql`${table.deletedAt} is null`),
+    index("organizations_creator_idx").on(table.createdBy).where(sql`${table.deletedAt} is null`),
     check("organizations_name_length", sql`char_length(${table.name}) between 1 and 100`),
   ],
 );

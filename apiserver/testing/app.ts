@@ -189,8 +189,16 @@ function testConfig(
     roles: ["api"],
     logLevel: "silent",
     limits: { ...DEFAULT_REQUEST_LIMITS, rates: UNLIMITED },
-    systemEvents: { isEnabled: true, maxStreams: 1000, maxStreamsPerPrincipal: 1000 },
+    systemEvents: {
+      isEnabled: true,
+      maxStreams: 1000,
+      maxStreamsPerPrincipal: 1000,
+      maxStreamsPerUser: 1000,
+      maxStreamsPerOrganization: 1000,
+    },
     quotas: DEFAULT_QUOTAS,
+    userQuotas: { organizations: 1000 },
+    maxApiTokensPerOrganization: 100,
     auditRetentionDays: 400,
   };
 }

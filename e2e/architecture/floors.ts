@@ -7,6 +7,7 @@ import { basename } from "node:path";
 export const SLICES = [
   "organizations",
   "members",
+  "users",
   "api-tokens",
   "quotas",
   "node-pools",

@@ -43,6 +43,9 @@ export interface EnvironmentInput extends OperatorEnvironmentInput {
 const PLENTY = { burst: 100_000, perMinute: 1_000_000 };
 const GENEROUS_RATES = {
   default: PLENTY,
+  user: PLENTY,
+  organization: PLENTY,
+  organization_creation: PLENTY,
   token_creation: PLENTY,
   invitation: PLENTY,
   kubeconfig: PLENTY,

@@ -21,14 +21,16 @@ export function authenticateCaller(router: Router, operation: Operation): Middle
   };
 }
 
-/** Sets `membership` for an operation inside an organization. Responds with 403 or 404: see `authorize`. */
+/** Sets `membership` for an operation inside an organization. Responds with 403 or 404: see `authorize`, and 429. */
 export function authorizeCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const principal = c.get("principal");
     if (principal !== undefined) {
       const orgId = c.req.param("orgID")?.toLowerCase();
       const origin = toOrigin(c, operation, principal);
-      c.set("membership", await authorize(router.access, operation.access, origin, orgId));
+      const membership = await authorize(router.access, operation.access, origin, orgId);
+      c.set("membership", membership);
+      if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
     }
     await next();
   };

@@ -4,6 +4,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { JSONParsed } from "hono/utils/types";
 import type { Access } from "../authorization/guard.ts";
 import type { ErrorCode } from "../errors.ts";
+import type { RateClass } from "../limits.ts";
 
 /** If-Match and If-None-Match: ETags of this API are visible ASCII. */
 export const conditionSchema = z
@@ -81,6 +82,8 @@ export interface Operation<
   summary: string;
   description?: string;
   access: A;
+  /** The stricter quota that its requests are counted in besides; most follow from `access`: see rate-limit.ts. */
+  rateClass?: RateClass;
   /**
    * The operation gives rights to somebody: its handler calls `call.confirmAccess` in the transaction of the change, so
    * that a caller whose own right has ended since gives none.

@@ -12,7 +12,8 @@ import { createRateLimiter, rateClassOf } from "./rate-limit.ts";
 const control: AccessControl = {
   async authenticate(authorization) {
     if (authorization?.startsWith("good ") !== true) throw new ApiError("unauthorized", "no");
-    return aPrincipal(authorization.slice(5));
+    const [userId = "", tokenId] = authorization.slice(5).split("/");
+    return tokenId === undefined ? aPrincipal(userId) : aToken(userId, tokenId);
   },
   redeemTicket: () => Promise.reject(new Error("no tickets here")),
   isKnown: (authorization) => authorization === "good known",
@@ -33,6 +34,11 @@ function aPrincipal(userId: string): Principal {
   };
 }
 
+function aToken(userId: string, tokenId: string): Principal {
+  const none = { emailVerified: false, emailTrusted: false, roles: [] } as const;
+  return { kind: "token", userId, tokenId, orgId: "o", version: 1, expiresAtMs: 0, ...none };
+}
+
 function anApp(limits: Partial<RateLimits>, access: Operation["access"] = "signed-in") {
   const clock = { nowMs: 0 };
   const limiter = createRateLimiter({ ...DEFAULT_RATE_LIMITS, ...limits }, () => clock.nowMs);
@@ -45,11 +51,15 @@ function anApp(limits: Partial<RateLimits>, access: Operation["access"] = "signe
   });
   app.get("/", async (c) => {
     await limiter.limit(control, { method: "get", access }, c).authenticate(c.req.header("authorization"));
+    const orgId = c.req.header("test-organization");
+    if (orgId !== undefined) limiter.countInOrganization(orgId, c);
     return c.json({});
   });
   const send = (authorization: string, address = "192.0.2.1") =>
     app.request("/", { headers: { authorization, "test-address": address } });
-  return { send, clock };
+  const sendIn = (authorization: string, orgId: string) =>
+    app.request("/", { headers: { authorization, "test-organization": orgId } });
+  return { send, sendIn, clock };
 }
 
 test.each([
@@ -79,6 +89,35 @@ test("every response has the remaining requests, and the one beyond the limit is
   expect((await send("good b")).status).toBe(200);
   clock.nowMs += 2000;
   expect((await send("good a")).status).toBe(200);
+});
+
+test("the requests of a person's API tokens together are counted for the person", async () => {
+  const { send } = anApp({ user: { burst: 3, perMinute: 1 } });
+  const statuses: number[] = [];
+  for (const credential of ["a/1", "a/2", "a", "a/3"])
+    statuses.push((await send(`good ${credential}`)).status);
+  expect(statuses).toEqual([200, 200, 200, 429]);
+  expect((await send("good a")).headers.get("ratelimit")).toContain('"user";r=0;t=180');
+  expect((await send("good b/4")).status).toBe(200);
+});
+
+test("API tokens do not multiply the stricter quotas of the person who created them", async () => {
+  const { send } = anApp({ kubeconfig: { burst: 1, perMinute: 1 } }, "clusters:access");
+  expect((await send("good a/1")).status).toBe(200);
+  expect((await send("good a/2")).status).toBe(429);
+});
+
+test("the requests of all members of an organization are counted together", async () => {
+  const { sendIn } = anApp({ organization: { burst: 2, perMinute: 1 } });
+  const statuses: number[] = [];
+  for (const caller of ["a", "b", "c/1"]) statuses.push((await sendIn(`good ${caller}`, "o1")).status);
+  expect(statuses).toEqual([200, 200, 429]);
+  expect((await sendIn("good a", "o2")).status).toBe(200);
+});
+
+test("an operation can name its quota", () => {
+  const operation = { method: "post", access: "user", rateClass: "organization_creation" } as const;
+  expect(rateClassOf(operation)).toBe("organization_creation");
 });
 
 test("a request that grants rights is counted twice, and both quotas are reported", async () => {

@@ -18,10 +18,12 @@ const CLASS_BY_PERMISSION: Partial<Record<Permission, RateClass>> = {
 interface LimitedOperation {
   method: string;
   access: Access;
+  rateClass?: RateClass;
 }
 
 /** The stricter class that an operation is counted in besides `default`; undefined for most. */
-export function rateClassOf({ method, access }: LimitedOperation): RateClass | undefined {
+export function rateClassOf({ method, access, rateClass }: LimitedOperation): RateClass | undefined {
+  if (rateClass !== undefined) return rateClass;
   if (method === "delete") return undefined;
   return permissionsIn(access)
     .map((permission) => CLASS_BY_PERMISSION[permission])
@@ -43,9 +45,12 @@ interface Counter {
 export interface RateLimiter {
   /**
    * Wraps access control with the limits for one request: 429 for an address that has presented too many invalid
-   * credentials (known valid ones pass), and for a principal over its quota. Sets the RateLimit headers.
+   * credentials (known valid ones pass), and for a principal, or a person with all API tokens, over its quota. Sets the
+   * RateLimit headers.
    */
   limit(control: AccessControl, operation: LimitedOperation, c: Context<HttpEnv>): AccessControl;
+  /** Counts a member's request inside an organization: 429 when all its members together are over its quota. */
+  countInOrganization(orgId: string, c: Context<HttpEnv>): void;
 }
 
 /** Counts in memory, per replica. */
@@ -90,13 +95,21 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
         ...control,
         async authenticate(authorization) {
           const principal = await authenticate(control, authorization, c.get("sourceAddress"));
-          const key = principalKey(principal);
-          countRequest(c, counters.default, key, "Too many requests");
+          countRequest(c, counters.default, principalKey(principal), "Too many requests");
+          countShared(
+            c,
+            counters.user,
+            principal.userId,
+            "Too many requests of this user and its API tokens",
+          );
           if (stricter !== undefined)
-            countRequest(c, counters[stricter], key, "Too many requests of this kind");
+            countRequest(c, counters[stricter], principal.userId, "Too many requests of this kind");
           return principal;
         },
       };
+    },
+    countInOrganization(orgId, c) {
+      countShared(c, counters.organization, orgId, "Too many requests in this organization");
     },
   };
 }
@@ -106,6 +119,14 @@ function countRequest(c: Context<HttpEnv>, counter: Counter, key: string, messag
   const state = counter.buckets.take(key);
   addHeaders(c, counter, state);
   if (!state.allowed) throw tooMany(message, state);
+}
+
+/** The same for a quota that callers share: its headers are set only when it refuses. */
+function countShared(c: Context<HttpEnv>, counter: Counter, key: string, message: string): void {
+  const state = counter.buckets.take(key);
+  if (state.allowed) return;
+  addHeaders(c, counter, state);
+  throw tooMany(message, state);
 }
 
 function createCounter(name: RateClass, limit: RateLimit, nowMs: (() => number) | undefined): Counter {

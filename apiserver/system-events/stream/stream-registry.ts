@@ -13,7 +13,7 @@ const ACCESS_RETRY_MS = 1_000;
 const RETRY_AFTER_SECONDS = 10;
 
 export interface StreamRegistryOptions {
-  limits: () => Pick<SystemEventsConfig, "maxStreams" | "maxStreamsPerPrincipal">;
+  limits: () => Omit<SystemEventsConfig, "isEnabled">;
   /** Whether the principal may read the events of the organization's clusters now. */
   mayRead(principal: Principal, orgId: string): Promise<boolean>;
   now(): number;
@@ -55,25 +55,35 @@ export function createStreamRegistry(options: StreamRegistryOptions): StreamRegi
   const now = () => options.now();
   const streams = new Set<EventStream>();
   const groups = new Map<string, AccessGroup>();
-  const countByPrincipal = new Map<string, number>();
+  /** By principal, user and organization: see `keysOf`. */
+  const countByKey = new Map<string, number>();
   const metrics = createMetrics(options.metrics, () => streams.size);
   let count = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  function reserve(key: string): void {
-    const { maxStreams, maxStreamsPerPrincipal } = options.limits();
-    const own = countByPrincipal.get(key) ?? 0;
-    if (own >= maxStreamsPerPrincipal) throw tooMany(`You have ${own} open streams, the maximum`);
-    if (count >= maxStreams) throw tooMany("Too many streams are open");
-    countByPrincipal.set(key, own + 1);
+  function reserve(keys: StreamKeys): void {
+    const limits = options.limits();
+    const countOf = (key: string) => countByKey.get(key) ?? 0;
+    const own = countOf(keys.principal);
+    if (own >= limits.maxStreamsPerPrincipal) throw tooMany(`You have ${own} open streams, the maximum`);
+    const ofUser = countOf(keys.user);
+    if (ofUser >= limits.maxStreamsPerUser)
+      throw tooMany(`The user and its API tokens have ${ofUser} open streams, the maximum`);
+    const ofOrganization = countOf(keys.organization);
+    if (ofOrganization >= limits.maxStreamsPerOrganization)
+      throw tooMany(`The organization has ${ofOrganization} open streams, the maximum`);
+    if (count >= limits.maxStreams) throw tooMany("Too many streams are open");
+    for (const key of Object.values(keys)) countByKey.set(key, countOf(key) + 1);
     count += 1;
   }
 
-  function release(key: string): void {
+  function release(keys: StreamKeys): void {
     count -= 1;
-    const own = (countByPrincipal.get(key) ?? 1) - 1;
-    if (own === 0) countByPrincipal.delete(key);
-    else countByPrincipal.set(key, own);
+    for (const key of Object.values(keys)) {
+      const left = (countByKey.get(key) ?? 1) - 1;
+      if (left === 0) countByKey.delete(key);
+      else countByKey.set(key, left);
+    }
   }
 
   function register(principal: Principal, orgId: string, stream: EventStream): () => void {
@@ -119,14 +129,14 @@ export function createStreamRegistry(options: StreamRegistryOptions): StreamRegi
 
   return {
     async add(principal, orgId, open) {
-      const key = principalKey(principal);
-      reserve(key);
+      const keys = keysOf(principal, orgId);
+      reserve(keys);
       let unregister: (() => void) | undefined;
       let isClosed = false;
       const onClosed = () => {
         if (isClosed) return;
         isClosed = true;
-        release(key);
+        release(keys);
         unregister?.();
       };
       try {
@@ -138,6 +148,21 @@ export function createStreamRegistry(options: StreamRegistryOptions): StreamRegi
         throw error;
       }
     },
+  };
+}
+
+/** What one stream counts in. */
+interface StreamKeys {
+  principal: string;
+  user: string;
+  organization: string;
+}
+
+function keysOf(principal: Principal, orgId: string): StreamKeys {
+  return {
+    principal: `principal ${principalKey(principal)}`,
+    user: `user ${principal.userId}`,
+    organization: `organization ${orgId}`,
   };
 }
 

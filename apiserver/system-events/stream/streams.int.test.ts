@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/id.ts";
+import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
 import { appendEvents } from "../../event-log/index.ts";
 import { listen } from "../../http/server/server.ts";
@@ -60,6 +61,25 @@ describe("the number of streams", () => {
 
     feed.setConfig(other, { maxStreams: 1 });
     expect((await other.request("GET", path, { token: owner.token })).status).toBe(429);
+  });
+
+  test("is limited for a person with all API tokens, and for an organization", async () => {
+    const { person } = await feed.makeMember();
+    const [, , , orgId = ""] = path.split("/").slice(1);
+    const scopes = ["events:read"] as const;
+    const mint = () => mintFor(other.deps, person, orgId, { role: "viewer", scopes: [...scopes] });
+    const tokens = [await mint(), await mint(), await mint()].map(({ text }) => ({ token: text }));
+    feed.setConfig(other, { maxStreamsPerUser: 2 });
+    const statuses: number[] = [];
+    for (const token of tokens.slice(0, 2)) statuses.push((await feed.open(other, token)).status);
+    statuses.push((await other.request("GET", path, tokens[2])).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    expect((await feed.open(other, owner)).status).toBe(200);
+
+    feed.setConfig(other, { maxStreamsPerOrganization: 3 });
+    const { person: another } = await feed.makeMember();
+    const refused = await other.request("GET", path, { token: another.token });
+    expect(refused).toMatchObject({ status: 429, body: { error: { code: "rate_limited" } } });
   });
 
   test("counts no response without a stream: history, HEAD and refusals", async () => {

@@ -1,0 +1,76 @@
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import {
+  makeOrganization,
+  startTestIssuer,
+  type TestIssuer,
+  type TestOrganization,
+} from "../testing/issuer.ts";
+import { apiTokens } from "./table.ts";
+
+const LIMIT = 4;
+
+let issuer: TestIssuer;
+let api: TestApp;
+beforeAll(async () => {
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config] });
+  api.deps.config.maxApiTokensPerOrganization = LIMIT;
+});
+afterAll(async () => {
+  await api.close();
+  issuer.close();
+});
+
+const mint = (org: TestOrganization) =>
+  api.request("POST", `${org.path}/api-tokens`, {
+    token: org.owner.token,
+    body: { name: "one of many", role: "viewer", scopes: ["clusters:read"] },
+  });
+
+const mintMany = (org: TestOrganization, number: number) =>
+  Promise.all(Array.from({ length: number }, () => mint(org)));
+
+const expire = (id: string) =>
+  api.deps.db
+    .update(apiTokens)
+    .set({ expiresAt: sql`now() - interval '1 second'` })
+    .where(eq(apiTokens.id, id));
+
+describe("the number of API tokens of an organization", () => {
+  test("is bounded, however many are created at once, and the refusal has limit and use", async () => {
+    const org = await makeOrganization(api, issuer);
+    const responses = await mintMany(org, LIMIT + 6);
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(LIMIT);
+    const refused = responses.filter(({ status }) => status === 422);
+    expect(refused).toHaveLength(6);
+    expect(refused[0]?.body.error).toMatchObject({
+      code: "quota_exceeded",
+      details: [{ field: "api_tokens", message: `the quota is ${LIMIT}, ${LIMIT} in use, 1 more requested` }],
+    });
+    expect((await mint(await makeOrganization(api, issuer))).status).toBe(201);
+  });
+
+  test("counts live ones only: a revoked and an expired one make room", async () => {
+    const org = await makeOrganization(api, issuer);
+    const [revoked, expired] = await mintMany(org, LIMIT);
+    expect((await mint(org)).status).toBe(422);
+    const path = `${org.path}/api-tokens/${revoked?.body.id}`;
+    expect((await api.request("DELETE", path, { token: org.owner.token })).status).toBe(204);
+    await expire(expired?.body.id);
+    expect((await mintMany(org, 2)).map(({ status }) => status)).toEqual([201, 201]);
+    expect((await mint(org)).status).toBe(422);
+  });
+
+  test("is not passed by rotating an expired one; a live one is rotated in any case", async () => {
+    const org = await makeOrganization(api, issuer);
+    const [expired, live] = await mintMany(org, LIMIT);
+    await expire(expired?.body.id);
+    expect((await mint(org)).status).toBe(201);
+    const rotate = (id: string) =>
+      api.request("POST", `${org.path}/api-tokens/${id}/rotate`, { token: org.owner.token });
+    expect((await rotate(expired?.body.id)).body.error.code).toBe("quota_exceeded");
+    expect((await rotate(live?.body.id)).status).toBe(200);
+  });
+});

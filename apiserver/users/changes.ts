@@ -1,0 +1,55 @@
+import { recordAudit } from "../audit/index.ts";
+import type { UserQuotaAmounts } from "../config.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { requireMatch, versionTag } from "../http/contract/etag.ts";
+import { ApiError } from "../http/errors.ts";
+import { countOrganizationsCreatedBy } from "../organizations/index.ts";
+import { lockUser, readUserQuotas, type UserQuotas, upsertUserQuotas } from "./store.ts";
+
+/**
+ * Refuses another organization to a user who has created as many as the quota allows. Holds the user's row lock until
+ * the transaction ends, so that concurrent creates are counted one after the other. Throws 422 quota_exceeded.
+ */
+export async function claimOrganization(
+  tx: Queryable,
+  userId: string,
+  defaults: UserQuotaAmounts,
+): Promise<void> {
+  await lockUser(tx, userId);
+  const { effective } = await readUserQuotas(tx, userId, defaults);
+  const limit = effective.organizations;
+  const used = await countOrganizationsCreatedBy(tx, userId);
+  if (used < limit) return;
+  const message = `the quota is ${limit}, ${used} in use, 1 more requested`;
+  throw new ApiError("quota_exceeded", `The quota of organizations is ${limit}, ${used} in use.`, {
+    details: [{ field: "organizations", code: "out_of_range", message }],
+  });
+}
+
+/**
+ * Sets limits of a user; null is the default, `undefined` leaves one as it is. A limit below what is in use removes
+ * nothing: it only refuses more. Throws 404, 412.
+ */
+export async function setUserQuotas(
+  tx: Queryable,
+  origin: Origin,
+  { userId, ifMatch, defaults }: { userId: string; ifMatch: string | undefined; defaults: UserQuotaAmounts },
+  change: { organizations?: number | null | undefined },
+): Promise<UserQuotas> {
+  await lockUser(tx, userId);
+  const before = await readUserQuotas(tx, userId, defaults);
+  requireMatch(ifMatch, versionTag(before.version));
+  const limits = { ...before.configured };
+  if (change.organizations !== undefined) limits.organizations = change.organizations;
+  await upsertUserQuotas(tx, userId, { ...limits, version: before.version + 1 });
+  await recordAudit(tx, origin, {
+    action: "user.set_quotas",
+    orgId: null,
+    target: { kind: "user", id: userId },
+    before: before.configured,
+    after: limits,
+    result: "done",
+  });
+  return readUserQuotas(tx, userId, defaults);
+}

@@ -1,0 +1,1 @@
+export { claimOrganization } from "./changes.ts";

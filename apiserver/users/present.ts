@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+import type { z } from "@hono/zod-openapi";
+import type { UserQuotaAmounts } from "../config.ts";
+import type { userQuotasRecord } from "./schema.ts";
+import type { UserQuotas } from "./store.ts";
+
+/** The wire form of the quotas of a user. */
+export function presentUserQuotas(
+  { userId, configured, effective, updatedAt }: UserQuotas,
+  defaults: UserQuotaAmounts,
+  used: UserQuotaAmounts,
+): z.output<typeof userQuotasRecord> {
+  return {
+    user_id: userId,
+    ...configured,
+    effective,
+    defaults,
+    used,
+    updated_at: updatedAt?.toISOString() ?? null,
+  };
+}
+
+/** The entity tag: the version of the limits, which If-Match compares, and a hash of what else the record shows. */
+export function userQuotasTag({ version, effective }: UserQuotas, used: UserQuotaAmounts): string {
+  const shown = JSON.stringify([effective.organizations, used.organizations]);
+  return `"${version}-${createHash("sha256").update(shown).digest("hex").slice(0, 16)}"`;
+}

@@ -1,0 +1,46 @@
+import { z } from "@hono/zod-openapi";
+import { MAX_QUOTA, quotaLimitSchema } from "../../shared/crd/quota.ts";
+import { countField, idField, timestampField } from "../http/contract/fields.ts";
+import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import { idSchema } from "../http/contract/validate.ts";
+
+const organizationsField = quotaLimitSchema.nullable().openapi({
+  description:
+    "Maximum number of organizations that the user has created and that are not deleted; null is the platform's default.",
+  example: 20,
+});
+
+const amountsRecord = (description: string) =>
+  z.object({ organizations: countField(MAX_QUOTA, "Organizations.") }).openapi({ description });
+
+export const userQuotasRecord = z
+  .object({
+    user_id: idField("The user."),
+    organizations: organizationsField,
+    effective: amountsRecord("The limits in force."),
+    defaults: amountsRecord("The platform's defaults."),
+    used: amountsRecord("What is in use."),
+    updated_at: timestampField("When a limit was last set; null if never.").nullable(),
+  })
+  .openapi("UserQuotas", {
+    example: {
+      user_id: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+      organizations: 20,
+      effective: { organizations: 20 },
+      defaults: { organizations: 5 },
+      used: { organizations: 2 },
+      updated_at: "2026-11-21T09:00:00.000Z",
+    },
+  });
+
+/** Omitted limits are unchanged. What a GET returns may be sent back. */
+export const setUserQuotasBody = z
+  .strictObject({
+    organizations: organizationsField.optional(),
+    user_id: immutableField(idSchema),
+    effective: readOnlyField,
+    defaults: readOnlyField,
+    used: readOnlyField,
+    updated_at: readOnlyField,
+  })
+  .openapi("SetUserQuotas", { example: { organizations: 20 } });

@@ -1,0 +1,63 @@
+import { eq, sql } from "drizzle-orm";
+import type { UserQuotaAmounts } from "../config.ts";
+import type { Queryable } from "../db/client.ts";
+import { notFound } from "../http/errors.ts";
+import { users } from "../members/index.ts";
+import { userQuotas } from "./table.ts";
+
+/** The quotas of one user: what staff set, and what is in force. */
+export interface UserQuotas {
+  userId: string;
+  /** Null: the default. */
+  configured: { organizations: number | null };
+  effective: UserQuotaAmounts;
+  version: number;
+  /** When one was last set; null: never. */
+  updatedAt: Date | null;
+}
+
+/** Confirms that the user has signed in once. Throws 404. */
+export async function requireUser(db: Queryable, userId: string): Promise<void> {
+  const [row] = await db.select({ id: users.id }).from(users).where(eq(users.id, userId));
+  if (row === undefined) throw notFound("user");
+}
+
+/** Takes the user's row lock until the transaction ends, so that what the user has is counted once at a time. Throws 404. */
+export async function lockUser(tx: Queryable, userId: string): Promise<void> {
+  const [row] = await tx
+    .select({ id: users.id })
+    .from(users)
+    .where(eq(users.id, userId))
+    .for("no key update");
+  if (row === undefined) throw notFound("user");
+}
+
+/** The quotas of a user. */
+export async function readUserQuotas(
+  db: Queryable,
+  userId: string,
+  defaults: UserQuotaAmounts,
+): Promise<UserQuotas> {
+  const [row] = await db.select().from(userQuotas).where(eq(userQuotas.userId, userId));
+  const organizations = row?.organizations ?? null;
+  return {
+    userId,
+    configured: { organizations },
+    effective: { organizations: organizations ?? defaults.organizations },
+    version: row?.version ?? 0,
+    updatedAt: row?.updatedAt ?? null,
+  };
+}
+
+/** Sets the quotas of a user; null is the platform's default. */
+export async function upsertUserQuotas(
+  tx: Queryable,
+  userId: string,
+  values: { organizations: number | null; version: number },
+): Promise<void> {
+  const changed = { ...values, updatedAt: sql`now()` };
+  await tx
+    .insert(userQuotas)
+    .values({ userId, ...changed })
+    .onConflictDoUpdate({ target: userQuotas.userId, set: changed });
+}
