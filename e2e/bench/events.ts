@@ -48,6 +48,8 @@ export async function benchEvents(): Promise<void> {
     MARINA_ROLES: "api",
     MARINA_MAX_STREAMS: most,
     MARINA_MAX_STREAMS_PER_PRINCIPAL: most,
+    MARINA_MAX_STREAMS_PER_USER: most,
+    MARINA_MAX_STREAMS_PER_ORGANIZATION: most,
   };
   const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop", apiserver });
   const workers: Worker[] = [];

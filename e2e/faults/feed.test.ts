@@ -28,7 +28,11 @@ beforeAll(async () => {
     fresh: true,
     onCrash: "report",
     withoutPlans: ["scale"],
-    apiserver: { MARINA_MAX_STREAMS_PER_PRINCIPAL: "1000" },
+    apiserver: {
+      MARINA_MAX_STREAMS_PER_PRINCIPAL: "1000",
+      MARINA_MAX_STREAMS_PER_USER: "1000",
+      MARINA_MAX_STREAMS_PER_ORGANIZATION: "1000",
+    },
   });
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   const transport = createTransport({ connection: loadConnection(stack.info.kubeconfig) });

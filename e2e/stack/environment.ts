@@ -88,6 +88,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_OIDC_ISSUERS: JSON.stringify(issuers),
       MARINA_RATE_LIMITS: JSON.stringify(GENEROUS_RATES),
       MARINA_QUOTAS: JSON.stringify(GENEROUS_QUOTAS),
+      MARINA_ORGANIZATIONS_PER_USER: "100000",
       ...input.apiserver,
     },
     operator: describeOperatorEnvironment(input),
