@@ -1,10 +1,12 @@
-import { API_VERSION, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
+import { ANNOTATION_APPLIED, API_VERSION, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
 import type { ObjectMeta } from "../shared/kube/kind.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import { readClusterClass } from "./engine/cluster-class.ts";
 import { type EngineCondition, type Machine, REGISTRATION_FINALIZERS } from "./engine/kinds.ts";
 import { type EnginePoolState, readMachine, readPool } from "./engine/pool-state.ts";
+import { hashPoolSettings } from "./engine/worker-pool.ts";
+import { composeDesiredPool } from "./node-pool/children.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
 
 export const START = new Date("2026-01-01T00:00:00Z");
@@ -88,6 +90,11 @@ export function makeCondition(
   return { type, status, reason: "Seen", lastTransitionTime: START.toISOString(), ...more };
 }
 
+/** The hash of the settings of a pool of `makePool`. */
+export function settingsOf(spec: Partial<NodePoolSpec> = {}): string {
+  return hashPoolSettings(composeDesiredPool(makePool("web", spec), settings.poolDefaults));
+}
+
 /** Cluster API's state of a pool that has all its nodes. */
 export function enginePoolWith(counts: {
   desired: number;
@@ -95,7 +102,10 @@ export function enginePoolWith(counts: {
   ready?: number;
   rollingOut?: boolean;
   version?: string;
+  settings?: string;
+  observed?: boolean;
 }): EnginePoolState {
+  const { settings: applied = settingsOf(), observed = true } = counts;
   const { desired, nodes = desired, ready = nodes, rollingOut = false, version = "1.34.2" } = counts;
   return readPool({
     apiVersion: "cluster.x-k8s.io/v1beta2",
@@ -104,11 +114,12 @@ export function enginePoolWith(counts: {
       name: "demo-web-x",
       namespace: NAMESPACE,
       generation: 3,
+      annotations: { [ANNOTATION_APPLIED]: applied },
       finalizers: REGISTRATION_FINALIZERS,
     },
     spec: { replicas: desired },
     status: {
-      observedGeneration: 3,
+      observedGeneration: observed ? 3 : 2,
       replicas: nodes,
       readyReplicas: ready,
       upToDateReplicas: nodes,
@@ -118,11 +129,17 @@ export function enginePoolWith(counts: {
   });
 }
 
-export function makeMachine(name: string, status: Machine["status"] = {}) {
+export function makeMachine(name: string, status: Machine["status"] = {}, applied = settingsOf()) {
   return readMachine({
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "Machine",
-    metadata: { name, namespace: NAMESPACE, uid: `uid-${name}`, creationTimestamp: START.toISOString() },
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      uid: `uid-${name}`,
+      creationTimestamp: START.toISOString(),
+      annotations: { [ANNOTATION_APPLIED]: applied },
+    },
     spec: { version: "v1.34.2" },
     status: { phase: "Running", nodeRef: { name: `node-${name}` }, ...status },
   });

@@ -38,7 +38,7 @@ describe("the cluster record (section 2.6)", () => {
       org_id: ID,
       name: "first-abcde",
       status: "provisioning",
-      status_message: null,
+      status_message: "The request was accepted and is carried out within moments.",
       conditions: [],
       plan: null,
       k8s_version: "1.34.2",

@@ -7,7 +7,7 @@ import {
 } from "../../shared/kubernetes-version.ts";
 import { toRestWords } from "../custom-resources/index.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import { type ProjectedCluster, statusMessageOf } from "../projection/index.ts";
 import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
 import type { clusterRecord } from "./schema.ts";
 import { findInstalling } from "./upgrade-step.ts";
@@ -21,12 +21,13 @@ export type ClusterRecord = z.output<typeof clusterRecord>;
  */
 export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCatalogue): ClusterRecord {
   const { metadata, spec, status } = cluster.object;
+  const message = statusMessageOf(cluster.object);
   return {
     id: cluster.id,
     org_id: cluster.orgId,
     name: cluster.displayName,
     status: cluster.status,
-    status_message: status?.message === undefined ? null : toRestWords(status.message),
+    status_message: message === undefined ? null : toRestWords(message),
     conditions: presentConditions(status?.conditions),
     plan: spec.plan ?? null,
     k8s_version: desiredVersionOf(cluster.object),

@@ -46,10 +46,15 @@ test("a new pool has no optional setting, and null for what has not happened", (
     min_nodes: 1,
     max_nodes: 3,
     desired_nodes: 2,
+    autoscaling: false,
     current_nodes: 0,
+    ready_nodes: 0,
+    k8s_version: null,
+    generation: 1,
+    observed_generation: 0,
     first_ready_at: null,
     status: "provisioning",
-    status_message: null,
+    status_message: "The request was accepted and is carried out within moments.",
     created_at: "2026-11-21T09:00:00.000Z",
     updated_at: "2026-11-21T09:00:00.000Z",
   });
@@ -70,7 +75,15 @@ test("every setting and everything observed appears under its wire name (section
       scaleDownDelaySeconds: 60,
       scaleDownUtilizationPercent: 10,
     },
-    status: { phase: "Ready", nodes: 4, firstReadyAt: "2026-11-21T09:05:00Z", message: "one node waits" },
+    status: {
+      observedGeneration: 1,
+      phase: "Ready",
+      nodes: 4,
+      readyNodes: 3,
+      version: "1.34.2",
+      firstReadyAt: "2026-11-21T09:05:00Z",
+      message: "one node waits",
+    },
   });
   expect(record).toMatchObject({
     name: "General",
@@ -84,7 +97,12 @@ test("every setting and everything observed appears under its wire name (section
     scale_down_delay_seconds: 60,
     scale_down_utilization_percent: 10,
     status: "ready",
+    autoscaling: true,
     current_nodes: 4,
+    ready_nodes: 3,
+    k8s_version: "1.34.2",
+    generation: 1,
+    observed_generation: 1,
     desired_nodes: 2,
     first_ready_at: "2026-11-21T09:05:00.000Z",
     status_message: "one node waits",
@@ -104,7 +122,8 @@ test.each([
   [{ maxVCPUs: 1 }, "max_vcpus"],
   [{ maxVCPUs: 1, maxMemoryGB: 3 }, "max_vcpus and max_memory_gb"],
 ])("a pool whose first node exceeds its maxima says that it may have one: %j", (totals, named) => {
-  expect(present({ spec: { ...POOL.spec, ...totals } }).status_message).toBe(
+  const status = { phase: "Ready", observedGeneration: 1 } as const;
+  expect(present({ spec: { ...POOL.spec, ...totals }, status }).status_message).toBe(
     `The pool may have one node although a node (2 vCPUs and 4 GiB) exceeds ${named}; raise it to allow more.`,
   );
 });

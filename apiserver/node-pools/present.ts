@@ -1,8 +1,9 @@
 import type { z } from "@hono/zod-openapi";
+import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { toRestWords } from "../custom-resources/index.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
-import type { ProjectedNodePool } from "../projection/index.ts";
+import { type ProjectedNodePool, statusMessageOf } from "../projection/index.ts";
 import { describeMaxima } from "./describe-maxima.ts";
 import type { nodePoolRecord } from "./schema.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
@@ -11,11 +12,12 @@ export type NodePoolRecord = z.output<typeof nodePoolRecord>;
 
 /**
  * The node pool record (spec 2.5). An optional setting that was never set is absent, so that the platform default keeps
- * applying; first_ready_at and status_message are null while there is none. desired_nodes is what was requested,
+ * applying; k8s_version, first_ready_at and status_message are null while there is none. desired_nodes is what was requested,
  * current_nodes what is registered.
  */
 export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
   const { metadata, spec, status } = pool.object;
+  const message = statusMessageOf(pool.object);
   return {
     id: pool.id,
     cluster_id: pool.clusterId,
@@ -37,10 +39,16 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
       scale_down_delay_seconds: spec.scaleDownDelaySeconds,
       scale_down_utilization_percent: spec.scaleDownUtilizationPercent,
     }),
+    autoscaling: isAutoscaled(spec),
     current_nodes: status?.nodes ?? 0,
+    ready_nodes: status?.readyNodes ?? 0,
+    k8s_version: status?.version?.replace(/^v/, "") ?? null,
+    generation: metadata.generation ?? 1,
+    // -1 until the operator has observed the object.
+    observed_generation: Math.max(0, status?.observedGeneration ?? 0),
     first_ready_at: toTimestamp(status?.firstReadyAt),
     status: pool.status,
-    status_message: status?.message === undefined ? describeMaxima(spec) : toRestWords(status.message),
+    status_message: message === undefined ? describeMaxima(spec) : toRestWords(message),
     created_at: toTimestamp(metadata.creationTimestamp) ?? pool.updatedAt.toISOString(),
     updated_at: pool.updatedAt.toISOString(),
   };

@@ -32,6 +32,8 @@ const platformDefaulted = {
   scale_down_utilization_percent: spec.scaleDownUtilizationPercent,
 };
 
+const MAX_GENERATION = Number.MAX_SAFE_INTEGER;
+
 const exampleNodePool = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
   cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
@@ -42,7 +44,12 @@ const exampleNodePool = {
   min_nodes: 3,
   max_nodes: 3,
   desired_nodes: 3,
+  autoscaling: false,
   current_nodes: 3,
+  ready_nodes: 3,
+  k8s_version: "1.34.2",
+  generation: 1,
+  observed_generation: 1,
   first_ready_at: "2026-11-21T09:01:00.000Z",
   status: "ready",
   status_message: null,
@@ -64,7 +71,19 @@ export const nodePoolRecord = z
       .optional()
       .openapi({ description: "Taints that its nodes register with; fixed at creation." }),
     ...platformDefaulted,
+    autoscaling: z.boolean().openapi({
+      description:
+        "Whether the cluster autoscaler chooses the number of nodes: within max_vcpus or max_memory_gb.",
+    }),
     current_nodes: countField(MAX_NODES_PER_POOL, "Nodes that are registered now.", 3),
+    ready_nodes: countField(MAX_NODES_PER_POOL, "Nodes that are ready now.", 3),
+    k8s_version: textField(
+      16,
+      "The version that all of its nodes run; null while they differ or there are none.",
+      "1.34.2",
+    ).nullable(),
+    generation: countField(MAX_GENERATION, "Rises with each change of the settings."),
+    observed_generation: countField(MAX_GENERATION, "The generation that status describes."),
     first_ready_at: timestampField("When it was ready for the first time.").nullable(),
     status: z.enum(NODE_POOL_STATUSES).openapi({ description: "Summary of the state." }),
     status_message: textField(
@@ -117,7 +136,12 @@ export const updateNodePoolBody = z
     id: immutableField(z.unknown()),
     cluster_id: immutableField(z.unknown()),
     node_taints: immutableField(z.unknown()),
+    autoscaling: readOnlyField,
     current_nodes: readOnlyField,
+    ready_nodes: readOnlyField,
+    k8s_version: readOnlyField,
+    generation: readOnlyField,
+    observed_generation: readOnlyField,
     first_ready_at: readOnlyField,
     status: readOnlyField,
     status_message: readOnlyField,

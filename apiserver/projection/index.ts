@@ -18,5 +18,6 @@ export {
   listNodePools,
 } from "./served-objects.ts";
 export { CLUSTER_STATUSES, NODE_POOL_STATUSES } from "./status.ts";
+export { statusMessageOf } from "./status-message.ts";
 export { findClusterIds, findLastSeen } from "./stored-objects.ts";
 export { projectObservations } from "./upsert.ts";

@@ -32,17 +32,36 @@ const NODE_POOL_STATUS_BY_PHASE: Record<string, NodePoolStatusName> = {
   Failed: "failed",
 };
 
-/**
- * The status of a cluster in REST. An object with a deletionTimestamp is deleting before the operator reports it, one
- * without a phase is provisioning.
- */
-export function clusterStatusOf(cluster: Pick<Cluster, "metadata" | "status">): ClusterStatusName {
-  if (cluster.metadata.deletionTimestamp !== undefined) return "deleting";
-  return CLUSTER_STATUS_BY_PHASE[cluster.status?.phase ?? "Provisioning"] ?? "provisioning";
+/** Whether the operator has not reported on the current generation yet. */
+export function isUnobserved({ metadata, status }: Pick<Cluster | NodePool, "metadata" | "status">): boolean {
+  return (status?.observedGeneration ?? 0) < (metadata.generation ?? 1);
 }
 
-/** The status of a node pool in REST, by the same rules as a cluster's. */
+/**
+ * The status of a cluster in REST. An object with a deletionTimestamp is deleting before the operator reports it, one
+ * without a phase is provisioning, and a running one that was given another version is upgrading.
+ */
+export function clusterStatusOf(
+  cluster: Pick<Cluster, "metadata" | "status"> & { spec: Pick<Cluster["spec"], "version"> },
+): ClusterStatusName {
+  if (cluster.metadata.deletionTimestamp !== undefined) return "deleting";
+  const status = CLUSTER_STATUS_BY_PHASE[cluster.status?.phase ?? "Provisioning"] ?? "provisioning";
+  return status === "running" && isUnobserved(cluster) && isUpgrade(cluster) ? "upgrading" : status;
+}
+
+/**
+ * The status of a node pool in REST, by the same rules as a cluster's. A change that the operator has not reported on yet
+ * leaves no pool ready or failed: it is scaling, as during the change.
+ */
 export function nodePoolStatusOf(pool: Pick<NodePool, "metadata" | "status">): NodePoolStatusName {
   if (pool.metadata.deletionTimestamp !== undefined) return "deleting";
+  if (isUnobserved(pool)) return pool.status?.firstReadyAt === undefined ? "provisioning" : "scaling";
   return NODE_POOL_STATUS_BY_PHASE[pool.status?.phase ?? "Provisioning"] ?? "provisioning";
+}
+
+/** MAJOR.MINOR is another version only when it is another minor. */
+function isUpgrade({ spec, status }: Parameters<typeof clusterStatusOf>[0]): boolean {
+  const wanted = spec.version.replace(/^v/, "");
+  const target = (status?.targetVersion ?? status?.version)?.replace(/^v/, "");
+  return target !== undefined && target !== wanted && !target.startsWith(`${wanted}.`);
 }

@@ -104,7 +104,8 @@ async function removeCluster(client: KubeClient, cluster: Any, machines: Any[], 
 async function reconcilePool(client: KubeClient, cluster: Any, entry: Any, all: Any[]): Promise<void> {
   const { namespace, name } = cluster.metadata;
   const labels = { [LABEL_CLUSTER]: name, [LABEL_POOL]: entry.name };
-  const metadata = { namespace, name: `${name}-${entry.name}`, labels };
+  const annotations = entry.metadata?.annotations ?? {};
+  const metadata = { namespace, name: `${name}-${entry.name}`, labels, annotations };
   const { version } = cluster.spec.topology;
   const template = { spec: { ...machineSpec(name), version } };
   const spec = { clusterName: name, replicas: entry.replicas, selector: { matchLabels: labels }, template };
@@ -118,7 +119,10 @@ async function reconcilePool(client: KubeClient, cluster: Any, entry: Any, all: 
   for (const machine of [...outdated, ...surplus]) await remove(client, machineKind, machine);
   for (let missing = entry.replicas - machines.length; missing > 0; missing--) {
     const machineName = `${metadata.name}-${crypto.randomUUID().slice(0, 8)}`;
-    const machine: Any = { metadata: { namespace, name: machineName, labels }, spec: template.spec };
+    const machine: Any = {
+      metadata: { namespace, name: machineName, labels, annotations },
+      spec: template.spec,
+    };
     await client.create(machineKind, machine, SIMULATOR);
     const status = {
       phase: "Running",
@@ -129,6 +133,10 @@ async function reconcilePool(client: KubeClient, cluster: Any, entry: Any, all: 
       ...SIMULATOR,
       subresource: "status",
     });
+  }
+  for (const { metadata: own } of machines) {
+    if (Object.entries(annotations).every(([key, value]) => own.annotations?.[key] === value)) continue;
+    await client.mergePatch(machineKind, namespace, own.name, { metadata: { annotations } }, SIMULATOR);
   }
   const ready = machines.length - outdated.length - surplus.length;
   const status = {

@@ -2385,7 +2385,12 @@ export interface components {
          *       "min_nodes": 3,
          *       "max_nodes": 3,
          *       "desired_nodes": 3,
+         *       "autoscaling": false,
          *       "current_nodes": 3,
+         *       "ready_nodes": 3,
+         *       "k8s_version": "1.34.2",
+         *       "generation": 1,
+         *       "observed_generation": 1,
          *       "first_ready_at": "2026-11-21T09:01:00.000Z",
          *       "status": "ready",
          *       "status_message": null,
@@ -2489,12 +2494,35 @@ export interface components {
              * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
+            /** @description Whether the cluster autoscaler chooses the number of nodes: within max_vcpus or max_memory_gb. */
+            autoscaling: boolean;
             /**
              * Format: int32
              * @description Nodes that are registered now.
              * @example 3
              */
             current_nodes: number;
+            /**
+             * Format: int32
+             * @description Nodes that are ready now.
+             * @example 3
+             */
+            ready_nodes: number;
+            /**
+             * @description The version that all of its nodes run; null while they differ or there are none.
+             * @example 1.34.2
+             */
+            k8s_version: string | null;
+            /**
+             * Format: int64
+             * @description Rises with each change of the settings.
+             */
+            generation: number;
+            /**
+             * Format: int64
+             * @description The generation that status describes.
+             */
+            observed_generation: number;
             /**
              * Format: date-time
              * @description When it was ready for the first time.
@@ -2532,7 +2560,12 @@ export interface components {
          *       "min_nodes": 3,
          *       "max_nodes": 3,
          *       "desired_nodes": 3,
+         *       "autoscaling": false,
          *       "current_nodes": 3,
+         *       "ready_nodes": 3,
+         *       "k8s_version": "1.34.2",
+         *       "generation": 1,
+         *       "observed_generation": 1,
          *       "first_ready_at": "2026-11-21T09:01:00.000Z",
          *       "status": "ready",
          *       "status_message": null,
@@ -2650,12 +2683,35 @@ export interface components {
              * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
+            /** @description Whether the cluster autoscaler chooses the number of nodes: within max_vcpus or max_memory_gb. */
+            autoscaling: boolean;
             /**
              * Format: int32
              * @description Nodes that are registered now.
              * @example 3
              */
             current_nodes: number;
+            /**
+             * Format: int32
+             * @description Nodes that are ready now.
+             * @example 3
+             */
+            ready_nodes: number;
+            /**
+             * @description The version that all of its nodes run; null while they differ or there are none.
+             * @example 1.34.2
+             */
+            k8s_version: string | null;
+            /**
+             * Format: int64
+             * @description Rises with each change of the settings.
+             */
+            generation: number;
+            /**
+             * Format: int64
+             * @description The generation that status describes.
+             */
+            observed_generation: number;
             /**
              * Format: date-time
              * @description When it was ready for the first time.
@@ -2696,7 +2752,12 @@ export interface components {
          *           "min_nodes": 3,
          *           "max_nodes": 3,
          *           "desired_nodes": 3,
+         *           "autoscaling": false,
          *           "current_nodes": 3,
+         *           "ready_nodes": 3,
+         *           "k8s_version": "1.34.2",
+         *           "generation": 1,
+         *           "observed_generation": 1,
          *           "first_ready_at": "2026-11-21T09:01:00.000Z",
          *           "status": "ready",
          *           "status_message": null,
@@ -3473,7 +3534,12 @@ export interface components {
          *       "min_nodes": 3,
          *       "max_nodes": 3,
          *       "desired_nodes": 3,
+         *       "autoscaling": false,
          *       "current_nodes": 3,
+         *       "ready_nodes": 3,
+         *       "k8s_version": "1.34.2",
+         *       "generation": 1,
+         *       "observed_generation": 1,
          *       "first_ready_at": "2026-11-21T09:01:00.000Z",
          *       "status": "ready",
          *       "status_message": null,
@@ -3577,12 +3643,35 @@ export interface components {
              * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
+            /** @description Whether the cluster autoscaler chooses the number of nodes: within max_vcpus or max_memory_gb. */
+            autoscaling: boolean;
             /**
              * Format: int32
              * @description Nodes that are registered now.
              * @example 3
              */
             current_nodes: number;
+            /**
+             * Format: int32
+             * @description Nodes that are ready now.
+             * @example 3
+             */
+            ready_nodes: number;
+            /**
+             * @description The version that all of its nodes run; null while they differ or there are none.
+             * @example 1.34.2
+             */
+            k8s_version: string | null;
+            /**
+             * Format: int64
+             * @description Rises with each change of the settings.
+             */
+            generation: number;
+            /**
+             * Format: int64
+             * @description The generation that status describes.
+             */
+            observed_generation: number;
             /**
              * Format: date-time
              * @description When it was ready for the first time.
@@ -3729,7 +3818,17 @@ export interface components {
             /** @description Immutable: only the current value is accepted. */
             node_taints?: unknown;
             /** @description Read-only: accepted and ignored. */
+            autoscaling?: unknown;
+            /** @description Read-only: accepted and ignored. */
             current_nodes?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            ready_nodes?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            k8s_version?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            generation?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            observed_generation?: unknown;
             /** @description Read-only: accepted and ignored. */
             first_ready_at?: unknown;
             /** @description Read-only: accepted and ignored. */

@@ -3,7 +3,13 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { kubectl, readStack, waitFor } from "../stack/testing.ts";
-import { createEngineer, type Engineer, statusOf, waitForCluster } from "../testing/custom-resources.ts";
+import {
+  createEngineer,
+  type Engineer,
+  machineKind,
+  statusOf,
+  waitForCluster,
+} from "../testing/custom-resources.ts";
 import { type KStatus, type KStatusReader, openKStatus } from "../testing/kstatus.ts";
 
 let engineer: Engineer;
@@ -66,6 +72,53 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
   await expectStory("honest", ["Terminating"], from);
   await expectStory("workers", ["Terminating"], poolFrom);
 });
+
+/** A change of each field of a pool that Cluster API has to act on, but the number of nodes. */
+const CHANGES: Record<string, Partial<NodePool["spec"]>> = {
+  vcpus: { vcpus: 4 },
+  memory: { memoryGB: 8 },
+  disk: { diskGB: 40 },
+  labels: { nodeLabels: { tier: "web" } },
+  drain: { drainTimeoutSeconds: 45 },
+};
+const REPLACING = ["vcpus", "memory", "disk"];
+
+test("kstatus calls a pool current only when every machine has the change, whatever the field", {
+  timeout: 300_000,
+}, async () => {
+  const names = Object.keys(CHANGES);
+  await engineer.createCluster("fields", {});
+  for (const name of names) await engineer.createPool(name, "fields", { desiredNodes: 1 });
+  await Promise.all(names.map((name) => waitForCurrent(name)));
+  await Promise.all(
+    Object.entries(CHANGES).map(async ([name, spec]) => {
+      const from = engineer.history.of(name).length;
+      const [before] = (await engineer.getPool(name)).status?.machines ?? [];
+      await engineer.patchPool(name, { spec });
+      await waitForCurrent(name);
+      const [machine] = await listMachines(name);
+      const isNew = machine?.metadata.uid !== before?.uid;
+      expect([name, isNew]).toEqual([name, REPLACING.includes(name)]);
+      if (name === "labels") expect(machine?.metadata.labels).toMatchObject({ tier: "web" });
+      if (name === "drain") expect(machine?.spec.deletion?.nodeDrainTimeoutSeconds).toBe(45);
+      await expectStory(name, ["InProgress", "Current"], from);
+    }),
+  );
+});
+
+async function waitForCurrent(name: string): Promise<void> {
+  await waitFor(`${name} to be current`, async () => {
+    const result = await kstatus.compute(await engineer.getPool(name));
+    return result === "Current";
+  });
+}
+
+async function listMachines(pool: string) {
+  return engineer.client.listAll(machineKind, {
+    namespace: engineer.namespace,
+    labelSelector: `topology.cluster.x-k8s.io/deployment-name=${pool}`,
+  });
+}
 
 /** The kstatus results of the states, without repetitions; each must agree with the conditions of the object. */
 async function expectStory(name: string, story: KStatus[], from = 0): Promise<void> {

@@ -73,6 +73,7 @@ function decideWorkers(pools: readonly ClusterPool[]): ClusterCondition {
   const reasons = {
     rollingOut: "RollingOut",
     scaling: "Scaling",
+    updating: "Updating",
     absent: "WaitingForNodes",
     unhealthy: "NodesUnhealthy",
   } as const;

@@ -116,13 +116,13 @@ function findRunningVersion({ cluster, engine }: ObservedCluster): string | unde
 }
 
 function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
-  const { nodeDegradedAfterSeconds } = observed.settings;
+  const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
   // The cluster does not wait for a blocked pool that was never created.
   const admitted = observed.pools.filter(({ blocked, engine }) => !blocked || engine !== undefined);
   return admitted.map(({ pool, engine, machines, blocked }) => ({
     name: pool.metadata.name,
     deleting: pool.metadata.deletionTimestamp !== undefined,
-    progress: measurePool(pool, engine, machines, { nodeDegradedAfterSeconds, blocked }, now),
+    progress: measurePool(pool, engine, machines, { nodeDegradedAfterSeconds, poolDefaults, blocked }, now),
   }));
 }
 
@@ -136,7 +136,9 @@ function composeAddresses({ engine, cluster }: ObservedCluster) {
 
 function countPools(observed: ObservedCluster): { total: number; ready: number } {
   const pools = observed.pools.map(({ pool }) => pool);
-  const ready = pools.filter((pool) => findCondition(pool.status?.conditions, "Ready")?.status === "True");
+  const ready = pools.filter(
+    ({ metadata, status }) => status?.phase === "Ready" && status.observedGeneration === metadata.generation,
+  );
   return { total: pools.length, ready: ready.length };
 }
 

@@ -6,6 +6,7 @@ import { readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster, EngineCondition } from "../engine/kinds.ts";
 import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
+import { settingsOf } from "../testing.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
 /** The current time in all table tests. */
@@ -73,6 +74,7 @@ export function aMachine(name: string, rest: Partial<EngineMachine> = {}): Engin
     phase: "Running",
     ready: true,
     version: "1.34.2",
+    settings: settingsOf(),
     createdAt: secondsAgo(3000),
     deleting: false,
     remediation: undefined,
@@ -91,6 +93,7 @@ export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState
     deletedAt: undefined,
     registered: true,
     observed: true,
+    settings: settingsOf(),
     replicas: 2,
     nodes: 2,
     readyNodes: 2,

@@ -1,3 +1,4 @@
+import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import { explain } from "./explain.ts";
 import {
   type EngineCondition,
@@ -21,6 +22,8 @@ export interface EnginePoolState {
   registered: boolean;
   /** Cluster API has acted on the current generation of the MachineDeployment. */
   observed: boolean;
+  /** The hash of the settings that it was given (see hashPoolSettings); undefined = it was given none. */
+  settings: string | undefined;
   /** The number of nodes requested from Cluster API. */
   replicas: number | undefined;
   nodes: number | undefined;
@@ -45,6 +48,7 @@ export function readPool(deployment: MachineDeployment): EnginePoolState {
     deletedAt: deletionTimestamp,
     registered: REGISTRATION_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
     observed: status?.observedGeneration === deployment.metadata.generation,
+    settings: deployment.metadata.annotations?.[ANNOTATION_APPLIED],
     replicas: deployment.spec?.replicas,
     nodes: status?.replicas,
     readyNodes: status?.readyReplicas,
@@ -64,6 +68,8 @@ export interface EngineMachine {
   phase: string;
   ready: boolean;
   version: string | undefined;
+  /** The hash of the pool's settings that it has (see hashPoolSettings). */
+  settings: string | undefined;
   createdAt: string;
   deleting: boolean;
   /** The reason for which Cluster API replaces it as unhealthy; undefined = it does not. */
@@ -90,6 +96,7 @@ export function readMachine(machine: Machine): EngineMachine {
     phase: machine.status?.phase ?? "Pending",
     ready: findEngineCondition(machine, "Ready")?.status === "True",
     version: machine.spec?.version?.replace(/^v/, ""),
+    settings: machine.metadata.annotations?.[ANNOTATION_APPLIED],
     createdAt: machine.metadata.creationTimestamp ?? "",
     deleting,
     remediation: readRemediation(machine),

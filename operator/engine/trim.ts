@@ -1,3 +1,4 @@
+import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import {
   type EngineCluster,
@@ -63,7 +64,12 @@ export function trimMachineDeployment(deployment: MachineDeployment): MachineDep
   return {
     apiVersion: deployment.apiVersion,
     kind: deployment.kind,
-    metadata: { ...trimMetadata(metadata), ...trimLabels(metadata), finalizers: trimFinalizers(metadata) },
+    metadata: {
+      ...trimMetadata(metadata),
+      ...trimLabels(metadata),
+      ...trimAnnotations(metadata),
+      finalizers: trimFinalizers(metadata),
+    },
     ...(spec && { spec: pick(spec, ["replicas"]) }),
     ...(status && {
       status: {
@@ -87,7 +93,7 @@ export function trimMachine(machine: Machine): Machine {
   return {
     apiVersion: machine.apiVersion,
     kind: machine.kind,
-    metadata: { ...trimMetadata(metadata), ...trimLabels(metadata) },
+    metadata: { ...trimMetadata(metadata), ...trimLabels(metadata), ...trimAnnotations(metadata) },
     ...(spec && { spec: pick(spec, ["version", "infrastructureRef"]) }),
     ...(status && {
       status: {
@@ -116,6 +122,11 @@ function trimMetadata(metadata: ObjectMeta): ObjectMeta {
 
 function trimLabels({ labels = {} }: ObjectMeta): Pick<ObjectMeta, "labels"> {
   return { labels: pick(labels, [LABEL_ENGINE_CLUSTER, LABEL_ENGINE_POOL]) as Record<string, string> };
+}
+
+function trimAnnotations({ annotations }: ObjectMeta): Pick<ObjectMeta, "annotations"> {
+  const applied = annotations?.[ANNOTATION_APPLIED];
+  return applied === undefined ? {} : { annotations: { [ANNOTATION_APPLIED]: applied } };
 }
 
 function trimFinalizers({ finalizers = [] }: ObjectMeta): string[] {

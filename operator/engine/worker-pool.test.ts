@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { makePool, settings } from "../testing.ts";
@@ -11,11 +12,27 @@ const compose = (spec: Partial<NodePoolSpec>, variables: string[] = ["machine"])
     new Set(variables),
   );
 
+const hashOf = (spec: Partial<NodePoolSpec>) => compose(spec).metadata?.annotations?.[ANNOTATION_APPLIED];
+
+test.each<[string, Partial<NodePoolSpec>]>([
+  ["the size of a machine", { vcpus: 4 }],
+  ["a label", { nodeLabels: { tier: "web" } }],
+  ["the drain timeout", { drainTimeoutSeconds: 30 }],
+  ["autoscaling", { minVCPUs: 2, maxVCPUs: 8 }],
+])("another value of %s is another hash of the settings", (_what, spec) => {
+  expect(hashOf(spec)).not.toBe(hashOf({}));
+});
+
+test("more nodes and another displayed name need no other settings", () => {
+  expect(hashOf({ desiredNodes: 7, displayName: "Web" })).toBe(hashOf({}));
+});
+
 test("a fixed pool has replicas, a size and the platform's drain timeout, and no autoscaler settings", () => {
   expect(compose({ desiredNodes: 3 })).toEqual({
     class: "default",
     name: "web",
     replicas: 3,
+    metadata: { annotations: { [ANNOTATION_APPLIED]: hashOf({ desiredNodes: 3 }) } },
     deletion: { nodeDrainTimeoutSeconds: 600 },
     variables: { overrides: [{ name: "machine", value: { vcpus: 2, memoryGB: 4, diskGB: 20 } }] },
   });
@@ -39,6 +56,7 @@ test("an autoscaled pool has bounds and node capacity, and no replicas", () => {
   });
   expect(pool).not.toHaveProperty("replicas");
   expect(pool.metadata?.annotations).toEqual({
+    [ANNOTATION_APPLIED]: expect.stringMatching(/^\w{16}$/),
     "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size": "1",
     "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "4",
     "cluster.x-k8s.io/autoscaling-options-scaledownunneededtime": "600s",
@@ -56,7 +74,7 @@ test("labels reach live nodes, taints new ones", () => {
     nodeLabels: { tier: "db" },
     nodeTaints: [{ key: "db", value: "yes", effect: "NoSchedule" }],
   });
-  expect(pool.metadata).toEqual({ labels: { tier: "db" } });
+  expect(pool.metadata?.labels).toEqual({ tier: "db" });
   expect(pool.taints).toEqual([
     { key: "db", value: "yes", effect: "NoSchedule", propagation: "OnInitialization" },
   ]);

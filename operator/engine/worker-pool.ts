@@ -1,3 +1,5 @@
+import { hashOf } from "../../shared/controller/applied.ts";
+import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import type { EnginePool } from "./kinds.ts";
 
 /** A node pool in Marina's terms, every default resolved. Memory and disk are GiB. */
@@ -30,10 +32,12 @@ export function composePool(
   declared: ReadonlySet<string>,
 ): EnginePool {
   const byVariable = declared.has("nodeTaints");
-  const annotations = pool.size.kind === "autoscaled" ? composeAnnotations(pool, pool.size) : undefined;
   const metadata = {
     ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
-    ...(annotations !== undefined && { annotations }),
+    annotations: {
+      [ANNOTATION_APPLIED]: hashPoolSettings(pool),
+      ...(pool.size.kind === "autoscaled" && composeAnnotations(pool, pool.size)),
+    },
   };
   const overrides = [
     ...(declared.has("machine") ? [{ name: "machine", value: pool.machine }] : []),
@@ -43,7 +47,7 @@ export function composePool(
     class: workerClass,
     name: pool.name,
     ...(pool.size.kind === "fixed" && { replicas: pool.size.nodes }),
-    ...(Object.keys(metadata).length > 0 && { metadata }),
+    metadata,
     deletion: { nodeDrainTimeoutSeconds: pool.drainTimeoutSeconds },
     ...(!byVariable &&
       pool.taints.length > 0 && {
@@ -51,6 +55,14 @@ export function composePool(
       }),
     ...(overrides.length > 0 && { variables: { overrides } }),
   };
+}
+
+/**
+ * A hash of all settings but the name and a fixed number of nodes. Cluster API propagates it with the entry's other annotations to the
+ * MachineDeployment and in place to every Machine that needs no replacement, so that it shows which have these settings.
+ */
+export function hashPoolSettings({ name: _, size, ...settings }: DesiredPool): string {
+  return hashOf(size.kind === "autoscaled" ? { ...settings, size } : settings);
 }
 
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */

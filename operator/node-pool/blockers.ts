@@ -13,7 +13,10 @@ export function findRejection(
 ): Fault | undefined {
   const fault = cluster?.fault;
   if (fault === undefined || !REJECTIONS.has(fault.reason) || cluster?.deleting) return undefined;
-  const isOpen = progress.state === "absent" || engine?.replicas !== progress.desiredNodes;
+  const isOpen =
+    progress.state === "absent" ||
+    progress.state === "updating" ||
+    engine?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
   const message = `The node pool ${pool.metadata.name} cannot be changed: ${fault.message}`;
   return { reason: fault.reason, message };

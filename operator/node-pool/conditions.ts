@@ -15,7 +15,7 @@ export function decideConditions(
   const rejection = findRejection(observed, progress);
   const ready = decideReady(observed, progress, fault, rejection);
   const scaling = decideScaling(observed, progress, rejection);
-  const upToDate = decideUpToDate(observed, progress);
+  const upToDate = decideUpToDate(observed, progress, rejection);
   const change = [
     ready.status === "False" && ready,
     scaling.status === "True" && scaling,
@@ -116,19 +116,35 @@ function decideScaling(
   return condition("Scaling", "True", "Scaling", `${counts}${describeLateMachine(observed, progress)}`);
 }
 
-function decideUpToDate(observed: ObservedPool, progress: PoolProgress): PoolCondition {
+function decideUpToDate(
+  observed: ObservedPool,
+  progress: PoolProgress,
+  rejection: Fault | undefined,
+): PoolCondition {
   const type = "UpToDate";
   const target = observed.cluster?.version;
   const isBehind = progress.version !== undefined && target !== undefined && progress.version !== target;
+  const { upToDateNodes, desiredNodes } = progress;
   if (progress.state === "rollingOut") {
-    const message = `Nodes are being replaced one after another: ${progress.upToDateNodes} of ${progress.desiredNodes} are up to date.`;
-    return condition(type, "False", "RollingOut", message);
+    return condition(type, "False", "RollingOut", describeRollout(upToDateNodes, desiredNodes));
   }
   if (isBehind) {
     const message = `Nodes run ${progress.version}; they follow the cluster to ${target}.`;
     return condition(type, "False", "UpgradeInProgress", message);
   }
+  if (progress.state === "updating") {
+    if (rejection !== undefined) return condition(type, "False", rejection.reason, rejection.message);
+    const message = `The new settings are being applied: ${upToDateNodes} of ${desiredNodes} nodes have them.`;
+    return condition(type, "False", "Updating", message);
+  }
   return progress.state === "absent"
     ? condition(type, "Unknown", "WaitingForNodes", "There are no nodes yet.")
     : condition(type, "True", "UpToDate", "All nodes are as specified.");
+}
+
+/** A rollout has begun before its counter of nodes that are up to date follows. */
+function describeRollout(upToDateNodes: number, desiredNodes: number): string {
+  const isCounted = upToDateNodes < desiredNodes;
+  const counts = isCounted ? `: ${upToDateNodes} of ${desiredNodes} are up to date` : "";
+  return `Nodes are being replaced one after another${counts}.`;
 }

@@ -35,7 +35,8 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (phase !== last?.phase && reconciling?.reason !== "WaitingForCluster") {
     const type = phase === "Failed" ? "Warning" : "Normal";
-    record({ type, reason: phase, action, message: describePhase(pool, next) });
+    const reason = phase === "Scaling" ? (reconciling?.reason ?? phase) : phase;
+    record({ type, reason, action, message: describePhase(pool, next) });
   }
   const stalled = findCondition(next.conditions, "Stalled");
   const wasStalled = findCondition(last?.conditions, "Stalled")?.status === "True";
@@ -72,7 +73,10 @@ function findAction(last: NodePoolStatus | undefined, next: NodePoolStatus): Act
   if (last?.firstReadyAt === undefined) return "Create";
   const reasons = [last, next].map((status) => findCondition(status?.conditions, "UpToDate")?.reason);
   if (reasons.includes("RollingOut") || reasons.includes("UpgradeInProgress")) return "Upgrade";
-  return next.phase === "Scaling" || last.phase === "Scaling" ? "Scale" : "Update";
+  const isScaling = [last, next].some(
+    (status) => findCondition(status.conditions, "Scaling")?.status === "True",
+  );
+  return isScaling ? "Scale" : "Update";
 }
 
 function describePhase(pool: NodePool, next: NodePoolStatus): string {

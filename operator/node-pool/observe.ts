@@ -12,6 +12,7 @@ import { isDeletedBySet, isMarkedUnhealthy } from "../engine/events.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
+import type { PoolDefaults } from "../pool-defaults.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
 
 /** All that is known about one pool when it is reconciled: plain data, no client. */
@@ -36,6 +37,7 @@ export interface ObservedPool {
   missedRemediations: ReadonlySet<string>;
   autoscaler: PoolAutoscaler;
   nodeDegradedAfterSeconds: number;
+  poolDefaults: PoolDefaults;
   syncedNodeLabels: RegExp;
 }
 
@@ -61,6 +63,7 @@ export interface ObservedOwner {
 
 export interface PoolSettings {
   nodeDegradedAfterSeconds: number;
+  poolDefaults: PoolDefaults;
   autoscalerImage: string | undefined;
   /** The keys of labels that Cluster API propagates from a pool to its nodes. */
   syncedNodeLabels: RegExp;
@@ -104,6 +107,7 @@ export function observePool(
     missedRemediations: isInitial ? findMissedRemediations(caches, pool, machines) : new Set(),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,
+    poolDefaults: settings.poolDefaults,
     syncedNodeLabels: settings.syncedNodeLabels,
   };
 }

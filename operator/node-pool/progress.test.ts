@@ -17,7 +17,7 @@ test("joining machines are ordered by age, then by name, whatever their order in
       observed.pool,
       undefined,
       seen,
-      { nodeDegradedAfterSeconds: 300, blocked: false },
+      { nodeDegradedAfterSeconds: 300, poolDefaults: observed.poolDefaults, blocked: false },
       now,
     );
     expect(joining.map(({ name }) => name)).toEqual(["b", "c", "a"]);

@@ -1,12 +1,19 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
+import { hashPoolSettings } from "../engine/worker-pool.ts";
+import type { PoolDefaults } from "../pool-defaults.ts";
+import { composeDesiredPool } from "./children.ts";
 
 /** How far a pool is from its desired state. */
 export interface PoolProgress {
-  /** `absent`: Cluster API has not created it yet; `unhealthy`: only unhealthy nodes are missing. */
-  state: "absent" | "scaling" | "rollingOut" | "unhealthy" | "converged";
+  /**
+   * `absent`: Cluster API has not created it yet; `updating`: it has not acted on all settings yet; `unhealthy`: only
+   * unhealthy nodes are missing.
+   */
+  state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
   /** Of a fixed pool as its owner specified, of an autoscaled or blocked one as Cluster API has it. */
   desiredNodes: number;
   nodes: number;
@@ -21,16 +28,22 @@ export interface PoolProgress {
   nextUnhealthyInMs: number | undefined;
 }
 
+export interface MeasureOptions {
+  nodeDegradedAfterSeconds: number;
+  poolDefaults: PoolDefaults;
+  /** A quota or a duplicate name keeps it as Cluster API has it. */
+  blocked: boolean;
+}
+
 /**
  * Measures a pool. Counters that Cluster API does not report keep their last value: they are missing for a second now and
  * then. A pool scales while the counts differ and nothing rolls out; Cluster API's own scaling conditions end too early.
- * `blocked`: a quota or a duplicate name keeps it as Cluster API has it.
  */
 export function measurePool(
   pool: NodePool,
   engine: EnginePoolState | undefined,
   machines: readonly EngineMachine[],
-  { nodeDegradedAfterSeconds, blocked }: { nodeDegradedAfterSeconds: number; blocked: boolean },
+  { nodeDegradedAfterSeconds, poolDefaults, blocked }: MeasureOptions,
   now: Date,
 ): PoolProgress {
   const last = pool.status;
@@ -38,6 +51,7 @@ export function measurePool(
     isAutoscaled(pool.spec) || blocked
       ? (engine?.replicas ?? pool.spec.desiredNodes)
       : pool.spec.desiredNodes;
+  const hasSettings = blocked ? () => true : findUpdated(pool, poolDefaults);
   const nodes = engine?.nodes ?? last?.nodes ?? 0;
   const readyNodes = engine?.readyNodes ?? last?.readyNodes ?? 0;
   const unhealthy = machines.filter((machine) => machine.unhealthy !== undefined);
@@ -45,11 +59,18 @@ export function measurePool(
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
   return {
-    state: determineState(engine, desiredNodes, nodes, readyNodes, unhealthy.length),
+    state: determineState(
+      engine,
+      { desiredNodes, nodes, readyNodes, unhealthyNodes: unhealthy.length },
+      engine !== undefined && [engine, ...machines].every(hasSettings),
+    ),
     desiredNodes,
     nodes,
     readyNodes,
-    upToDateNodes: engine?.upToDateNodes ?? last?.upToDateNodes ?? 0,
+    upToDateNodes: Math.min(
+      engine?.upToDateNodes ?? last?.upToDateNodes ?? 0,
+      machines.some((machine) => !hasSettings(machine)) ? machines.filter(hasSettings).length : Infinity,
+    ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
     version: engine?.nodes === 0 ? undefined : (engine?.version ?? last?.version),
     unhealthy: unhealthy.filter((machine) => dueInMs(machine) <= 0),
@@ -65,16 +86,40 @@ function compare(left: string, right: string): number {
   return left < right ? -1 : 1;
 }
 
+/**
+ * Tells whether Cluster API has given these settings to a MachineDeployment or Machine. Once all had those of the current
+ * generation the question is settled: a default of the platform that changes later does not make a pool outdated.
+ */
+function findUpdated(
+  pool: NodePool,
+  defaults: PoolDefaults,
+): (object: { settings: string | undefined }) => boolean {
+  const { generation = 0, deletionTimestamp } = pool.metadata;
+  const upToDate = findCondition(pool.status?.conditions, "UpToDate");
+  const isSettled = upToDate?.status === "True" && upToDate.observedGeneration === generation;
+  if (isSettled || deletionTimestamp !== undefined) return () => true;
+  const desired = hashPoolSettings(composeDesiredPool(pool, defaults));
+  return ({ settings }) => settings === desired;
+}
+
+interface Counts {
+  desiredNodes: number;
+  nodes: number;
+  readyNodes: number;
+  unhealthyNodes: number;
+}
+
 function determineState(
   engine: EnginePoolState | undefined,
-  desiredNodes: number,
-  nodes: number,
-  readyNodes: number,
-  unhealthy: number,
+  { desiredNodes, nodes, readyNodes, unhealthyNodes }: Counts,
+  isUpdated: boolean,
 ): PoolProgress["state"] {
   if (engine === undefined) return "absent";
   if (engine.rollingOut) return "rollingOut";
-  if (!engine.observed || engine.replicas !== desiredNodes || nodes !== desiredNodes) return "scaling";
+  if (engine.replicas !== desiredNodes) return "scaling";
+  if (!isUpdated) return "updating";
+  if (nodes !== desiredNodes) return "scaling";
+  if (!engine.observed) return "updating";
   if (readyNodes >= desiredNodes) return "converged";
-  return readyNodes + unhealthy >= desiredNodes ? "unhealthy" : "scaling";
+  return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
 }

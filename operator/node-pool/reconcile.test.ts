@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { FINALIZER, LABEL_ID } from "../../shared/crd/names.ts";
-import { aPool, enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID, UPGRADING } from "./testing.ts";
+import {
+  aPool,
+  enginePoolWith,
+  makeMachine,
+  NAMESPACE,
+  ORG,
+  POOL_ID,
+  settingsOf,
+  UPGRADING,
+} from "./testing.ts";
 
 const ready = { status: "True", reason: "Available" };
 
@@ -90,6 +99,59 @@ test("a rollout is reported as such, not as scaling", () => {
   expect(pool.condition("Scaling")).toMatchObject({ status: "False" });
   expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "RollingOut" });
   expect(pool.plan().status?.phase).toBe("Scaling");
+});
+
+describe("new settings", () => {
+  const ready = aPool()
+    .withNodes(2)
+    .with({ machines: [makeMachine("a"), makeMachine("b")] })
+    .reconciled();
+  const changed = ready.withSpec({ nodeLabels: { tier: "web" } });
+  const settings = settingsOf({ nodeLabels: { tier: "web" } });
+  const given = changed.withEngine({ desired: 2, settings });
+  const machine = (name: string) => makeMachine(name, {}, settings);
+
+  test.each([
+    { what: "Cluster API was not given them", pool: changed },
+    { what: "no node has them", pool: given },
+    { what: "a node lacks them", pool: given.with({ machines: [machine("a"), makeMachine("b")] }) },
+    {
+      what: "Cluster API has not acted on them",
+      pool: changed
+        .withEngine({ desired: 2, settings, observed: false })
+        .with({ machines: [machine("a"), machine("b")] }),
+    },
+  ])("are not called done while $what, nor scaling", ({ pool }) => {
+    expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "Updating" });
+    expect(pool.condition("Reconciling")).toMatchObject({ status: "True", reason: "Updating" });
+    expect(pool.condition("Scaling")).toMatchObject({ status: "False" });
+    expect(pool.plan()).toMatchObject({
+      status: { phase: "Scaling" },
+      events: [{ reason: "Updating", action: "Update" }],
+    });
+  });
+
+  test("are done when every node has them, and a default of the platform that changes later undoes nothing", () => {
+    const done = given.with({ machines: [machine("a"), machine("b")] }).reconciled();
+    expect(done.status()).toMatchObject({ phase: "Ready", observedGeneration: 2 });
+    const poolDefaults = { ...done.observed.poolDefaults, drainTimeoutSeconds: 1 };
+    expect(done.with({ poolDefaults }).plan().status).toBeUndefined();
+  });
+
+  test("that Cluster API rejects are Stalled", () => {
+    const fault = { reason: "RejectedByClusterAPI", message: "Too large." };
+    const stalled = changed.withCluster({ fault });
+    expect(stalled.condition("Stalled")).toMatchObject({ status: "True", reason: "RejectedByClusterAPI" });
+    expect(stalled.condition("UpToDate")).toMatchObject({ status: "False", reason: "RejectedByClusterAPI" });
+  });
+
+  test("that need new nodes do not count the old ones as up to date when the rollout begins", () => {
+    const old = { machines: [makeMachine("a"), makeMachine("b")] };
+    const rolling = changed.withEngine({ desired: 2, settings, rollingOut: true });
+    expect(rolling.with(old).condition("UpToDate")?.message).toContain("0 of 2 are up to date");
+    const counted = rolling.with({ machines: [machine("a"), machine("b")] });
+    expect(counted.condition("UpToDate")?.message).toBe("Nodes are being replaced one after another.");
+  });
 });
 
 test("a change of size during an upgrade waits for the pool's turn", () => {

@@ -4,7 +4,7 @@ import type { EngineMachine } from "../engine/pool-state.ts";
 import { composePoolEvents } from "./events.ts";
 import type { ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
-import { aPool } from "./testing.ts";
+import { aPool, settingsOf } from "./testing.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
 
@@ -16,6 +16,7 @@ function machine(name: string, rest: Partial<EngineMachine> = {}): EngineMachine
     phase: "Running",
     ready: true,
     version: "1.34.2",
+    settings: settingsOf(),
     createdAt: "2026-03-01T11:00:00Z",
     deleting: false,
     remediation: undefined,

@@ -33,10 +33,10 @@ export function composePoolStatus(
   fault: Fault | undefined,
   now: Date,
 ): { status: NodePoolStatus; requeueAfterMs: number | undefined } {
-  const { pool, nodeDegradedAfterSeconds } = observed;
+  const { pool, nodeDegradedAfterSeconds, poolDefaults } = observed;
   const last = pool.status;
   const blocked = observed.blocker !== undefined;
-  const thresholds = { nodeDegradedAfterSeconds, blocked };
+  const thresholds = { nodeDegradedAfterSeconds, poolDefaults, blocked };
   const progress = measurePool(pool, observed.engine, observed.machines, thresholds, now);
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(

@@ -1,11 +1,21 @@
 import type { Plan } from "../../shared/controller/plan.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePoolSpec, NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import { enginePoolWith, makeCondition, makeMachine, makePool, ORG, POOL_ID, START } from "../testing.ts";
+import {
+  enginePoolWith,
+  makeCondition,
+  makeMachine,
+  makePool,
+  ORG,
+  POOL_ID,
+  START,
+  settings,
+  settingsOf,
+} from "../testing.ts";
 import type { ObservedOwner, ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 
-export { enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID } from "../testing.ts";
+export { enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID, settingsOf } from "../testing.ts";
 
 export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneInitialized: true };
 
@@ -33,6 +43,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     missedRemediations: new Set(),
     autoscaler: { configured: false, deployment: undefined },
     nodeDegradedAfterSeconds: 300,
+    poolDefaults: settings.poolDefaults,
     syncedNodeLabels: /.*/,
   };
   return new PoolFixture(observed, START);
@@ -57,9 +68,11 @@ export class PoolFixture {
     return this.with({ pool: { ...this.observed.pool, metadata } });
   }
 
+  /** A change of the specification. */
   withSpec(spec: Partial<NodePoolSpec>): PoolFixture {
     const { pool } = this.observed;
-    return this.with({ pool: { ...pool, spec: { ...pool.spec, ...spec } } });
+    const metadata = { ...pool.metadata, generation: (pool.metadata.generation ?? 0) + 1 };
+    return this.with({ pool: { ...pool, metadata, spec: { ...pool.spec, ...spec } } });
   }
 
   withoutCluster(): PoolFixture {
@@ -73,7 +86,7 @@ export class PoolFixture {
 
   withEngine(counts: Parameters<typeof enginePoolWith>[0]): PoolFixture {
     return this.withCluster({ controlPlaneInitialized: true }).with({
-      engine: enginePoolWith(counts),
+      engine: enginePoolWith({ settings: settingsOf(this.observed.pool.spec), ...counts }),
       leftTopology: false,
     });
   }

@@ -42,7 +42,8 @@ function contains(live: unknown, desired: unknown): boolean {
   return live === desired;
 }
 
-function hashOf(value: unknown): string {
+/** A short hash of plain data, whatever the order of its keys. */
+export function hashOf(value: unknown): string {
   return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, 16);
 }
 
