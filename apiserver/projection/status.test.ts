@@ -71,12 +71,11 @@ test("the message says what is under way as soon as it is, and nothing of what i
     lastTransitionTime: "2026-11-21T09:00:00Z",
     observedGeneration: 1,
   });
+  const deleted = { ...metadata, deletionTimestamp: "2026-11-21T09:00:00Z" };
   const messageWith = (status: "True" | "False", of = metadata) =>
     statusMessageOf({ metadata: of, status: { ...ready, conditions: [conditionOf(status)] } });
   expect(messageWith("True")).toBe("Scaling to 3 nodes.");
   expect(messageWith("False")).toBeUndefined();
   expect(messageWith("False", changed)).toMatch(/accepted/);
-  expect(messageWith("False", { ...metadata, ...{ deletionTimestamp: "2026-11-21T09:00:00Z" } })).toMatch(
-    /deletion was accepted/,
-  );
+  expect(messageWith("False", deleted)).toMatch(/deletion was accepted/);
 });

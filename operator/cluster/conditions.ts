@@ -43,7 +43,7 @@ export function decideConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
   return [
     decideControlPlane(observed),
-    decideWorkers(facts.pools),
+    decideWorkers(facts),
     decideEndpoint(observed),
     decideNetworkPolicy(facts),
     decideUpgrading(facts),
@@ -67,8 +67,12 @@ function decideControlPlane({ cluster, engine }: ObservedCluster): ClusterCondit
   return condition(type, "False", "ControlPlaneUnavailable", message);
 }
 
-function decideWorkers(pools: readonly ClusterPool[]): ClusterCondition {
+function decideWorkers({ observed: { cluster, pools: all }, pools }: Facts): ClusterCondition {
   const type = "WorkersReady";
+  if (cluster.metadata.deletionTimestamp !== undefined) {
+    const message = all.length === 0 ? "The workers are deleted." : "The workers are being deleted.";
+    return condition(type, "False", "Deleting", message);
+  }
   if (pools.length === 0) return condition(type, "True", "NoNodePools", "The cluster has no node pools.");
   const reasons = {
     rollingOut: "RollingOut",

@@ -4,6 +4,7 @@ import { referTo } from "../../shared/controller/reference.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
+import { identifyChange } from "../identify-change.ts";
 import { findLongWait } from "../long-wait.ts";
 import type { ObservedCluster } from "./observe.ts";
 
@@ -31,10 +32,21 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   if (wait !== undefined) record("Warning", wait.reason, wait.message);
   const phase = next.phase ?? "Provisioning";
   if (phase !== last?.phase && phase !== "Failed") {
-    const reason = phase === "Ready" && last?.phase === "Degraded" ? "Recovered" : phase;
-    record(phase === "Degraded" ? "Warning" : "Normal", reason, describePhase(phase, observed, next));
+    const type = phase === "Degraded" ? "Warning" : "Normal";
+    const note = describePhase(phase, observed, next);
+    const event = composeEvent(observed, { type, reason: findReason(phase, last, next), action, note });
+    const since = findCondition(next.conditions, "Reconciling")?.lastTransitionTime;
+    const { generation } = observed.cluster.metadata;
+    events.push({ ...event, dedupeKey: identifyChange(event, generation, since) });
   }
   return events;
+}
+
+/** What changes the pools is the reason, for not every change of a pool scales it. */
+function findReason(phase: ClusterPhase, last: ClusterStatus | undefined, next: ClusterStatus): string {
+  if (phase === "Ready" && last?.phase === "Degraded") return "Recovered";
+  const workers = findCondition(next.conditions, "WorkersReady");
+  return phase === "Scaling" ? (workers?.reason ?? phase) : phase;
 }
 
 /** An entry of the topology that is not a node pool of this cluster was removed. */
@@ -60,7 +72,8 @@ function findAction({ cluster }: ObservedCluster, next: ClusterStatus): Action {
   if (last.phase === "Upgrading" || reasons.some((reason) => UPGRADE_REASONS.includes(reason))) {
     return "Upgrade";
   }
-  return next.phase === "Scaling" || last.phase === "Scaling" ? "Scale" : "Update";
+  const changes = [last, next].map((status) => findCondition(status.conditions, "WorkersReady")?.reason);
+  return changes.includes("Scaling") || changes.includes("WaitingForNodes") ? "Scale" : "Update";
 }
 
 function describePhase(phase: ClusterPhase, observed: ObservedCluster, next: ClusterStatus): string {

@@ -61,8 +61,9 @@ export function composePool(
  * A hash of all settings but the name and a fixed number of nodes. Cluster API propagates it with the entry's other annotations to the
  * MachineDeployment and in place to every Machine that needs no replacement, so that it shows which have these settings.
  */
-export function hashPoolSettings({ name: _, size, ...settings }: DesiredPool): string {
-  return hashOf(size.kind === "autoscaled" ? { ...settings, size } : settings);
+export function hashPoolSettings(pool: DesiredPool): string {
+  const size = pool.size.kind === "autoscaled" ? pool.size : undefined;
+  return hashOf({ ...pool, name: undefined, size });
 }
 
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */

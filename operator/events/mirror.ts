@@ -19,7 +19,8 @@ export function mirrorEvent(event: Event, subject: EventSubject): RecordedEvent 
   const { apiVersion = "", kind, namespace, name, uid } = regarding;
   // Events of the core API have other fields for times and counts.
   const at = event.eventTime ?? event.deprecatedFirstTimestamp ?? event.metadata.creationTimestamp;
-  const count = event.series?.count ?? event.deprecatedCount ?? 1;
+  // A repetition about a Machine is written up to a minute later, when the Machine may be replaced already.
+  const count = kind === "Machine" ? 1 : (event.series?.count ?? event.deprecatedCount ?? 1);
   return {
     regarding: referTo(clusterKind, cluster.metadata),
     related: { apiVersion, kind, namespace, name, uid },

@@ -3,6 +3,7 @@ import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { identifyChange } from "../identify-change.ts";
 import { findLongWait } from "../long-wait.ts";
 import type { ObservedPool } from "./observe.ts";
 
@@ -36,7 +37,10 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   if (phase !== last?.phase && reconciling?.reason !== "WaitingForCluster") {
     const type = phase === "Failed" ? "Warning" : "Normal";
     const reason = phase === "Scaling" ? (reconciling?.reason ?? phase) : phase;
-    record({ type, reason, action, message: describePhase(pool, next) });
+    const message = describePhase(pool, next);
+    const since = reconciling?.lastTransitionTime;
+    const event = composePoolEvent(observed, { type, reason, action, message });
+    events.push({ ...event, dedupeKey: identifyChange(event, pool.metadata.generation, since) });
   }
   const stalled = findCondition(next.conditions, "Stalled");
   const wasStalled = findCondition(last?.conditions, "Stalled")?.status === "True";

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readStack, waitFor } from "../stack/testing.ts";
+import { createEngineer, type Engineer, machineKind } from "../testing/custom-resources.ts";
+import { createTenant } from "../testing/tenant.ts";
+
+/** How often each field is changed; `npm run test:status` raises it. */
+const ROUNDS = Number(process.env.MARINA_STATUS_ROUNDS ?? 3);
+const POLL_MS = 200;
+const ROUND_TIMEOUT_MS = 240_000;
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+let engineer: Engineer;
+let cluster: string;
+
+type Machines = Awaited<ReturnType<typeof listMachines>>;
+
+interface Field {
+  field: string;
+  /** The value of a round; two rounds in a row differ. */
+  valueOf: (round: number) => unknown;
+  /** Fails unless what the field asks for is there. */
+  verify: (machines: Machines, before: Machines, value: unknown) => void;
+}
+
+const uidsOf = (machines: Machines) => new Set(machines.map(({ metadata }) => metadata.uid));
+const expectReplaced = (machines: Machines, before: Machines) => {
+  expect(machines).toHaveLength(before.length);
+  expect(uidsOf(machines).intersection(uidsOf(before)).size).toBe(0);
+};
+const expectKept = (machines: Machines, before: Machines) => expect(uidsOf(machines)).toEqual(uidsOf(before));
+
+const FIELDS: readonly Field[] = [
+  { field: "vcpus", valueOf: (round) => 3 + (round % 2), verify: expectReplaced },
+  { field: "memory_gb", valueOf: (round) => 8 + (round % 2), verify: expectReplaced },
+  { field: "disk_gb", valueOf: (round) => 30 + (round % 2), verify: expectReplaced },
+  {
+    field: "desired_nodes",
+    valueOf: (round) => 2 - (round % 2),
+    verify: (machines, _, value) => expect(machines).toHaveLength(Number(value)),
+  },
+  {
+    field: "node_labels",
+    valueOf: (round) => ({ tier: `tier-${round}` }),
+    verify(machines, before, value) {
+      expectKept(machines, before);
+      for (const { metadata } of machines) expect(metadata.labels).toMatchObject(value as object);
+    },
+  },
+  {
+    field: "drain_timeout_seconds",
+    valueOf: (round) => 30 + round,
+    verify(machines, before, value) {
+      expectKept(machines, before);
+      for (const { spec } of machines) expect(spec.deletion?.nodeDrainTimeoutSeconds).toBe(value);
+    },
+  },
+  { field: "max_nodes", valueOf: (round) => 5 + (round % 2), verify: expectKept },
+  { field: "name", valueOf: (round) => `name ${round}`, verify: expectKept },
+];
+
+beforeAll(async () => {
+  const { body: organization } = await alice.request("POST", "/organizations", { name: "Status" });
+  engineer = await createEngineer(stack, organization.id);
+  const path = `/organizations/${organization.id}/clusters`;
+  const node_pools = FIELDS.map(({ field }) => ({
+    name: field.replaceAll("_", "-"),
+    vcpus: 2,
+    memory_gb: 4,
+    disk_gb: 20,
+    desired_nodes: 1,
+    min_nodes: 0,
+    max_nodes: 10,
+  }));
+  const { body } = await alice.request("POST", path, { name: "status", k8s_version: "1.34.2", node_pools });
+  cluster = `${path}/${body.id}`;
+  await waitFor("all pools to be ready", async () => {
+    const { body: pools } = await alice.request("GET", `${cluster}/nodepools?limit=100`);
+    return pools.items?.every(({ status }: { status: string }) => status === "ready") || undefined;
+  });
+}, 300_000);
+
+afterAll(() => engineer?.close());
+
+describe.concurrent("ready is answered only when the change is there", () => {
+  test.each(FIELDS)(
+    "of $field",
+    { timeout: ROUNDS * ROUND_TIMEOUT_MS },
+    async ({ field, valueOf, verify }) => {
+      const { body: list } = await alice.request("GET", `${cluster}/nodepools?limit=100`);
+      const own = list.items.find(({ name }: { name: string }) => name === field.replaceAll("_", "-"));
+      const pool = `${cluster}/nodepools/${own.id}`;
+      for (let round = 0; round < ROUNDS; round++) {
+        const before = await listMachines(field);
+        const value = valueOf(round);
+        const written = await alice.request("PUT", pool, { [field]: value });
+        expectUnderWay(written.body);
+        const record = await pollUntilReady(pool);
+        expect(record).toMatchObject({ [field]: value, status_message: null });
+        expect(record.observed_generation).toBe(record.generation);
+        const machines = await listMachines(field);
+        verify(machines, before, value);
+        expect(record).toMatchObject({ ready_nodes: machines.length, current_nodes: machines.length });
+      }
+    },
+  );
+});
+
+function expectUnderWay(record: { status: string; status_message: string | null }): void {
+  expect(record.status).toBe("scaling");
+  expect(record.status_message).toEqual(expect.any(String));
+}
+
+/** Asks again and again from the first moment; every answer before `ready` says what is under way. */
+async function pollUntilReady(path: string) {
+  const until = performance.now() + ROUND_TIMEOUT_MS;
+  while (performance.now() < until) {
+    const { status, body } = await alice.request("GET", path);
+    if (status === 200 && body.status === "ready") return body;
+    if (status === 200) expectUnderWay(body);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  throw new Error(`${path} is not ready`);
+}
+
+/** The machines of the pool that was created for a field, with their states at Cluster API. */
+async function listMachines(field: string) {
+  const machines = await engineer.client.listAll(machineKind, { namespace: engineer.namespace });
+  const name = field.replaceAll("_", "-");
+  return machines.filter(({ metadata }) =>
+    metadata.labels?.["topology.cluster.x-k8s.io/deployment-name"]?.startsWith(`${name}-`),
+  );
+}
