@@ -81,7 +81,7 @@ const CHANGES: Record<string, Partial<NodePool["spec"]>> = {
   labels: { nodeLabels: { tier: "web" } },
   drain: { drainTimeoutSeconds: 45 },
 };
-/** What a machine that is not replaced has then. */
+/** What the machine has then. */
 const MACHINES: Record<string, object> = {
   labels: { metadata: { labels: { tier: "web" } } },
   drain: { spec: { deletion: { nodeDrainTimeoutSeconds: 45 } } },

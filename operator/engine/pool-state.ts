@@ -68,7 +68,7 @@ export interface EngineMachine {
   phase: string;
   ready: boolean;
   version: string | undefined;
-  /** The hash of the pool's settings that it has (see hashPoolSettings). */
+  /** The hash of the pool's settings that it has (see hashPoolSettings); undefined also when it will be replaced for them. */
   settings: string | undefined;
   createdAt: string;
   deleting: boolean;
@@ -96,7 +96,11 @@ export function readMachine(machine: Machine): EngineMachine {
     phase: machine.status?.phase ?? "Pending",
     ready: findEngineCondition(machine, "Ready")?.status === "True",
     version: machine.spec?.version?.replace(/^v/, ""),
-    settings: machine.metadata.annotations?.[ANNOTATION_APPLIED],
+    // A machine that is about to be replaced is given the annotation as well.
+    settings:
+      findEngineCondition(machine, "UpToDate")?.status === "False"
+        ? undefined
+        : machine.metadata.annotations?.[ANNOTATION_APPLIED],
     createdAt: machine.metadata.creationTimestamp ?? "",
     deleting,
     remediation: readRemediation(machine),

@@ -32,6 +32,7 @@ const MACHINE_TYPES = [
   "NodeReady",
   "OwnerRemediated",
   "Ready",
+  "UpToDate",
 ];
 
 function conditionsOf(types: string[], status: EngineCondition["status"]): EngineCondition[] {

@@ -34,6 +34,7 @@ const MACHINE_CONDITIONS = new Set([
   "NodeHealthy",
   "OwnerRemediated",
   "Ready",
+  "UpToDate",
 ]);
 
 /** Keeps the topology, the endpoint, and the conditions that are read. */
