@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FINALIZER, LABEL_ID } from "../../shared/crd/names.ts";
+import { makeCondition } from "../testing.ts";
 import {
   aPool,
   enginePoolWith,
@@ -114,6 +115,15 @@ describe("new settings", () => {
   test.each([
     { what: "Cluster API was not given them", pool: changed },
     { what: "no node has them", pool: given },
+    {
+      what: "a node will be replaced for them",
+      pool: given.with({
+        machines: [
+          machine("a"),
+          makeMachine("b", { conditions: [makeCondition("UpToDate", "False")] }, settings),
+        ],
+      }),
+    },
     { what: "a node lacks them", pool: given.with({ machines: [machine("a"), makeMachine("b")] }) },
     {
       what: "Cluster API has not acted on them",
