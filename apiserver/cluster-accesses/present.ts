@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { toRestWords } from "../custom-resources/index.ts";
+import { toRestWords } from "../http/contract/rest-words.ts";
 import { holderOf } from "./holder.ts";
 import type { ACCESS_STATUSES, accessRecord } from "./schema.ts";
 

@@ -5,7 +5,7 @@ import {
   findUpgrade,
   type VersionCatalogue,
 } from "../../shared/kubernetes-version.ts";
-import { toRestWords } from "../custom-resources/index.ts";
+import { toRestWords } from "../http/contract/rest-words.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
 import { type ProjectedCluster, statusMessageOf } from "../projection/index.ts";
 import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";

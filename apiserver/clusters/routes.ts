@@ -15,13 +15,11 @@ import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { mergeUpdate } from "./merge-update.ts";
 import { locationOf, presentCluster } from "./present.ts";
 import {
-  clusterDryRun,
   clusterListQuery,
   clusterPage,
   clusterRecord,
   createClusterBody,
   updateClusterBody,
-  updatedCluster,
 } from "./schema.ts";
 import { addUpgradeRoutes } from "./upgrade/routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
@@ -33,7 +31,7 @@ const COLLECTION = "/api/v1/organizations/{orgID}/clusters";
 const RECORD = `${COLLECTION}/{clusterID}`;
 const DRY_RUN = {
   description: "A dry run: the record as it would be, and the effects of the request.",
-  body: clusterDryRun,
+  body: clusterRecord,
 };
 
 /** Operations on clusters. */
@@ -171,7 +169,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       responses: {
         200: {
           description: "The cluster with its new settings; of a dry run, as it would be, and the effects.",
-          body: updatedCluster,
+          body: clusterRecord,
           headers: ["ETag"],
         },
       },

@@ -6,7 +6,7 @@ import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../projection/index.ts";
-import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
+import { effectsRecord } from "../quotas/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 import { versionField } from "./version-field.ts";
 
@@ -16,13 +16,15 @@ const MAX_NODE_POOLS = 50;
 export const MAX_COUNT = 1_000_000;
 const MAX_GENERATION = Number.MAX_SAFE_INTEGER;
 
-const countersOf = (what: string) =>
-  z
-    .object({
-      total: countField(MAX_COUNT, `${what} that exist.`, 3),
-      ready: countField(MAX_COUNT, `${what} that are ready.`, 3),
-    })
-    .openapi({ description: `${what} of the cluster.` });
+const readyCount = z
+  .object({
+    total: countField(MAX_COUNT, "Those that exist.", 3),
+    ready: countField(MAX_COUNT, "Those that are ready.", 3),
+  })
+  .openapi("ReadyCount", {
+    description: "How many there are, and how many of them are ready.",
+    example: { total: 3, ready: 3 },
+  });
 
 export const clusterName = nameField(
   63,
@@ -37,7 +39,16 @@ const conditionRecord = z
     message: textField(4096, "Why, as a sentence for people."),
     last_transition_time: timestampField("When its status changed last."),
   })
-  .openapi({ description: "One condition." });
+  .openapi("Condition", {
+    description: "One condition.",
+    example: {
+      type: "Ready",
+      status: "True",
+      reason: "Available",
+      message: "The cluster is running.",
+      last_transition_time: "2026-11-21T09:01:00.000Z",
+    },
+  });
 
 export const exampleCluster = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
@@ -95,26 +106,17 @@ export const clusterRecord = z
       "10.64.3.0/24",
     ).optional(),
     public_endpoint: z.boolean().openapi({ description: "Whether the API server has a public address." }),
-    node_pools: countersOf("Node pools"),
-    nodes: countersOf("Nodes"),
+    node_pools: readyCount,
+    nodes: readyCount,
     upgrade_available: z.boolean().openapi({ description: "Whether a newer version can be upgraded to." }),
     generation: countField(MAX_GENERATION, "Rises with each change of the settings."),
     observed_generation: countField(MAX_GENERATION, "The generation that status describes."),
     first_ready_at: timestampField("When it was running for the first time.").nullable(),
     created_at: timestampField("When it was created."),
     updated_at: timestampField("When its settings changed last."),
+    effects: effectsRecord.optional(),
   })
   .openapi("Cluster", { example: exampleCluster });
-
-/** The response to a dry run: the record as it would be, and what else the request would do. */
-export const clusterDryRun = z
-  .object({ ...clusterRecord.shape, effects: effectsRecord })
-  .openapi("ClusterDryRun", { example: { ...exampleCluster, effects: EXAMPLE_EFFECTS } });
-
-/** The response to a PUT; `effects` is there only in a dry run. */
-export const updatedCluster = z
-  .object({ ...clusterRecord.shape, effects: effectsRecord.optional() })
-  .openapi("UpdatedCluster", { example: exampleCluster });
 
 export const clusterPage = pageSchema(clusterRecord, "ClusterPage");
 
@@ -176,6 +178,7 @@ export const updateClusterBody = z
     first_ready_at: readOnlyField,
     created_at: readOnlyField,
     updated_at: readOnlyField,
+    effects: readOnlyField,
   })
   .openapi("UpdateCluster", { example: { name: "production", k8s_version: "1.35" } });
 

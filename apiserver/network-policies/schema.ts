@@ -21,10 +21,7 @@ export const networkPolicyRecord = z
       .array(z.string().max(MAX_CIDR_LENGTH))
       .max(MAX_AUTHORIZED_CIDRS)
       .openapi({ description: "Empty: connections are accepted from any source." }),
-    api_server_rate_limit: z
-      .object(limitFields)
-      .optional()
-      .openapi({ description: "Limits new connections to the public endpoint; absent: no limit." }),
+    api_server_rate_limit: rateLimit.optional(),
     updated_at: timestampField("When the policy changed last."),
   })
   .openapi("NetworkPolicy", {

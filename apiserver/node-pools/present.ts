@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import { toRestWords } from "../custom-resources/index.ts";
+import { toRestWords } from "../http/contract/rest-words.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
 import { type ProjectedNodePool, statusMessageOf } from "../projection/index.ts";
 import { describeMaxima } from "./describe-maxima.ts";

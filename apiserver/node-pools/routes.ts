@@ -17,12 +17,10 @@ import { checkPoolRules } from "./pool-rules.ts";
 import { presentNodePool } from "./present.ts";
 import {
   createNodePoolBody,
-  nodePoolDryRun,
   nodePoolPage,
   nodePoolRecord,
   toNodePoolChange,
   toNodePoolSpec,
-  updatedNodePool,
   updateNodePoolBody,
 } from "./schema.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "./write.ts";
@@ -32,7 +30,7 @@ const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/nodepools
 const RECORD = `${COLLECTION}/{poolID}`;
 const DRY_RUN = {
   description: "A dry run: the record as it would be, and the effects of the request.",
-  body: nodePoolDryRun,
+  body: nodePoolRecord,
 };
 
 /** Operations on the node pools of a cluster. */
@@ -150,7 +148,7 @@ function addUpdate(router: Router, deps: Deps): void {
       responses: {
         200: {
           description: "The node pool with its new settings; of a dry run, as it would be, and the effects.",
-          body: updatedNodePool,
+          body: nodePoolRecord,
           headers: ["ETag"],
         },
       },

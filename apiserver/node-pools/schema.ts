@@ -7,7 +7,7 @@ import { immutableField, readOnlyField } from "../http/contract/immutable-fields
 import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { NODE_POOL_STATUSES } from "../projection/index.ts";
-import { EXAMPLE_EFFECTS, effectsRecord } from "../quotas/index.ts";
+import { effectsRecord } from "../quotas/index.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const spec = nodePoolSpecSchema.shape;
@@ -27,13 +27,26 @@ const optionalSettings = {
   node_labels: spec.nodeLabels,
 };
 const platformDefaulted = {
-  drain_timeout_seconds: spec.drainTimeoutSeconds,
-  scale_down_delay_seconds: spec.scaleDownDelaySeconds,
-  scale_down_utilization_percent: spec.scaleDownUtilizationPercent,
+  drain_timeout_seconds: spec.drainTimeoutSeconds.describe(
+    "Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent: the platform's default of 600 applies.",
+  ),
+  scale_down_delay_seconds: spec.scaleDownDelaySeconds.describe(
+    "Seconds that a node must stay underutilised before the autoscaler removes it. Absent: the platform's default of 600 applies. No effect in a fixed pool.",
+  ),
+  scale_down_utilization_percent: spec.scaleDownUtilizationPercent.describe(
+    "A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent: the platform's default of 50 applies. No effect in a fixed pool.",
+  ),
 };
+const nullIsNoChange = <S extends z.ZodType>(schema: S) =>
+  schema
+    .nullable()
+    .describe(`${schema.description} null means no change. Cannot be cleared back to the default once set.`);
 
 const MAX_GENERATION = Number.MAX_SAFE_INTEGER;
 
+const taint = z.object(nodeTaintSchema.shape).openapi("Taint", {
+  example: { key: "batch", value: "true", effect: "NoSchedule" },
+});
 const exampleNodePool = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
   cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
@@ -66,7 +79,7 @@ export const nodePoolRecord = z
     ...nodeCounts,
     ...optionalSettings,
     node_taints: z
-      .array(nodeTaintSchema)
+      .array(taint)
       .max(MAX_NODE_TAINTS)
       .optional()
       .openapi({ description: "Taints that its nodes register with; fixed at creation." }),
@@ -92,20 +105,11 @@ export const nodePoolRecord = z
     ).nullable(),
     created_at: timestampField("When it was created."),
     updated_at: timestampField("When its settings changed last."),
+    effects: effectsRecord.optional(),
   })
   .openapi("NodePool", { example: exampleNodePool });
 
 export const nodePoolPage = pageSchema(nodePoolRecord, "NodePoolPage");
-
-/** The response to a dry run: the record as it would be, and what else the request would do. */
-export const nodePoolDryRun = z
-  .object({ ...nodePoolRecord.shape, effects: effectsRecord })
-  .openapi("NodePoolDryRun", { example: { ...exampleNodePool, effects: EXAMPLE_EFFECTS } });
-
-/** The response to a PUT; `effects` is there only in a dry run. */
-export const updatedNodePool = z
-  .object({ ...nodePoolRecord.shape, effects: effectsRecord.optional() })
-  .openapi("UpdatedNodePool", { example: exampleNodePool });
 
 const poolName = nameField(63, "Name shown to people; unique in the cluster, letter case aside.");
 
@@ -130,9 +134,9 @@ export const updateNodePoolBody = z
   .strictObject({
     ...z.object({ name: poolName, ...size, ...nodeCounts }).partial().shape,
     ...optionalSettings,
-    drain_timeout_seconds: platformDefaulted.drain_timeout_seconds.nullable(),
-    scale_down_delay_seconds: platformDefaulted.scale_down_delay_seconds.nullable(),
-    scale_down_utilization_percent: platformDefaulted.scale_down_utilization_percent.nullable(),
+    drain_timeout_seconds: nullIsNoChange(platformDefaulted.drain_timeout_seconds),
+    scale_down_delay_seconds: nullIsNoChange(platformDefaulted.scale_down_delay_seconds),
+    scale_down_utilization_percent: nullIsNoChange(platformDefaulted.scale_down_utilization_percent),
     id: immutableField(z.unknown()),
     cluster_id: immutableField(z.unknown()),
     node_taints: immutableField(z.unknown()),
@@ -147,6 +151,7 @@ export const updateNodePoolBody = z
     status_message: readOnlyField,
     created_at: readOnlyField,
     updated_at: readOnlyField,
+    effects: readOnlyField,
   })
   .openapi("UpdateNodePool", { example: { desired_nodes: 5, max_nodes: 5 } });
 

@@ -30,7 +30,9 @@ function operationOf(method: string, path: string) {
 
 /** The facets of a property that the specification states. */
 function facetsOf(name: string, field: string): Record<string, unknown> {
-  const property = schemaOf(name).properties[field] ?? {};
+  const declared: Record<string, unknown> = schemaOf(name).properties[field] ?? {};
+  const target = typeof declared.$ref === "string" ? declared.$ref.split("/").at(-1) : undefined;
+  const property = target === undefined ? declared : schemaSchema.parse(document.components.schemas[target]);
   const names = ["type", "minimum", "maximum", "enum", "format"];
   const isWidth = (key: string, value: unknown) =>
     key === "format" && (value === "int32" || value === "int64");
@@ -193,4 +195,15 @@ describe("the operations return what the specification says", () => {
     expect([...required].sort()).toEqual(["cluster", "workers_patched", "workers_total"]);
     expect(Object.keys(properties)).toEqual(expect.arrayContaining(["workers_pending", "workers_error"]));
   });
+});
+
+test("every answer with a record has one schema, dry run or not, and names no field of a custom resource", () => {
+  const text = renderOpenApi();
+  expect(text).not.toMatch(/"(ClusterDryRun|UpdatedCluster|NodePoolDryRun|UpdatedNodePool|UpgradeDryRun)"/);
+  const descriptions = [...text.matchAll(/"description": "((?:[^"\\]|\\.)*)"/g)].map(
+    ([, description]) => description,
+  );
+  const words =
+    /\b(minNodes|maxNodes|desiredNodes|\w+VCPUs|\w*[mM]emoryGB|displayName|nodeLabels|nodeTaints|metadata\.\w+)\b/;
+  expect(descriptions.filter((description) => words.test(description ?? ""))).toEqual([]);
 });

@@ -1,2 +1,2 @@
 export { assessQuota, claimQuota, isGrowth, type QuotaClaim, type QuotaScope } from "./quota-claim.ts";
-export { type Effects, EXAMPLE_EFFECTS, effectsRecord, type NodeEffects } from "./schema.ts";
+export { type Effects, effectsRecord, type NodeEffects } from "./schema.ts";

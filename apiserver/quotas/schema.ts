@@ -31,7 +31,7 @@ export type QuotaEffect = z.output<typeof quotaEffectRecord>;
 
 const MAX_NODES = 1_000_000;
 
-export const EXAMPLE_EFFECTS = {
+const EXAMPLE_EFFECTS = {
   quota: [{ name: "nodes", limit: 100, used: 9, delta: 3, projected: 12 }],
   nodes_replaced: 0,
   nodes_added: 3,

@@ -1059,31 +1059,7 @@ export interface components {
             /** @description What the cluster waits for, or what went wrong and how to fix it. */
             status_message: string | null;
             /** @description The conditions of the cluster. */
-            conditions: {
-                /**
-                 * @description What the condition is about.
-                 * @example Ready
-                 */
-                type: string;
-                /**
-                 * @description Whether it holds.
-                 * @enum {string}
-                 */
-                status: "True" | "False" | "Unknown";
-                /**
-                 * @description Why, as a CamelCase word for programs.
-                 * @example Available
-                 */
-                reason: string;
-                /** @description Why, as a sentence for people. */
-                message: string;
-                /**
-                 * Format: date-time
-                 * @description When its status changed last.
-                 * @example 2026-11-21T09:00:00.000Z
-                 */
-                last_transition_time: string;
-            }[];
+            conditions: components["schemas"]["Condition"][];
             /** @description The package that it is billed as; null: billed per resource. */
             plan: string | null;
             /**
@@ -1105,36 +1081,8 @@ export interface components {
             worker_subnet?: string;
             /** @description Whether the API server has a public address. */
             public_endpoint: boolean;
-            /** @description Node pools of the cluster. */
-            node_pools: {
-                /**
-                 * Format: int32
-                 * @description Node pools that exist.
-                 * @example 3
-                 */
-                total: number;
-                /**
-                 * Format: int32
-                 * @description Node pools that are ready.
-                 * @example 3
-                 */
-                ready: number;
-            };
-            /** @description Nodes of the cluster. */
-            nodes: {
-                /**
-                 * Format: int32
-                 * @description Nodes that exist.
-                 * @example 3
-                 */
-                total: number;
-                /**
-                 * Format: int32
-                 * @description Nodes that are ready.
-                 * @example 3
-                 */
-                ready: number;
-            };
+            node_pools: components["schemas"]["ReadyCount"];
+            nodes: components["schemas"]["ReadyCount"];
             /** @description Whether a newer version can be upgraded to. */
             upgrade_available: boolean;
             /**
@@ -1165,6 +1113,7 @@ export interface components {
              * @example 2026-11-21T09:00:00.000Z
              */
             updated_at: string;
+            effects?: components["schemas"]["Effects"];
         };
         /**
          * @example {
@@ -1269,189 +1218,6 @@ export interface components {
         };
         /**
          * @example {
-         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-         *       "name": "production",
-         *       "status": "running",
-         *       "status_message": null,
-         *       "conditions": [
-         *         {
-         *           "type": "Ready",
-         *           "status": "True",
-         *           "reason": "Available",
-         *           "message": "The cluster is running.",
-         *           "last_transition_time": "2026-11-21T09:01:00.000Z"
-         *         }
-         *       ],
-         *       "plan": null,
-         *       "k8s_version": "1.34.2",
-         *       "current_version": "1.34.2",
-         *       "apiserver_url": "https://production.example.com:6443",
-         *       "worker_subnet": "10.64.3.0/24",
-         *       "public_endpoint": true,
-         *       "node_pools": {
-         *         "total": 1,
-         *         "ready": 1
-         *       },
-         *       "nodes": {
-         *         "total": 3,
-         *         "ready": 3
-         *       },
-         *       "upgrade_available": true,
-         *       "generation": 1,
-         *       "observed_generation": 1,
-         *       "first_ready_at": "2026-11-21T09:01:00.000Z",
-         *       "created_at": "2026-11-21T09:00:00.000Z",
-         *       "updated_at": "2026-11-21T09:00:00.000Z",
-         *       "effects": {
-         *         "quota": [
-         *           {
-         *             "name": "nodes",
-         *             "limit": 100,
-         *             "used": 9,
-         *             "delta": 3,
-         *             "projected": 12
-         *           }
-         *         ],
-         *         "nodes_replaced": 0,
-         *         "nodes_added": 3,
-         *         "nodes_removed": 0
-         *       }
-         *     }
-         */
-        ClusterDryRun: {
-            /**
-             * Format: uuid
-             * @description The cluster.
-             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description The organization that it belongs to.
-             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-             */
-            org_id: string;
-            /** @description Name shown to people; unique in the organization, letter case aside. */
-            name: string;
-            /**
-             * @description Summary of the state.
-             * @enum {string}
-             */
-            status: "provisioning" | "running" | "upgrading" | "degraded" | "deleting" | "failed";
-            /** @description What the cluster waits for, or what went wrong and how to fix it. */
-            status_message: string | null;
-            /** @description The conditions of the cluster. */
-            conditions: {
-                /**
-                 * @description What the condition is about.
-                 * @example Ready
-                 */
-                type: string;
-                /**
-                 * @description Whether it holds.
-                 * @enum {string}
-                 */
-                status: "True" | "False" | "Unknown";
-                /**
-                 * @description Why, as a CamelCase word for programs.
-                 * @example Available
-                 */
-                reason: string;
-                /** @description Why, as a sentence for people. */
-                message: string;
-                /**
-                 * Format: date-time
-                 * @description When its status changed last.
-                 * @example 2026-11-21T09:00:00.000Z
-                 */
-                last_transition_time: string;
-            }[];
-            /** @description The package that it is billed as; null: billed per resource. */
-            plan: string | null;
-            /**
-             * @description The desired version.
-             * @example 1.34.2
-             */
-            k8s_version: string;
-            /**
-             * @description The version that runs; it changes when an upgrade is complete.
-             * @example 1.34.2
-             */
-            current_version?: string;
-            /** @description As observed; absent until reported. */
-            apiserver_url?: string;
-            /**
-             * @description The subnet of its nodes; absent until assigned.
-             * @example 10.64.3.0/24
-             */
-            worker_subnet?: string;
-            /** @description Whether the API server has a public address. */
-            public_endpoint: boolean;
-            /** @description Node pools of the cluster. */
-            node_pools: {
-                /**
-                 * Format: int32
-                 * @description Node pools that exist.
-                 * @example 3
-                 */
-                total: number;
-                /**
-                 * Format: int32
-                 * @description Node pools that are ready.
-                 * @example 3
-                 */
-                ready: number;
-            };
-            /** @description Nodes of the cluster. */
-            nodes: {
-                /**
-                 * Format: int32
-                 * @description Nodes that exist.
-                 * @example 3
-                 */
-                total: number;
-                /**
-                 * Format: int32
-                 * @description Nodes that are ready.
-                 * @example 3
-                 */
-                ready: number;
-            };
-            /** @description Whether a newer version can be upgraded to. */
-            upgrade_available: boolean;
-            /**
-             * Format: int64
-             * @description Rises with each change of the settings.
-             */
-            generation: number;
-            /**
-             * Format: int64
-             * @description The generation that status describes.
-             */
-            observed_generation: number;
-            /**
-             * Format: date-time
-             * @description When it was running for the first time.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            first_ready_at: string | null;
-            /**
-             * Format: date-time
-             * @description When it was created.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description When its settings changed last.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            updated_at: string;
-            effects: components["schemas"]["Effects"];
-        };
-        /**
-         * @example {
          *       "items": [
          *         {
          *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
@@ -1501,6 +1267,41 @@ export interface components {
              * @description Pass it as cursor; null at the end.
              */
             next_cursor: string | null;
+        };
+        /**
+         * @description One condition.
+         * @example {
+         *       "type": "Ready",
+         *       "status": "True",
+         *       "reason": "Available",
+         *       "message": "The cluster is running.",
+         *       "last_transition_time": "2026-11-21T09:01:00.000Z"
+         *     }
+         */
+        Condition: {
+            /**
+             * @description What the condition is about.
+             * @example Ready
+             */
+            type: string;
+            /**
+             * @description Whether it holds.
+             * @enum {string}
+             */
+            status: "True" | "False" | "Unknown";
+            /**
+             * @description Why, as a CamelCase word for programs.
+             * @example Available
+             */
+            reason: string;
+            /** @description Why, as a sentence for people. */
+            message: string;
+            /**
+             * Format: date-time
+             * @description When its status changed last.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            last_transition_time: string;
         };
         /**
          * @example {
@@ -1601,17 +1402,17 @@ export interface components {
             desired_nodes: number;
             /**
              * Format: int32
-             * @description Lower bound of desiredNodes. Does not bound an autoscaled pool.
+             * @description Lower bound of desired_nodes. Does not bound an autoscaled pool.
              */
             min_nodes?: number;
             /**
              * Format: int32
-             * @description Upper bound of desiredNodes. Does not bound an autoscaled pool.
+             * @description Upper bound of desired_nodes. Does not bound an autoscaled pool.
              */
             max_nodes?: number;
             /**
              * Format: int32
-             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
+             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when max_vcpus is greater. 0, together with min_memory_gb 0 and both maxima, allows it to scale to zero nodes.
              */
             min_vcpus?: number;
             /**
@@ -1621,7 +1422,7 @@ export interface components {
             max_vcpus?: number;
             /**
              * Format: int32
-             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
+             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when max_memory_gb is greater.
              */
             min_memory_gb?: number;
             /**
@@ -1647,17 +1448,17 @@ export interface components {
             }[];
             /**
              * Format: int32
-             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
+             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent: the platform's default of 600 applies.
              */
             drain_timeout_seconds?: number;
             /**
              * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
+             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent: the platform's default of 600 applies. No effect in a fixed pool.
              */
             scale_down_delay_seconds?: number;
             /**
              * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
+             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent: the platform's default of 50 applies. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
         };
@@ -2256,19 +2057,7 @@ export interface components {
             cluster_id: string;
             /** @description Empty: connections are accepted from any source. */
             authorized_cidrs: string[];
-            /** @description Limits new connections to the public endpoint; absent: no limit. */
-            api_server_rate_limit?: {
-                /**
-                 * Format: int32
-                 * @description Average number of new connections accepted per second.
-                 */
-                max_connections_per_second: number;
-                /**
-                 * Format: int32
-                 * @description Additional new connections accepted in a burst.
-                 */
-                burst: number;
-            };
+            api_server_rate_limit?: components["schemas"]["ApiServerRateLimit"];
             /**
              * Format: date-time
              * @description When the policy changed last.
@@ -2430,12 +2219,12 @@ export interface components {
             disk_gb: number;
             /**
              * Format: int32
-             * @description Lower bound of desiredNodes. Does not bound an autoscaled pool.
+             * @description Lower bound of desired_nodes. Does not bound an autoscaled pool.
              */
             min_nodes: number;
             /**
              * Format: int32
-             * @description Upper bound of desiredNodes. Does not bound an autoscaled pool.
+             * @description Upper bound of desired_nodes. Does not bound an autoscaled pool.
              */
             max_nodes: number;
             /**
@@ -2445,7 +2234,7 @@ export interface components {
             desired_nodes: number;
             /**
              * Format: int32
-             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
+             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when max_vcpus is greater. 0, together with min_memory_gb 0 and both maxima, allows it to scale to zero nodes.
              */
             min_vcpus?: number;
             /**
@@ -2455,7 +2244,7 @@ export interface components {
             max_vcpus?: number;
             /**
              * Format: int32
-             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
+             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when max_memory_gb is greater.
              */
             min_memory_gb?: number;
             /**
@@ -2468,30 +2257,20 @@ export interface components {
                 [key: string]: string;
             };
             /** @description Taints that its nodes register with; fixed at creation. */
-            node_taints?: {
-                /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
-                key: string;
-                /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
-                value?: string;
-                /**
-                 * @description What happens to pods that do not tolerate the taint.
-                 * @enum {string}
-                 */
-                effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
-            }[];
+            node_taints?: components["schemas"]["Taint"][];
             /**
              * Format: int32
-             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
+             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent: the platform's default of 600 applies.
              */
             drain_timeout_seconds?: number;
             /**
              * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
+             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent: the platform's default of 600 applies. No effect in a fixed pool.
              */
             scale_down_delay_seconds?: number;
             /**
              * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
+             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent: the platform's default of 50 applies. No effect in a fixed pool.
              */
             scale_down_utilization_percent?: number;
             /** @description Whether the cluster autoscaler chooses the number of nodes: within max_vcpus or max_memory_gb. */
@@ -2548,196 +2327,7 @@ export interface components {
              * @example 2026-11-21T09:00:00.000Z
              */
             updated_at: string;
-        };
-        /**
-         * @example {
-         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
-         *       "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-         *       "name": "general",
-         *       "vcpus": 2,
-         *       "memory_gb": 4,
-         *       "disk_gb": 20,
-         *       "min_nodes": 3,
-         *       "max_nodes": 3,
-         *       "desired_nodes": 3,
-         *       "autoscaling": false,
-         *       "current_nodes": 3,
-         *       "ready_nodes": 3,
-         *       "k8s_version": "1.34.2",
-         *       "generation": 1,
-         *       "observed_generation": 1,
-         *       "first_ready_at": "2026-11-21T09:01:00.000Z",
-         *       "status": "ready",
-         *       "status_message": null,
-         *       "created_at": "2026-11-21T09:00:00.000Z",
-         *       "updated_at": "2026-11-21T09:00:00.000Z",
-         *       "effects": {
-         *         "quota": [
-         *           {
-         *             "name": "nodes",
-         *             "limit": 100,
-         *             "used": 9,
-         *             "delta": 3,
-         *             "projected": 12
-         *           }
-         *         ],
-         *         "nodes_replaced": 0,
-         *         "nodes_added": 3,
-         *         "nodes_removed": 0
-         *       }
-         *     }
-         */
-        NodePoolDryRun: {
-            /**
-             * Format: uuid
-             * @description The node pool.
-             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description The cluster that it belongs to.
-             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-             */
-            cluster_id: string;
-            /** @description Name shown to people; unique in the cluster, letter case aside. */
-            name: string;
-            /**
-             * Format: int32
-             * @description Virtual CPUs of one node. A change replaces the nodes one after another.
-             */
-            vcpus: number;
-            /**
-             * Format: int32
-             * @description Memory of one node in GiB. A change replaces the nodes one after another.
-             */
-            memory_gb: number;
-            /**
-             * Format: int32
-             * @description Disk of one node in GiB. A change replaces the nodes one after another.
-             */
-            disk_gb: number;
-            /**
-             * Format: int32
-             * @description Lower bound of desiredNodes. Does not bound an autoscaled pool.
-             */
-            min_nodes: number;
-            /**
-             * Format: int32
-             * @description Upper bound of desiredNodes. Does not bound an autoscaled pool.
-             */
-            max_nodes: number;
-            /**
-             * Format: int32
-             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.
-             */
-            desired_nodes: number;
-            /**
-             * Format: int32
-             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
-             */
-            min_vcpus?: number;
-            /**
-             * Format: int32
-             * @description Maximum of virtual CPUs of the whole pool.
-             */
-            max_vcpus?: number;
-            /**
-             * Format: int32
-             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
-             */
-            min_memory_gb?: number;
-            /**
-             * Format: int32
-             * @description Maximum of memory of the whole pool in GiB.
-             */
-            max_memory_gb?: number;
-            /** @description Labels of the pool's nodes. Mutable; existing nodes are updated in place. */
-            node_labels?: {
-                [key: string]: string;
-            };
-            /** @description Taints that its nodes register with; fixed at creation. */
-            node_taints?: {
-                /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
-                key: string;
-                /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
-                value?: string;
-                /**
-                 * @description What happens to pods that do not tolerate the taint.
-                 * @enum {string}
-                 */
-                effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
-            }[];
-            /**
-             * Format: int32
-             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
-             */
-            drain_timeout_seconds?: number;
-            /**
-             * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
-             */
-            scale_down_delay_seconds?: number;
-            /**
-             * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
-             */
-            scale_down_utilization_percent?: number;
-            /** @description Whether the cluster autoscaler chooses the number of nodes: within max_vcpus or max_memory_gb. */
-            autoscaling: boolean;
-            /**
-             * Format: int32
-             * @description Nodes that are registered now.
-             * @example 3
-             */
-            current_nodes: number;
-            /**
-             * Format: int32
-             * @description Nodes that are ready now.
-             * @example 3
-             */
-            ready_nodes: number;
-            /**
-             * @description The version that all of its nodes run; null while they differ or there are none.
-             * @example 1.34.2
-             */
-            k8s_version: string | null;
-            /**
-             * Format: int64
-             * @description Rises with each change of the settings.
-             */
-            generation: number;
-            /**
-             * Format: int64
-             * @description The generation that status describes.
-             */
-            observed_generation: number;
-            /**
-             * Format: date-time
-             * @description When it was ready for the first time.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            first_ready_at: string | null;
-            /**
-             * @description Summary of the state.
-             * @enum {string}
-             */
-            status: "provisioning" | "ready" | "scaling" | "deleting" | "failed";
-            /** @description What the pool waits for, or what went wrong and how to fix it. */
-            status_message: string | null;
-            /**
-             * Format: date-time
-             * @description When it was created.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description When its settings changed last.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            updated_at: string;
-            effects: components["schemas"]["Effects"];
+            effects?: components["schemas"]["Effects"];
         };
         /**
          * @example {
@@ -3037,6 +2627,27 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * @description How many there are, and how many of them are ready.
+         * @example {
+         *       "total": 3,
+         *       "ready": 3
+         *     }
+         */
+        ReadyCount: {
+            /**
+             * Format: int32
+             * @description Those that exist.
+             * @example 3
+             */
+            total: number;
+            /**
+             * Format: int32
+             * @description Those that are ready.
+             * @example 3
+             */
+            ready: number;
+        };
+        /**
          * @example {
          *       "authorized_cidrs": [
          *         "203.0.113.0/24"
@@ -3305,6 +2916,24 @@ export interface components {
         };
         /**
          * @example {
+         *       "key": "batch",
+         *       "value": "true",
+         *       "effect": "NoSchedule"
+         *     }
+         */
+        Taint: {
+            /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
+            key: string;
+            /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
+            value?: string;
+            /**
+             * @description What happens to pods that do not tolerate the taint.
+             * @enum {string}
+             */
+            effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+        };
+        /**
+         * @example {
          *       "name": "production",
          *       "k8s_version": "1.35"
          *     }
@@ -3353,351 +2982,8 @@ export interface components {
             created_at?: unknown;
             /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
-        };
-        /**
-         * @example {
-         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-         *       "name": "production",
-         *       "status": "running",
-         *       "status_message": null,
-         *       "conditions": [
-         *         {
-         *           "type": "Ready",
-         *           "status": "True",
-         *           "reason": "Available",
-         *           "message": "The cluster is running.",
-         *           "last_transition_time": "2026-11-21T09:01:00.000Z"
-         *         }
-         *       ],
-         *       "plan": null,
-         *       "k8s_version": "1.34.2",
-         *       "current_version": "1.34.2",
-         *       "apiserver_url": "https://production.example.com:6443",
-         *       "worker_subnet": "10.64.3.0/24",
-         *       "public_endpoint": true,
-         *       "node_pools": {
-         *         "total": 1,
-         *         "ready": 1
-         *       },
-         *       "nodes": {
-         *         "total": 3,
-         *         "ready": 3
-         *       },
-         *       "upgrade_available": true,
-         *       "generation": 1,
-         *       "observed_generation": 1,
-         *       "first_ready_at": "2026-11-21T09:01:00.000Z",
-         *       "created_at": "2026-11-21T09:00:00.000Z",
-         *       "updated_at": "2026-11-21T09:00:00.000Z"
-         *     }
-         */
-        UpdatedCluster: {
-            /**
-             * Format: uuid
-             * @description The cluster.
-             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description The organization that it belongs to.
-             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-             */
-            org_id: string;
-            /** @description Name shown to people; unique in the organization, letter case aside. */
-            name: string;
-            /**
-             * @description Summary of the state.
-             * @enum {string}
-             */
-            status: "provisioning" | "running" | "upgrading" | "degraded" | "deleting" | "failed";
-            /** @description What the cluster waits for, or what went wrong and how to fix it. */
-            status_message: string | null;
-            /** @description The conditions of the cluster. */
-            conditions: {
-                /**
-                 * @description What the condition is about.
-                 * @example Ready
-                 */
-                type: string;
-                /**
-                 * @description Whether it holds.
-                 * @enum {string}
-                 */
-                status: "True" | "False" | "Unknown";
-                /**
-                 * @description Why, as a CamelCase word for programs.
-                 * @example Available
-                 */
-                reason: string;
-                /** @description Why, as a sentence for people. */
-                message: string;
-                /**
-                 * Format: date-time
-                 * @description When its status changed last.
-                 * @example 2026-11-21T09:00:00.000Z
-                 */
-                last_transition_time: string;
-            }[];
-            /** @description The package that it is billed as; null: billed per resource. */
-            plan: string | null;
-            /**
-             * @description The desired version.
-             * @example 1.34.2
-             */
-            k8s_version: string;
-            /**
-             * @description The version that runs; it changes when an upgrade is complete.
-             * @example 1.34.2
-             */
-            current_version?: string;
-            /** @description As observed; absent until reported. */
-            apiserver_url?: string;
-            /**
-             * @description The subnet of its nodes; absent until assigned.
-             * @example 10.64.3.0/24
-             */
-            worker_subnet?: string;
-            /** @description Whether the API server has a public address. */
-            public_endpoint: boolean;
-            /** @description Node pools of the cluster. */
-            node_pools: {
-                /**
-                 * Format: int32
-                 * @description Node pools that exist.
-                 * @example 3
-                 */
-                total: number;
-                /**
-                 * Format: int32
-                 * @description Node pools that are ready.
-                 * @example 3
-                 */
-                ready: number;
-            };
-            /** @description Nodes of the cluster. */
-            nodes: {
-                /**
-                 * Format: int32
-                 * @description Nodes that exist.
-                 * @example 3
-                 */
-                total: number;
-                /**
-                 * Format: int32
-                 * @description Nodes that are ready.
-                 * @example 3
-                 */
-                ready: number;
-            };
-            /** @description Whether a newer version can be upgraded to. */
-            upgrade_available: boolean;
-            /**
-             * Format: int64
-             * @description Rises with each change of the settings.
-             */
-            generation: number;
-            /**
-             * Format: int64
-             * @description The generation that status describes.
-             */
-            observed_generation: number;
-            /**
-             * Format: date-time
-             * @description When it was running for the first time.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            first_ready_at: string | null;
-            /**
-             * Format: date-time
-             * @description When it was created.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description When its settings changed last.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            updated_at: string;
-            effects?: components["schemas"]["Effects"];
-        };
-        /**
-         * @example {
-         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
-         *       "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-         *       "name": "general",
-         *       "vcpus": 2,
-         *       "memory_gb": 4,
-         *       "disk_gb": 20,
-         *       "min_nodes": 3,
-         *       "max_nodes": 3,
-         *       "desired_nodes": 3,
-         *       "autoscaling": false,
-         *       "current_nodes": 3,
-         *       "ready_nodes": 3,
-         *       "k8s_version": "1.34.2",
-         *       "generation": 1,
-         *       "observed_generation": 1,
-         *       "first_ready_at": "2026-11-21T09:01:00.000Z",
-         *       "status": "ready",
-         *       "status_message": null,
-         *       "created_at": "2026-11-21T09:00:00.000Z",
-         *       "updated_at": "2026-11-21T09:00:00.000Z"
-         *     }
-         */
-        UpdatedNodePool: {
-            /**
-             * Format: uuid
-             * @description The node pool.
-             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-             */
-            id: string;
-            /**
-             * Format: uuid
-             * @description The cluster that it belongs to.
-             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-             */
-            cluster_id: string;
-            /** @description Name shown to people; unique in the cluster, letter case aside. */
-            name: string;
-            /**
-             * Format: int32
-             * @description Virtual CPUs of one node. A change replaces the nodes one after another.
-             */
-            vcpus: number;
-            /**
-             * Format: int32
-             * @description Memory of one node in GiB. A change replaces the nodes one after another.
-             */
-            memory_gb: number;
-            /**
-             * Format: int32
-             * @description Disk of one node in GiB. A change replaces the nodes one after another.
-             */
-            disk_gb: number;
-            /**
-             * Format: int32
-             * @description Lower bound of desiredNodes. Does not bound an autoscaled pool.
-             */
-            min_nodes: number;
-            /**
-             * Format: int32
-             * @description Upper bound of desiredNodes. Does not bound an autoscaled pool.
-             */
-            max_nodes: number;
-            /**
-             * Format: int32
-             * @description Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.
-             */
-            desired_nodes: number;
-            /**
-             * Format: int32
-             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
-             */
-            min_vcpus?: number;
-            /**
-             * Format: int32
-             * @description Maximum of virtual CPUs of the whole pool.
-             */
-            max_vcpus?: number;
-            /**
-             * Format: int32
-             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
-             */
-            min_memory_gb?: number;
-            /**
-             * Format: int32
-             * @description Maximum of memory of the whole pool in GiB.
-             */
-            max_memory_gb?: number;
-            /** @description Labels of the pool's nodes. Mutable; existing nodes are updated in place. */
-            node_labels?: {
-                [key: string]: string;
-            };
-            /** @description Taints that its nodes register with; fixed at creation. */
-            node_taints?: {
-                /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
-                key: string;
-                /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
-                value?: string;
-                /**
-                 * @description What happens to pods that do not tolerate the taint.
-                 * @enum {string}
-                 */
-                effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
-            }[];
-            /**
-             * Format: int32
-             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
-             */
-            drain_timeout_seconds?: number;
-            /**
-             * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
-             */
-            scale_down_delay_seconds?: number;
-            /**
-             * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
-             */
-            scale_down_utilization_percent?: number;
-            /** @description Whether the cluster autoscaler chooses the number of nodes: within max_vcpus or max_memory_gb. */
-            autoscaling: boolean;
-            /**
-             * Format: int32
-             * @description Nodes that are registered now.
-             * @example 3
-             */
-            current_nodes: number;
-            /**
-             * Format: int32
-             * @description Nodes that are ready now.
-             * @example 3
-             */
-            ready_nodes: number;
-            /**
-             * @description The version that all of its nodes run; null while they differ or there are none.
-             * @example 1.34.2
-             */
-            k8s_version: string | null;
-            /**
-             * Format: int64
-             * @description Rises with each change of the settings.
-             */
-            generation: number;
-            /**
-             * Format: int64
-             * @description The generation that status describes.
-             */
-            observed_generation: number;
-            /**
-             * Format: date-time
-             * @description When it was ready for the first time.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            first_ready_at: string | null;
-            /**
-             * @description Summary of the state.
-             * @enum {string}
-             */
-            status: "provisioning" | "ready" | "scaling" | "deleting" | "failed";
-            /** @description What the pool waits for, or what went wrong and how to fix it. */
-            status_message: string | null;
-            /**
-             * Format: date-time
-             * @description When it was created.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description When its settings changed last.
-             * @example 2026-11-21T09:00:00.000Z
-             */
-            updated_at: string;
-            effects?: components["schemas"]["Effects"];
+            /** @description Read-only: accepted and ignored. */
+            effects?: unknown;
         };
         /**
          * @example {
@@ -3759,12 +3045,12 @@ export interface components {
             disk_gb?: number;
             /**
              * Format: int32
-             * @description Lower bound of desiredNodes. Does not bound an autoscaled pool.
+             * @description Lower bound of desired_nodes. Does not bound an autoscaled pool.
              */
             min_nodes?: number;
             /**
              * Format: int32
-             * @description Upper bound of desiredNodes. Does not bound an autoscaled pool.
+             * @description Upper bound of desired_nodes. Does not bound an autoscaled pool.
              */
             max_nodes?: number;
             /**
@@ -3774,7 +3060,7 @@ export interface components {
             desired_nodes?: number;
             /**
              * Format: int32
-             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.
+             * @description Minimum of virtual CPUs of the whole pool. The pool autoscales when max_vcpus is greater. 0, together with min_memory_gb 0 and both maxima, allows it to scale to zero nodes.
              */
             min_vcpus?: number;
             /**
@@ -3784,7 +3070,7 @@ export interface components {
             max_vcpus?: number;
             /**
              * Format: int32
-             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.
+             * @description Minimum of memory of the whole pool in GiB. The pool autoscales when max_memory_gb is greater.
              */
             min_memory_gb?: number;
             /**
@@ -3798,17 +3084,17 @@ export interface components {
             };
             /**
              * Format: int32
-             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent means the platform's current default. Cannot be removed once set.
+             * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent: the platform's default of 600 applies. null means no change. Cannot be cleared back to the default once set.
              */
             drain_timeout_seconds?: number | null;
             /**
              * Format: int32
-             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
+             * @description Seconds that a node must stay underutilised before the autoscaler removes it. Absent: the platform's default of 600 applies. No effect in a fixed pool. null means no change. Cannot be cleared back to the default once set.
              */
             scale_down_delay_seconds?: number | null;
             /**
              * Format: int32
-             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent means the platform's default. Cannot be removed once set. No effect in a fixed pool.
+             * @description A node is underutilised when its CPU and memory requests are both below this share of its capacity. Absent: the platform's default of 50 applies. No effect in a fixed pool. null means no change. Cannot be cleared back to the default once set.
              */
             scale_down_utilization_percent?: number | null;
             /** @description Immutable: only the current value is accepted. */
@@ -3839,6 +3125,8 @@ export interface components {
             created_at?: unknown;
             /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            effects?: unknown;
         };
         /**
          * @example {
@@ -3943,6 +3231,7 @@ export interface components {
             workers_pending?: number;
             /** @description The reasons, by node pool. */
             workers_error?: string;
+            effects?: components["schemas"]["Effects"];
         };
         /**
          * @example {
@@ -3955,85 +3244,6 @@ export interface components {
              * @example 1.35
              */
             target_version: string;
-        };
-        /**
-         * @example {
-         *       "cluster": {
-         *         "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-         *         "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-         *         "name": "production",
-         *         "status": "running",
-         *         "status_message": null,
-         *         "conditions": [
-         *           {
-         *             "type": "Ready",
-         *             "status": "True",
-         *             "reason": "Available",
-         *             "message": "The cluster is running.",
-         *             "last_transition_time": "2026-11-21T09:01:00.000Z"
-         *           }
-         *         ],
-         *         "plan": null,
-         *         "k8s_version": "1.34.2",
-         *         "current_version": "1.34.2",
-         *         "apiserver_url": "https://production.example.com:6443",
-         *         "worker_subnet": "10.64.3.0/24",
-         *         "public_endpoint": true,
-         *         "node_pools": {
-         *           "total": 1,
-         *           "ready": 1
-         *         },
-         *         "nodes": {
-         *           "total": 3,
-         *           "ready": 3
-         *         },
-         *         "upgrade_available": true,
-         *         "generation": 1,
-         *         "observed_generation": 1,
-         *         "first_ready_at": "2026-11-21T09:01:00.000Z",
-         *         "created_at": "2026-11-21T09:00:00.000Z",
-         *         "updated_at": "2026-11-21T09:00:00.000Z"
-         *       },
-         *       "workers_total": 2,
-         *       "workers_patched": 2,
-         *       "effects": {
-         *         "quota": [
-         *           {
-         *             "name": "nodes",
-         *             "limit": 100,
-         *             "used": 9,
-         *             "delta": 3,
-         *             "projected": 12
-         *           }
-         *         ],
-         *         "nodes_replaced": 0,
-         *         "nodes_added": 3,
-         *         "nodes_removed": 0
-         *       }
-         *     }
-         */
-        UpgradeDryRun: {
-            cluster: components["schemas"]["Cluster"];
-            /**
-             * Format: int32
-             * @description Node pools of the cluster.
-             * @example 2
-             */
-            workers_total: number;
-            /**
-             * Format: int32
-             * @description Node pools that are upgraded with the cluster.
-             * @example 2
-             */
-            workers_patched: number;
-            /**
-             * Format: int32
-             * @description Node pools that are blocked; they are upgraded as soon as they can be.
-             */
-            workers_pending?: number;
-            /** @description The reasons, by node pool. */
-            workers_error?: string;
-            effects: components["schemas"]["Effects"];
         };
         /**
          * @example {
@@ -7706,7 +6916,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ClusterDryRun"];
+                    "application/json": components["schemas"]["Cluster"];
                 };
             };
             /** @description Accepted: the record, with status provisioning. */
@@ -8034,7 +7244,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UpdatedCluster"];
+                    "application/json": components["schemas"]["Cluster"];
                 };
             };
             /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
@@ -8225,7 +7435,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ClusterDryRun"];
+                    "application/json": components["schemas"]["Cluster"];
                 };
             };
             /** @description Accepted: the record, with status deleting. */
@@ -8378,7 +7588,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UpgradeDryRun"];
+                    "application/json": components["schemas"]["UpgradeAccepted"];
                 };
             };
             /** @description Accepted: the record, and how many node pools are upgraded. */
@@ -10258,7 +9468,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NodePoolDryRun"];
+                    "application/json": components["schemas"]["NodePool"];
                 };
             };
             /** @description Accepted: the record, with status provisioning. */
@@ -10588,7 +9798,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UpdatedNodePool"];
+                    "application/json": components["schemas"]["NodePool"];
                 };
             };
             /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
@@ -10781,7 +9991,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NodePoolDryRun"];
+                    "application/json": components["schemas"]["NodePool"];
                 };
             };
             /** @description Accepted: the record, with status deleting. */
@@ -11170,7 +10380,10 @@ export interface operations {
                 /** @description A single-use ticket instead of an Authorization header, which takes precedence. */
                 ticket?: string;
             };
-            header?: never;
+            header?: {
+                /** @description Resume the stream after this event; browsers send it by themselves. */
+                "Last-Event-ID"?: string;
+            };
             path: {
                 /** @description The id of the organization. */
                 orgID: string;

@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
-import { toRestWords } from "../../custom-resources/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
+import { toRestWords } from "../../http/contract/rest-words.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
 import type { ProjectedCluster } from "../../projection/index.ts";
 

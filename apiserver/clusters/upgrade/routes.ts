@@ -8,7 +8,7 @@ import { locationOf, presentCluster } from "../present.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
 import { countWorkers, planUpgrade } from "./plan.ts";
-import { upgradeAccepted, upgradeBody, upgradeDryRun } from "./schema.ts";
+import { upgradeAccepted, upgradeBody } from "./schema.ts";
 
 /** The upgrade of a cluster; a PUT with another k8s_version does the same. */
 export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
@@ -29,7 +29,7 @@ export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: Catalogu
         200: {
           description:
             "A dry run: the record as it would be, how many node pools are upgraded, and the effects.",
-          body: upgradeDryRun,
+          body: upgradeAccepted,
         },
         202: {
           description: "Accepted: the record, and how many node pools are upgraded.",

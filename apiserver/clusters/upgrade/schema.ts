@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { countField, textField } from "../../http/contract/fields.ts";
-import { EXAMPLE_EFFECTS, effectsRecord } from "../../quotas/index.ts";
+import { effectsRecord } from "../../quotas/index.ts";
 import { clusterRecord, exampleCluster, MAX_COUNT } from "../schema.ts";
 import { versionField } from "../version-field.ts";
 
@@ -23,14 +23,8 @@ export const upgradeAccepted = z
       "Node pools that are blocked; they are upgraded as soon as they can be.",
     ).optional(),
     workers_error: textField(MAX_WORKERS_ERROR_LENGTH, "The reasons, by node pool.").optional(),
+    effects: effectsRecord.optional(),
   })
   .openapi("UpgradeAccepted", {
     example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2 },
-  });
-
-/** The response to a dry run of an upgrade. */
-export const upgradeDryRun = z
-  .object({ ...upgradeAccepted.shape, effects: effectsRecord })
-  .openapi("UpgradeDryRun", {
-    example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2, effects: EXAMPLE_EFFECTS },
   });

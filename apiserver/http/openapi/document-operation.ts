@@ -100,6 +100,17 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
       description: "The ETag of a version that the client has; 304 if the record has not changed.",
     });
   }
+  if (Object.values(operation.responses).some(({ stream }) => stream !== undefined)) {
+    shape["Last-Event-ID"] = z
+      .string()
+      .max(15)
+      .regex(/^\d{1,15}$/)
+      .optional()
+      .openapi({
+        description: "Resume the stream after this event; browsers send it by themselves.",
+        example: "4710",
+      });
+  }
   return Object.keys(shape).length === 0 ? undefined : { headers: z.object(shape) };
 }
 

@@ -1,6 +1,7 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { MAX_TIME_LENGTH } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
+import { toRestWords } from "../contract/rest-words.ts";
 import { registerParts } from "./components.ts";
 import { documentOperation } from "./document-operation.ts";
 
@@ -109,6 +110,8 @@ function completeSchemas(value: unknown): void {
     if (schema.format === undefined) schema.pattern ??= ANY_TEXT;
     else if (typeof schema.format === "string") schema.maxLength ??= FORMAT_LENGTHS[schema.format];
   }
+  // Bounds and rules are shared with the custom resources, whose field names clients never see.
+  if (typeof schema.description === "string") schema.description = toRestWords(schema.description);
   for (const [key, entry] of Object.entries(schema)) {
     if (key !== "example" && key !== "examples") completeSchemas(entry);
   }
