@@ -35,6 +35,13 @@ const clusters: [string, ClusterFixture][] = [
     busy(aCluster().withPools(makePool("web")).reconciled().engineConverged(), { readyNodes: 0 }),
   ],
   ["Paused", ready().withEngineConditions([makeCondition("Paused", "True")])],
+  [
+    "Suspended",
+    ready()
+      .withSpec({ suspend: true })
+      .withEngineConditions([makeCondition("Paused", "True")]),
+  ],
+  ["Suspending", ready().withSpec({ suspend: true })],
   ["ClusterAPIUnavailable", aCluster().with(failed("unavailable", "connection refused"))],
   ["ControlPlaneUnavailable", ready().withEngineConditions([etcdFailure])],
   ["EndpointUnreachable", ready().with(unreachable)],

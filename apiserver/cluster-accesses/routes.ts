@@ -1,7 +1,7 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
-import { requireCluster } from "../custom-resources/index.ts";
+import { requireCluster, requireNotSuspended } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
@@ -56,11 +56,12 @@ function addIssue(router: Router, deps: Deps): void {
           headers: ["Location", "Content-Disposition"],
         },
       },
-      errors: ["cluster_not_ready"],
+      errors: ["cluster_not_ready", "conflict"],
     },
     async (c, { orgId, origin, params, readBody, confirmAccess, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
+      requireNotSuspended(cluster);
       return runOnce({ secret: true }, async (attempt) => {
         // The key of an attempt without a response is lost, and its access unusable.
         if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);

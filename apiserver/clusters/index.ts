@@ -2,4 +2,4 @@ export { annotateSentCidrs, authorizedCidrs, findSentCidrs, maskCidrs } from "./
 export { clusterJobs } from "./create/jobs.ts";
 export { hasPendingCreates } from "./create/store.ts";
 export { readAdminSecret, requireAccessible } from "./credentials/admin-kubeconfig.ts";
-export { clustersOf, requireNotDeleting } from "./resource.ts";
+export { clustersOf, requireChangeable } from "./resource.ts";

@@ -1,5 +1,5 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { type Resource, saveProjection } from "../custom-resources/index.ts";
+import { type Resource, requireNotSuspended, saveProjection } from "../custom-resources/index.ts";
 import { ApiError } from "../http/errors.ts";
 import { type ProjectedCluster, toProjectedCluster } from "../projection/index.ts";
 
@@ -10,6 +10,7 @@ const WIRE_NAMES = {
   plan: "plan",
   publicEndpoint: "public_endpoint",
   credentialsGeneration: "credentials",
+  suspend: "suspended",
   network: "authorized_cidrs",
   "network.authorizedCIDRs": "authorized_cidrs",
   "network.apiServerRateLimit": "api_server_rate_limit",
@@ -35,8 +36,9 @@ export function clustersOf(orgId: string): Resource<Cluster, ProjectedCluster> {
   };
 }
 
-/** Throws 409 conflict for a cluster that is being deleted. */
-export function requireNotDeleting(cluster: ProjectedCluster): void {
+/** Throws 409 conflict for a cluster that is being deleted, or is suspended. */
+export function requireChangeable(cluster: ProjectedCluster): void {
   if (cluster.status === "deleting")
     throw new ApiError("conflict", "The cluster is being deleted; it can no longer be changed.");
+  requireNotSuspended(cluster);
 }

@@ -21,6 +21,7 @@ import {
   createClusterBody,
   updateClusterBody,
 } from "./schema.ts";
+import { addSuspensionRoutes } from "./suspension-routes.ts";
 import { addUpgradeRoutes } from "./upgrade/routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
 import { addCatalogueRoutes } from "./versions/routes.ts";
@@ -45,6 +46,7 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addCredentialsRoutes(router, deps, catalogue);
   addCatalogueRoutes(router, deps, catalogue);
   addAdminClusterRoutes(router, deps, catalogue);
+  addSuspensionRoutes(router, deps, catalogue);
 }
 
 function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
@@ -222,7 +224,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
           headers: ["Location", "Retry-After"],
         },
       },
-      errors: ["precondition_failed"],
+      errors: ["conflict", "precondition_failed"],
     },
     async (c, { orgId, origin, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);

@@ -1,5 +1,11 @@
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
-import { changeObject, claimName, deleteObject, type WriteResult } from "../custom-resources/index.ts";
+import {
+  changeObject,
+  claimName,
+  deleteObject,
+  requireNotSuspended,
+  type WriteResult,
+} from "../custom-resources/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
@@ -9,7 +15,7 @@ import { listAllNodePools, type ProjectedCluster } from "../projection/index.ts"
 import { assessQuota, type Effects } from "../quotas/index.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
 import { auditCluster } from "./present.ts";
-import { clustersOf, requireNotDeleting } from "./resource.ts";
+import { clustersOf, requireChangeable } from "./resource.ts";
 
 const NOT_RUNNING_RETRY_SECONDS = 30;
 
@@ -47,7 +53,7 @@ export async function changeCluster(
       const desired = { ...spec, ...patch };
       const effects = (db: Queryable) => findUpgradeEffects(deps, db, current, desired.version);
       if (Object.keys(patch).length === 0) return { spec: {}, effects };
-      requireNotDeleting(current);
+      requireChangeable(current);
       return {
         spec: { ...patch },
         before: auditCluster(spec, metadata.name),
@@ -59,7 +65,7 @@ export async function changeCluster(
   });
 }
 
-/** Requests the deletion of a cluster. Throws what `deleteObject` throws. */
+/** Requests the deletion of a cluster. Throws 409 conflict for a suspended one, and what `deleteObject` throws. */
 export async function deleteCluster(
   deps: Deps,
   origin: Origin,
@@ -70,10 +76,14 @@ export async function deleteCluster(
     action: "cluster.delete",
     ifMatch,
     dryRun,
-    plan: ({ object }) => ({
-      before: auditCluster(object.spec, object.metadata.name),
-      effects: (db) => findDeletionEffects(deps, db, cluster),
-    }),
+    plan(current) {
+      const { spec, metadata } = current.object;
+      requireNotSuspended(current);
+      return {
+        before: auditCluster(spec, metadata.name),
+        effects: (db) => findDeletionEffects(deps, db, cluster),
+      };
+    },
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Queryable } from "../db/client.ts";
-import { notFound } from "../http/errors.ts";
+import { ApiError, notFound } from "../http/errors.ts";
 import {
   findCluster,
   findNodePool,
@@ -16,6 +16,26 @@ export async function requireCluster(
   const cluster = await findCluster(db, orgId, clusterId);
   if (cluster === undefined) throw notFound("cluster");
   return cluster;
+}
+
+/** Throws 409 conflict for a cluster that is suspended. */
+export function requireNotSuspended({ object }: ProjectedCluster): void {
+  if (object.spec.suspend !== true) return;
+  const message =
+    "The cluster is suspended: nothing about it can be changed until it is resumed. Ask the platform's operator.";
+  throw new ApiError("conflict", message);
+}
+
+/** The node pool in a path, which is to be changed. Throws 404, also for its cluster, 409 conflict for a suspended one. */
+export async function requireNodePoolToChange(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+  poolId: string,
+): Promise<ProjectedNodePool> {
+  const pool = await requireNodePool(db, orgId, clusterId, poolId);
+  requireNotSuspended(await requireCluster(db, orgId, clusterId));
+  return pool;
 }
 
 /** The node pool in a path, as it is projected. Throws 404, also for its cluster. */

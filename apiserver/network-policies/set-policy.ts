@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
-import { annotateSentCidrs, clustersOf, findSentCidrs, requireNotDeleting } from "../clusters/index.ts";
+import { annotateSentCidrs, clustersOf, findSentCidrs, requireChangeable } from "../clusters/index.ts";
 import { changeObject } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
@@ -27,7 +27,7 @@ export async function setNetworkPolicy(
     ifMatch,
     fieldManager: MANAGER_APISERVER_NETWORK,
     plan(current) {
-      requireNotDeleting(current);
+      requireChangeable(current);
       const { network } = current.object.spec;
       const shown = findSentCidrs(current.object);
       const sent = body.authorized_cidrs;

@@ -4,6 +4,8 @@ import {
   RETRY_AFTER,
   requireCluster,
   requireNodePool,
+  requireNodePoolToChange,
+  requireNotSuspended,
 } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
@@ -72,6 +74,7 @@ function addCreate(router: Router, deps: Deps): void {
       if (first !== undefined) throw validationFailed([first, ...others]);
 
       return runOnce({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {
+        requireNotSuspended(cluster);
         if (cluster.status === "deleting")
           throw new ApiError("conflict", "The cluster is being deleted; no node pool can be added.");
         const desired = { id, objectName: objectName ?? createObjectName(body.name, "pool"), spec };
@@ -161,7 +164,7 @@ function addUpdate(router: Router, deps: Deps): void {
       ],
     },
     async (c, { orgId, origin, params, query, readBody }) => {
-      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
+      const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       const change = toNodePoolChange(await readBody());
       const { object: updated, effects } = await updateNodePool(deps, origin, pool, change, {
         ifMatch: c.req.header("if-match"),
@@ -193,10 +196,10 @@ function addDelete(router: Router, deps: Deps): void {
           headers: ["Location", "Retry-After"],
         },
       },
-      errors: ["precondition_failed"],
+      errors: ["conflict", "precondition_failed"],
     },
     async (c, { orgId, origin, params, query }) => {
-      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
+      const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       const { object: deleting, effects } = await deleteNodePool(deps, origin, pool, {
         ifMatch: c.req.header("if-match"),
         dryRun: query.dry_run,

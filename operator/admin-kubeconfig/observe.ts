@@ -3,6 +3,7 @@ import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { Role, RoleBinding, Secret } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
+import { isSuspended } from "../cluster/suspension.ts";
 import { hasFinalizer, isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
@@ -23,7 +24,7 @@ export interface ObservedAdminKubeconfig {
   tenant: Tenant | undefined;
 }
 
-/** Gathers it from the caches; undefined for a cluster without finalizer, or one that is being deleted. */
+/** Gathers it from the caches; undefined for a cluster without finalizer, or one that is suspended or being deleted. */
 export function observeAdminKubeconfig(
   caches: Caches,
   apiserver: ServiceAccountName,
@@ -32,7 +33,7 @@ export function observeAdminKubeconfig(
   const cluster = caches.clusters.get(key);
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
   if (cluster === undefined || clusterId === undefined) return undefined;
-  if (!hasFinalizer(cluster.metadata) || isDeleting(cluster)) return undefined;
+  if (!hasFinalizer(cluster.metadata) || isDeleting(cluster) || isSuspended(cluster)) return undefined;
   const secretKey = nameAdminSecret(key);
   const credential = caches.credentials.get(secretKey);
   // The garbage collector deletes a credential that belongs to the Cluster of before a restore.

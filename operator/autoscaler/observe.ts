@@ -3,6 +3,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { Deployment, Role, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
+import { isSuspended } from "../cluster/suspension.ts";
 import { isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
@@ -29,7 +30,7 @@ export interface ObservedAutoscaler {
   settings: AutoscalerSettings;
 }
 
-/** Gathers it from the caches; undefined for a cluster that is deleted or has no id yet. */
+/** Gathers it from the caches; undefined for a cluster that is deleted or suspended, or has no id yet. */
 export function observeAutoscaler(
   caches: Caches,
   settings: AutoscalerSettings,
@@ -37,7 +38,7 @@ export function observeAutoscaler(
 ): ObservedAutoscaler | undefined {
   const cluster = caches.clusters.get(key);
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
-  if (cluster === undefined || clusterId === undefined) return undefined;
+  if (cluster === undefined || clusterId === undefined || isSuspended(cluster)) return undefined;
   const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
   const name = nameAutoscaler(key);
   return {

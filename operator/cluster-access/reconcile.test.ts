@@ -33,7 +33,8 @@ function anAccess(
   };
 }
 
-const cluster = { metadata: { name: "blue" } } as Cluster;
+const cluster = { metadata: { name: "blue" }, spec: {} } as Cluster;
+const suspendedCluster = { metadata: { name: "blue" }, spec: { suspend: true } } as Cluster;
 const deletingCluster = { metadata: { name: "blue", deletionTimestamp: at(-1) } } as Cluster;
 const issued = { certificate: "pem" };
 
@@ -57,6 +58,17 @@ const younger = { creationTimestamp: at(-10) };
 
 test.each<[string, Partial<ObservedAccess>, string]>([
   ["one that can be issued is granted", {}, "grant"],
+  ["one to a suspended cluster waits", { cluster: suspendedCluster }, "wait"],
+  [
+    "an issued one to a suspended cluster stays as it is",
+    { cluster: suspendedCluster, access: anAccess("mine", {}, issued) },
+    "ignore",
+  ],
+  [
+    "a deleted one is revoked in a suspended cluster as well",
+    { cluster: suspendedCluster, access: anAccess("mine", { deletionTimestamp: at(-1) }, issued) },
+    "revoke",
+  ],
   [
     "one that was issued is granted again: the binding may be lost",
     { access: anAccess("mine", {}, issued) },

@@ -4,6 +4,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { isOlder } from "../../shared/kube/age.ts";
+import { isSuspended } from "../cluster/suspension.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
@@ -25,8 +26,8 @@ export type AccessDecision =
   | { kind: "delete" }
   /** It is being deleted: remove the binding (undefined = there is none), then the finalizer. */
   | { kind: "revoke"; target: GrantTarget | undefined }
-  /** Nothing is left to do for it. */
-  | { kind: "ignore" }
+  /** There is nothing to do for it until it ends, if ever. */
+  | { kind: "ignore"; expiresAt?: Date }
   /** Id, organization and finalizer first: a right without an object could never be revoked. */
   | { kind: "label"; metadata: MetadataChange; expiresAt: Date }
   | { kind: "wait"; reason: string; message: string; expiresAt: Date }
@@ -62,6 +63,11 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   }
   const missing = findMissingMetadata(metadata, organization.id, observed.candidateId);
   if (missing !== undefined) return { kind: "label", metadata: missing, expiresAt };
+  if (isSuspended(cluster)) {
+    if (access.status?.certificate !== undefined) return { kind: "ignore", expiresAt };
+    const message = `The cluster ${spec.clusterName} is suspended; the access is issued when it is resumed.`;
+    return { kind: "wait", reason: "ClusterSuspended", message, expiresAt };
+  }
   const target = { id: metadata.labels?.[LABEL_ID] ?? "", cluster, tenant };
   return { kind: "grant", target, expiresAt };
 }

@@ -65,7 +65,7 @@ export async function runAccess(
     default:
       await grant(deps, access, decision, context.signal, report);
   }
-  return "expiresAt" in decision
+  return "expiresAt" in decision && decision.expiresAt !== undefined
     ? { requeueAfterMs: decision.expiresAt.getTime() - now.getTime() }
     : undefined;
 }

@@ -22,9 +22,10 @@ export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">
     else add(objectKey(change.object), change);
   });
   set.listen("clusters", (change) => {
-    const { metadata } = change.object;
+    const { metadata, spec } = change.object;
     const isDeletion = metadata.deletionTimestamp !== change.previous?.metadata.deletionTimestamp;
-    if (isDeletion || change.type !== "updated") addAllOf(objectKey(change.object), change);
+    const isResumed = spec.suspend !== change.previous?.spec.suspend;
+    if (isDeletion || isResumed || change.type !== "updated") addAllOf(objectKey(change.object), change);
   });
   set.listen("engineClusters", (change) => {
     if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);

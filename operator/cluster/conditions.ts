@@ -4,6 +4,7 @@ import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { adviseOperator, describePause } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { isSuspended, SUSPENDED } from "./suspension.ts";
 
 export type ClusterCondition = NewCondition<ClusterConditionType>;
 
@@ -48,6 +49,7 @@ export function decideConditions(facts: Facts): ClusterCondition[] {
     decideNetworkPolicy(facts),
     decideUpgrading(facts),
     decidePaused(observed),
+    decideSuspended(observed),
   ];
 }
 
@@ -172,7 +174,19 @@ function describeStage({ observed, pools, running }: Facts): string {
 
 function decidePaused({ cluster, engine }: ObservedCluster): ClusterCondition {
   const type = "ClusterAPIPaused";
-  return engine?.state.paused === true
-    ? condition(type, "True", "Paused", describePause(cluster))
-    : condition(type, "False", "NotPaused", "Cluster API is reconciling this cluster.");
+  if (engine?.state.paused !== true) {
+    return condition(type, "False", "NotPaused", "Cluster API is reconciling this cluster.");
+  }
+  return isSuspended(cluster)
+    ? condition(type, "True", "Suspended", SUSPENDED)
+    : condition(type, "True", "Paused", describePause(cluster));
+}
+
+/** True once Cluster API has confirmed its pause. */
+function decideSuspended({ cluster, engine }: ObservedCluster): ClusterCondition {
+  const type = "Suspended";
+  if (!isSuspended(cluster)) return condition(type, "False", "NotSuspended", "The cluster is not suspended.");
+  return engine === undefined || engine.state.paused
+    ? condition(type, "True", "Suspended", SUSPENDED)
+    : condition(type, "False", "Suspending", "The cluster is being suspended: Cluster API is being paused.");
 }

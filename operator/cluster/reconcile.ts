@@ -16,6 +16,7 @@ import type { ObservedCluster } from "./observe.ts";
 import { findPoolWait } from "./pool-wait.ts";
 import { findClusterRegistrationWait, findPoolRegistrationWait } from "./registration.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
+import { isSuspended, planPause, planResume } from "./suspension.ts";
 
 /** A late rejection may be a transient error of Cluster API; it counts when it has lasted this long. */
 const REJECTION_LASTS_MS = 15_000;
@@ -35,7 +36,8 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   }
   const id = metadata.labels?.[LABEL_ID] ?? observed.candidateId;
   const decision = decideChildren(observed, id, now);
-  const steps = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
+  const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
+  const steps = suspendOrResume(observed, pending);
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const done = observed.applyFailure === undefined ? steps : NO_STEPS;
   const input: StatusInput = {
@@ -44,7 +46,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
-    applied: decision.ok && isObserved(observed, steps) && rejection.fault === undefined,
+    applied: decision.ok && isObserved(observed, pending) && rejection.fault === undefined,
   };
   const plan = composeClusterPlan(done, input, now);
   const foreign = done.foreignPool === undefined ? [] : [composeForeignPoolEvent(observed, done.foreignPool)];
@@ -74,8 +76,16 @@ const NO_STEPS: Steps = { apply: [], remove: [] };
 const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: undefined, applied: false };
 
 /** Whether nothing is left to apply, and Cluster API has observed its object. */
-function isObserved({ engine }: ObservedCluster, steps: Steps): boolean {
-  return steps.apply.length === 0 && steps.waitMs === undefined && engine?.state.observed === true;
+function isObserved({ cluster, engine }: ObservedCluster, steps: Steps): boolean {
+  if (steps.apply.length > 0 || steps.waitMs !== undefined) return false;
+  // While it is paused, Cluster API observes nothing.
+  return engine?.state.observed === true || (engine !== undefined && isSuspended(cluster));
+}
+
+/** A suspended cluster is paused and left as it is; a resumed one gets what it missed. */
+function suspendOrResume({ cluster, engine }: ObservedCluster, pending: Steps): Steps {
+  if (isSuspended(cluster)) return { apply: planPause(engine?.object), remove: [] };
+  return { ...pending, apply: [...planResume(engine?.object), ...pending.apply] };
 }
 
 /** The lock of the subnet first: no Cluster API object is created before its network is certain. */
@@ -163,7 +173,8 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     return composePlan({ remove, releaseFinalizer: true });
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, fault: undefined };
-  const steps = { apply: [], remove: observed.applyFailure === undefined ? remove : [] };
+  const steps =
+    observed.applyFailure === undefined ? suspendOrResume(observed, { apply: [], remove }) : NO_STEPS;
   const plan = composeClusterPlan(steps, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }

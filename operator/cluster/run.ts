@@ -57,7 +57,7 @@ export async function runCluster(
 
 /** Whether the plan requests another version from Cluster API than it has. */
 function isUpgrade({ engine }: ObservedCluster, plan: Plan<unknown>): boolean {
-  const step = plan.apply.find(({ kind }) => kind === engineClusterKind);
+  const step = plan.apply.find(({ kind, verb }) => verb === "apply" && kind === engineClusterKind);
   if (engine === undefined || step?.verb !== "apply") return false;
   return (step.object as EngineCluster).spec?.topology?.version !== engine.object.spec?.topology?.version;
 }

@@ -156,6 +156,7 @@ function composeMessage(conditions: Conditions, now: Date): string | undefined {
   if (isDegraded(conditions)) return findCondition(conditions, "Ready")?.message;
   const reconciling = findCondition(conditions, "Reconciling");
   if (reconciling?.status !== "True") return undefined;
+  if (reconciling.reason === "Suspended") return reconciling.message;
   return conditionAgeMs(reconciling, now) < REPORT_WAIT_AFTER_MS ? undefined : reconciling.message;
 }
 

@@ -5,6 +5,7 @@ import { explain } from "../engine/explain.ts";
 import { type ClusterCondition, condition, type Facts } from "./conditions.ts";
 import { adviseOperator, describePause } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { isSuspended, SUSPENDED } from "./suspension.ts";
 
 type Conditions = readonly ConditionLike<ClusterConditionType>[];
 
@@ -61,6 +62,7 @@ function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wai
     return { reason: "ClusterAPIUnavailable", message: describeUnavailable(observed) };
   }
   const state = engine?.state;
+  if (isSuspended(cluster)) return { reason: "Suspended", message: SUSPENDED };
   if (state?.paused) return { reason: "Paused", message: describePause(cluster) };
   if (!state?.controlPlaneInitialized) {
     const cause = state?.blockingCondition === undefined ? "" : `: ${explain(state.blockingCondition)}`;
@@ -93,6 +95,7 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
     const message = clipConditionMessage(describeUnavailable(observed));
     return { reason: "ClusterAPIUnavailable", message };
   }
+  if (isSuspended(observed.cluster)) return { reason: "Suspended", message: SUSPENDED };
   if (observed.engine?.state.paused) return findCondition(conditions, "ClusterAPIPaused");
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
   if (ready.status === "False" && (!wasReady || ready.reason === "Deleting")) return ready;
@@ -114,6 +117,7 @@ function describeUnavailable({ cluster, applyFailure }: ObservedCluster): string
 
 function describeDeletion(observed: ObservedCluster): string {
   const { cluster, engine, pools } = observed;
+  if (isSuspended(cluster)) return `Deletion waits. ${SUSPENDED}`;
   if (engine?.state.paused) return `Deletion waits. ${describePause(cluster)}`;
   const left = pools.map(({ pool }) => pool.metadata.name);
   if (engine === undefined) {

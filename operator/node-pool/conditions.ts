@@ -107,6 +107,10 @@ function decideScaling(
     return condition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
   if (rejection !== undefined) return condition("Scaling", "True", rejection.reason, rejection.message);
+  if (observed.cluster?.suspended) {
+    const message = `The change to ${desiredNodes} nodes waits: the cluster is suspended.`;
+    return condition("Scaling", "True", "Suspended", message);
+  }
   const waits = observed.cluster?.upgrading === true && observed.engine?.replicas !== desiredNodes;
   if (waits) {
     const message = `The change to ${desiredNodes} nodes waits for the upgrade of the cluster to reach this pool.`;

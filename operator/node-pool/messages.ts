@@ -2,7 +2,8 @@ import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
 
 /** What is left of a pool, and of the first machine being deleted what blocks it, with the next step. */
-export function describeDeletion({ pool, machines }: ObservedPool): string {
+export function describeDeletion({ pool, cluster, machines }: ObservedPool): string {
+  if (cluster?.suspended) return `Deletion waits: the cluster ${pool.spec.clusterName} is suspended.`;
   if (machines.length === 0) return "The pool is being deleted.";
   const left = `The pool is being deleted; machines left: ${machines.length}.`;
   const blocked = machines.find(({ deletion }) => deletion !== undefined);

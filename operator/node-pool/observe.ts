@@ -6,6 +6,7 @@ import { findOrganization, type Organization } from "../../shared/crd/organizati
 import { createId } from "../../shared/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
+import { isSuspended } from "../cluster/suspension.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../engine/events.ts";
@@ -53,6 +54,7 @@ export interface PoolAutoscaler {
 export interface ObservedOwner {
   id: string | undefined;
   deleting: boolean;
+  suspended: boolean;
   controlPlaneInitialized: boolean;
   /** The version requested from Cluster API, no `v`. */
   version: string | undefined;
@@ -152,6 +154,7 @@ function observeOwner(
   return {
     id: cluster.metadata.labels?.[LABEL_ID],
     deleting: cluster.metadata.deletionTimestamp !== undefined,
+    suspended: isSuspended(cluster),
     controlPlaneInitialized: engine?.controlPlaneInitialized ?? false,
     version: engine?.version,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",

@@ -19,7 +19,8 @@ type PoolPlan = Plan<NodePoolStatus>;
 export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
   const { pool, organization } = observed;
   const deleting = isDeleting(pool);
-  const leftover = deleting ? findLeftover(observed, now) : NO_LEFTOVER;
+  const isSuspended = observed.cluster?.suspended === true;
+  const leftover = deleting && !isSuspended ? findLeftover(observed, now) : NO_LEFTOVER;
   if (deleting && (isGone(observed) || leftover.isStuck)) return release(observed, leftover.isStuck);
   const { namespace = "" } = pool.metadata;
   const identityFault = findIdentityFault(namespace, organization, observed.olderDuplicate);
@@ -27,7 +28,7 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
   const changed = isDeepStrictEqual(status, pool.status) ? undefined : status;
   const isServed = !deleting && identityFault === undefined;
-  const requests = isServed ? planRequests(observed) : NO_REQUESTS;
+  const requests = isServed && !isSuspended ? planRequests(observed) : NO_REQUESTS;
   return composePlan({
     metadata: isServed ? findMetadataChange(observed, requests.handled) : undefined,
     remove: [...requests.remove, ...leftover.remove],

@@ -24,6 +24,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
   const cluster: ObservedOwner = {
     id: "cluster-id",
     deleting: false,
+    suspended: false,
     controlPlaneInitialized: false,
     version: "1.34.2",
     upgrading: false,

@@ -34,6 +34,7 @@ export const clusterConditionTypes = [
   "NetworkPolicyApplied",
   "Upgrading",
   "ClusterAPIPaused",
+  "Suspended",
   "Reconciling",
   "Stalled",
 ] as const;
@@ -81,6 +82,10 @@ const clusterFields = z
     controlPlaneReplicas: z.literal([1, 3, 5]).optional().meta({
       description: "Number of control-plane machines: 1, 3 or 5. Absent means the number of the plan.",
       type: "integer",
+    }),
+    suspend: z.boolean().optional().meta({
+      description:
+        "Whether the cluster is suspended: nothing of it, its node pools and its accesses is changed until it is resumed, and Cluster API is paused for it. What runs continues to run. Only accesses are still revoked.",
     }),
     credentialsGeneration: integer(
       0,

@@ -17,6 +17,7 @@ export const CONDITION_REASONS = {
     "ReconciliationSucceeded",
     "NotStalled",
     "NotPaused",
+    "NotSuspended",
     "NotUpgrading",
     "NotScaling",
     "UpToDate",
@@ -28,7 +29,7 @@ export const CONDITION_REASONS = {
     "FixedSize",
   ],
   /** A change is being made. */
-  progressing: ["Provisioning", "Scaling", "Upgrading", "RollingOut", "Deleting"],
+  progressing: ["Provisioning", "Scaling", "Upgrading", "RollingOut", "Suspending", "Deleting"],
   /** Something else has to happen first. */
   waiting: [
     "WaitingForCluster",
@@ -38,6 +39,7 @@ export const CONDITION_REASONS = {
     "WaitingForAutoscaler",
     "UpgradeInProgress",
     "Paused",
+    "Suspended",
     "ClusterAPIUnavailable",
   ],
   /** Something that worked does not work now. */

@@ -1,4 +1,4 @@
-import { requireNodePool } from "../../custom-resources/index.ts";
+import { requireNodePool, requireNodePoolToChange } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
@@ -52,7 +52,7 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       errors: ["conflict"],
     },
     async (c, { orgId, origin, params, runOnce }) => {
-      const pool = await requireNodePool(deps.db, orgId, params.clusterID, params.poolID);
+      const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       requireMachine(pool.object, params.name);
       return runOnce({}, async () => {
         const replacing = await replaceNode(deps, origin, pool, params.name);

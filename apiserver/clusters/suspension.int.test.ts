@@ -1,0 +1,71 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { auditLog } from "../audit/table.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+
+const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+
+let api: TestApp;
+let orgId: string;
+let clusterId: string;
+let cluster: string;
+let pool: string;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+  const body = { name: "suspended", k8s_version: "1.34", node_pools: [POOL] };
+  const created = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
+  clusterId = created.body.id;
+  cluster = `/api/v1/organizations/${orgId}/clusters/${clusterId}`;
+  const { body: pools } = await api.request("GET", `${cluster}/nodepools`);
+  pool = `${cluster}/nodepools/${pools.items[0].id}`;
+});
+afterAll(async () => {
+  await setSuspended(false);
+  await api.request("DELETE", cluster);
+  await api.close();
+});
+
+function setSuspended(suspended: boolean) {
+  const path = `/api/v1/admin/organizations/${orgId}/clusters/${clusterId}/suspension`;
+  return api.request("PUT", path, { as: "staff", body: { suspended } });
+}
+
+test("every change of a suspended cluster is refused with conflict until it is resumed", async () => {
+  expect((await setSuspended(true)).status).toBe(200);
+  const changes: [string, string, unknown?][] = [
+    ["PUT", cluster, { name: "other" }],
+    ["DELETE", cluster],
+    ["POST", `${cluster}/credentials/rotate`],
+    ["PUT", `${cluster}/network`, { authorized_cidrs: [], api_server_rate_limit: null }],
+    ["POST", `${cluster}/nodepools`, { ...POOL, name: "another" }],
+    ["PUT", pool, { desired_nodes: 2 }],
+    ["DELETE", pool],
+    ["POST", `${cluster}/kubeconfig`, { ttl_seconds: 600 }],
+  ];
+  for (const [method, path, body] of changes) {
+    const response = await api.request(method, path, body === undefined ? {} : { body });
+    expect([method, path, response.status, response.body.error?.code]).toEqual([
+      method,
+      path,
+      409,
+      "conflict",
+    ]);
+    expect(response.body.error.message).toContain("suspended");
+  }
+  expect((await api.request("GET", cluster)).status).toBe(200);
+  expect((await setSuspended(false)).status).toBe(200);
+  expect((await api.request("PUT", cluster, { body: { name: "other" } })).body.name).toBe("other");
+});
+
+test("each suspension and each end of one is audited, and a request that changes nothing is not", async () => {
+  const count = async (action: string) => {
+    const isOne = and(eq(auditLog.targetId, clusterId), eq(auditLog.action, action));
+    return (await api.deps.db.select().from(auditLog).where(isOne)).length;
+  };
+  const before = await Promise.all(["cluster.suspend", "cluster.resume"].map(count));
+  for (const suspended of [true, true, false, false]) await setSuspended(suspended);
+  const after = await Promise.all(["cluster.suspend", "cluster.resume"].map(count));
+  expect(after).toEqual(before.map((rows) => rows + 1));
+});

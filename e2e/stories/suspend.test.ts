@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { readStack, waitFor } from "../stack/testing.ts";
+import {
+  conditionOf,
+  createEngineer,
+  type Engineer,
+  engineClusterKind,
+  waitForCluster,
+} from "../testing/custom-resources.ts";
+
+const stack = readStack();
+const SLOW = { timeoutMs: 240_000 };
+let engineer: Engineer;
+
+beforeAll(async () => {
+  engineer = await createEngineer(stack);
+});
+afterAll(() => engineer?.close());
+
+function waitForQuiet(what: string, holds: (cluster: Cluster) => boolean): Promise<Cluster> {
+  const find = async () => {
+    const cluster = await engineer.getCluster("quiet");
+    return holds(cluster) ? cluster : undefined;
+  };
+  return waitFor(what, find, SLOW);
+}
+
+async function readEngine() {
+  const engine = await engineer.client.get(engineClusterKind, engineer.namespace, "quiet");
+  const [pool] = engine?.spec.topology.workers?.machineDeployments ?? [];
+  return { paused: engine?.spec.paused ?? false, replicas: pool?.replicas };
+}
+
+test("a suspended cluster is left as it is, says so, and gets what it missed when it is resumed", async () => {
+  await engineer.createCluster("quiet", { version: "1.34" });
+  await engineer.createPool("workers", "quiet", { desiredNodes: 1 });
+  await waitForCluster(engineer, "quiet");
+  await engineer.patchCluster("quiet", { spec: { suspend: true } });
+  const isSuspended = (cluster: Cluster) => conditionOf(cluster, "Suspended")?.status === "True";
+  const suspended = await waitForQuiet("the suspension", isSuspended);
+  expect(suspended.status?.message).toContain("suspended");
+  await engineer.patchPool("workers", { spec: { desiredNodes: 2 } });
+  await waitFor(
+    "the pool to say what it waits for",
+    async () => conditionOf(await engineer.getPool("workers"), "Scaling")?.reason === "Suspended",
+    SLOW,
+  );
+  expect(await readEngine()).toEqual({ paused: true, replicas: 1 });
+
+  await engineer.patchCluster("quiet", { spec: { suspend: null } });
+  await waitFor(
+    "the second node",
+    async () => (await engineer.getPool("workers")).status?.readyNodes === 2,
+    SLOW,
+  );
+  expect(await readEngine()).toEqual({ paused: false, replicas: 2 });
+  const resumed = await waitForQuiet("no message", ({ status }) => status?.message === undefined);
+  expect(conditionOf(resumed, "Suspended")?.status).toBe("False");
+});

@@ -1,0 +1,143 @@
+import { expect, test } from "vitest";
+import { withAppliedHash } from "../../shared/controller/applied.ts";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
+import { readEngineCluster } from "../engine/cluster-state.ts";
+import type { EngineCluster } from "../engine/kinds.ts";
+import { decideChildren } from "./children.ts";
+import type { ObservedCluster } from "./observe.ts";
+import { reconcileCluster } from "./reconcile.ts";
+import { ANNOTATION_PAUSED } from "./suspension.ts";
+import {
+  aCluster,
+  aClusterPool,
+  aCondition,
+  aPool,
+  CLUSTER_ID,
+  type EngineFacts,
+  NOW,
+  observeBlue,
+  secondsAgo,
+} from "./testing.ts";
+
+const PAUSED: EngineFacts = { conditions: [aCondition("Paused", "True")] };
+const DELETED = { metadata: { ...aCluster().metadata, deletionTimestamp: secondsAgo(10) } };
+
+function observeSuspended(rest: Parameters<typeof observeBlue>[0] = {}): ObservedCluster {
+  return observeBlue({ cluster: aCluster({ suspend: true }), ...rest });
+}
+
+function withEngine(observed: ObservedCluster, object: EngineCluster): ObservedCluster {
+  return { ...observed, engine: { object, state: readEngineCluster(object) } };
+}
+
+/** The same with the Cluster API Cluster as it was decided, and these fields on it. */
+function applied(observed: ObservedCluster, paused?: { byUs: boolean }): ObservedCluster {
+  const decision = decideChildren(observed, CLUSTER_ID, NOW);
+  if (!decision.ok || observed.engine === undefined) throw new Error("nothing was decided");
+  const { engineCluster } = decision;
+  const { object } = observed.engine;
+  const annotations = {
+    ...engineCluster.metadata.annotations,
+    ...(paused?.byUs && { [ANNOTATION_PAUSED]: "true" }),
+  };
+  const spec = { ...object.spec, ...engineCluster.spec, ...(paused && { paused: true }) };
+  return withEngine(observed, {
+    ...object,
+    metadata: { ...object.metadata, ...engineCluster.metadata, annotations },
+    spec,
+  });
+}
+
+function conditionsOf(observed: ObservedCluster) {
+  return reconcileCluster(observed, NOW).status?.conditions ?? [];
+}
+
+test("a suspended cluster is paused in Cluster API, and nothing else of it is changed", () => {
+  const observed = observeSuspended({ pools: [aClusterPool({ pool: aPool({ desiredNodes: 9 }) })] });
+  const plan = reconcileCluster(observed, NOW);
+  expect(plan.remove).toEqual([]);
+  expect(plan.apply).toMatchObject([
+    {
+      verb: "patch",
+      name: "blue",
+      operations: [
+        { op: "add", path: "/metadata/annotations" },
+        { op: "add", path: "/spec/paused", value: true },
+      ],
+    },
+  ]);
+  expect(findCondition(plan.status?.conditions, "Suspended")).toMatchObject({
+    status: "False",
+    reason: "Suspending",
+  });
+});
+
+test("once Cluster API has confirmed the pause, no step is left and the status says so at once", () => {
+  const observed = applied(observeSuspended({ engineFacts: PAUSED }), { byUs: true });
+  const plan = reconcileCluster(observed, NOW);
+  expect([...plan.apply, ...plan.remove]).toEqual([]);
+  expect(findCondition(plan.status?.conditions, "Suspended")).toMatchObject({ status: "True" });
+  expect(findCondition(plan.status?.conditions, "Reconciling")).toMatchObject({
+    status: "True",
+    reason: "Suspended",
+  });
+  expect(findCondition(plan.status?.conditions, "NetworkPolicyApplied")).toMatchObject({ status: "True" });
+  expect(plan.status?.message).toContain("spec.suspend");
+});
+
+test("network rules that were changed during the suspension are not reported as in force", () => {
+  const before = applied(observeSuspended({ engineFacts: PAUSED }), { byUs: true });
+  const network = { authorizedCIDRs: ["203.0.113.0/24"] };
+  const observed = { ...before, cluster: aCluster({ suspend: true, network }) };
+  expect(findCondition(conditionsOf(observed), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
+});
+
+test("a suspended cluster that does not exist yet is not created", () => {
+  const plan = reconcileCluster(observeSuspended({ engine: undefined }), NOW);
+  expect([...plan.apply, ...plan.remove]).toEqual([]);
+  expect(findCondition(plan.status?.conditions, "Ready")).toMatchObject({ reason: "Suspended" });
+});
+
+test("the deletion of a suspended cluster waits and says why; resumed, it continues", () => {
+  const pools = [aClusterPool()];
+  const waiting = observeSuspended({ cluster: aCluster({ suspend: true }, DELETED), pools });
+  const plan = reconcileCluster(
+    applied({ ...waiting, cluster: aCluster({ suspend: true }) }, { byUs: true }),
+    NOW,
+  );
+  expect(plan.remove).toEqual([]);
+  const deletion = reconcileCluster(waiting, NOW);
+  expect([deletion.remove, deletion.releaseFinalizer]).toEqual([[], false]);
+  expect(findCondition(deletion.status?.conditions, "Ready")?.message).toContain("Deletion waits");
+  const resumed = reconcileCluster(observeBlue({ cluster: aCluster({}, DELETED), pools }), NOW);
+  expect(resumed.remove.map(({ verb }) => verb)).toEqual(["delete", "delete"]);
+});
+
+test("a resumed cluster gets what it missed after the pause has ended", () => {
+  const before = applied(observeSuspended({ engineFacts: PAUSED }), { byUs: true });
+  const network = { authorizedCIDRs: ["203.0.113.0/24"] };
+  const plan = reconcileCluster({ ...before, cluster: aCluster({ network }) }, NOW);
+  expect(plan.apply).toMatchObject([
+    {
+      verb: "patch",
+      operations: [{ op: "remove" }, { op: "remove", path: "/spec/paused" }],
+    },
+    { verb: "apply" },
+  ]);
+});
+
+test("a pause that the platform's operator made by hand is not ended by a resumption", () => {
+  const plan = reconcileCluster(applied(observeBlue({ engineFacts: PAUSED }), { byUs: false }), NOW);
+  expect(plan.apply).toEqual([]);
+  const suspended = applied(observeSuspended({ engineFacts: PAUSED }), { byUs: false });
+  expect(reconcileCluster(suspended, NOW).apply).toEqual([]);
+});
+
+test("the hash of what was applied does not depend on a suspension", () => {
+  const decide = (observed: ObservedCluster) => {
+    const decision = decideChildren(observed, CLUSTER_ID, NOW);
+    return decision.ok ? withAppliedHash(decision.engineCluster, ANNOTATION_APPLIED) : undefined;
+  };
+  expect(decide(observeSuspended())).toEqual(decide(observeBlue()));
+});
