@@ -38,7 +38,7 @@ test("every change of a suspended cluster is refused with conflict until it is r
     ["PUT", cluster, { name: "other" }],
     ["DELETE", cluster],
     ["POST", `${cluster}/credentials/rotate`],
-    ["PUT", `${cluster}/network`, { authorized_cidrs: [], api_server_rate_limit: null }],
+    ["PUT", `${cluster}/network`, { authorized_cidrs: [] }],
     ["POST", `${cluster}/nodepools`, { ...POOL, name: "another" }],
     ["PUT", pool, { desired_nodes: 2 }],
     ["DELETE", pool],

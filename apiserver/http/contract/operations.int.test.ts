@@ -160,14 +160,16 @@ describe.each(named(ofStaff))("%s is for the platform's staff", (_id, { method, 
 describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
   test("a malformed id is 400", async () => {
     const last = /.*\{(.+?ID)\}/.exec(path)?.[1] ?? "";
-    expect(await api.request(method, fill(path, { [last]: "nope" }))).toMatchObject(
+    const as = isStaffPath(path) ? "staff" : "alice";
+    expect(await api.request(method, fill(path, { [last]: "nope" }), { as })).toMatchObject(
       errorResponse(400, "bad_request"),
     );
   });
 
   test("a missing record is 404, before the body is looked at", async () => {
     const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
-    const response = await api.request(method, fill(path, { [last]: MISSING }), unfitBody(method));
+    const as = isStaffPath(path) ? "staff" : "alice";
+    const response = await api.request(method, fill(path, { [last]: MISSING }), { as, ...unfitBody(method) });
     expect(response).toMatchObject(errorResponse(404, "not_found"));
   });
 });
