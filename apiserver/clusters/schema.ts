@@ -183,3 +183,9 @@ export const updateClusterBody = z
   .openapi("UpdateCluster", { example: { name: "production", k8s_version: "1.35" } });
 
 export type UpdateClusterBody = z.output<typeof updateClusterBody>;
+
+export const setSuspensionBody = z
+  .strictObject({
+    suspended: z.boolean().openapi({ description: "Whether nothing of the cluster may be changed." }),
+  })
+  .openapi("SetClusterSuspension", { example: { suspended: true } });

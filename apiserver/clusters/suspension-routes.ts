@@ -1,4 +1,3 @@
-import { z } from "@hono/zod-openapi";
 import { changeObject, requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
@@ -7,14 +6,8 @@ import type { Router } from "../http/contract/router.ts";
 import { requireOrganization } from "../organizations/index.ts";
 import { presentCluster } from "./present.ts";
 import { clustersOf } from "./resource.ts";
-import { clusterRecord } from "./schema.ts";
+import { clusterRecord, setSuspensionBody } from "./schema.ts";
 import type { CatalogueReader } from "./versions/catalogue.ts";
-
-const setSuspensionBody = z
-  .strictObject({
-    suspended: z.boolean().openapi({ description: "Whether nothing of the cluster may be changed." }),
-  })
-  .openapi("SetClusterSuspension", { example: { suspended: true } });
 
 /** The suspension of a cluster by the platform's staff. */
 export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {

@@ -3,10 +3,10 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { Deployment, Role, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
-import { isSuspended } from "../cluster/suspension.ts";
 import { isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
+import { isSuspended } from "../suspension.ts";
 import { nameAutoscaler } from "./children.ts";
 
 export interface AutoscalerSettings {

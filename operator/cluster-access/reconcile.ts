@@ -4,8 +4,8 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { isOlder } from "../../shared/kube/age.ts";
-import { isSuspended } from "../cluster/suspension.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
+import { isSuspended } from "../suspension.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
 

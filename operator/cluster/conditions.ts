@@ -2,9 +2,9 @@ import { type Fault, findCondition, type NewCondition } from "../../shared/contr
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
+import { isSuspended, SUSPENDED } from "../suspension.ts";
 import { adviseOperator, describePause } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { isSuspended, SUSPENDED } from "./suspension.ts";
 
 export type ClusterCondition = NewCondition<ClusterConditionType>;
 

@@ -10,13 +10,14 @@ import { engineClusterKind } from "../engine/kinds.ts";
 import { removePoolEntry } from "../engine/topology.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
+import { isSuspended } from "../suspension.ts";
 import { type Decision, decideChildren, isOurs } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { planPause, planResume } from "./pause.ts";
 import { findPoolWait } from "./pool-wait.ts";
 import { findClusterRegistrationWait, findPoolRegistrationWait } from "./registration.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
-import { isSuspended, planPause, planResume } from "./suspension.ts";
 
 /** A late rejection may be a transient error of Cluster API; it counts when it has lasted this long. */
 const REJECTION_LASTS_MS = 15_000;

@@ -2,10 +2,10 @@ import { type ConditionLike, type Fault, findCondition } from "../../shared/cont
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { explain } from "../engine/explain.ts";
+import { isSuspended, SUSPENDED } from "../suspension.ts";
 import { type ClusterCondition, condition, type Facts } from "./conditions.ts";
 import { adviseOperator, describePause } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { isSuspended, SUSPENDED } from "./suspension.ts";
 
 type Conditions = readonly ConditionLike<ClusterConditionType>[];
 

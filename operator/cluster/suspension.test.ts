@@ -6,8 +6,8 @@ import { readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { decideChildren } from "./children.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { ANNOTATION_PAUSED } from "./pause.ts";
 import { reconcileCluster } from "./reconcile.ts";
-import { ANNOTATION_PAUSED } from "./suspension.ts";
 import {
   aCluster,
   aClusterPool,

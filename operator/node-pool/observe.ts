@@ -6,7 +6,6 @@ import { findOrganization, type Organization } from "../../shared/crd/organizati
 import { createId } from "../../shared/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
-import { isSuspended } from "../cluster/suspension.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
 import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../engine/events.ts";
@@ -15,6 +14,7 @@ import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
+import { isSuspended } from "../suspension.ts";
 
 /** All that is known about one pool when it is reconciled: plain data, no client. */
 export interface ObservedPool {

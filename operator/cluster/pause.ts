@@ -1,19 +1,10 @@
 import type { Step } from "../../shared/controller/plan.ts";
-import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
 
 /** On a Cluster API Cluster that was paused for a suspension: a pause by anybody else is never ended here. */
 export const ANNOTATION_PAUSED = "cloud.marina.dev/paused-by-suspension";
 const ANNOTATION_PATH = `/metadata/annotations/${ANNOTATION_PAUSED.replaceAll("/", "~1")}`;
-
-export const SUSPENDED =
-  "The cluster is suspended: nothing about it is changed, and what runs continues to run. Remove spec.suspend to resume it, or ask the platform's operator.";
-
-/** Whether the operator may change nothing of this cluster, its node pools and its accesses. */
-export function isSuspended(cluster: Cluster | undefined): boolean {
-  return cluster?.spec.suspend === true;
-}
 
 /** Pauses Cluster API for a suspended cluster; nothing when it is paused already. */
 export function planPause(engine: EngineCluster | undefined): Step[] {
