@@ -288,15 +288,3 @@ test("a pool that a quota blocks is Stalled; its nodes keep running and are not 
     status: "False",
   });
 });
-
-test("of a suspended cluster no node is replaced, no leftover removed, and a change waits with a message", () => {
-  const cluster = { suspended: true, controlPlaneInitialized: true };
-  const pool = aPool().withNodes(2).reconciled().withCluster(cluster);
-  expect(pool.withSpec({ desiredNodes: 5 }).condition("Scaling")).toMatchObject({
-    status: "True",
-    reason: "Suspended",
-  });
-  const left = { engine: pool.observed.engine, engineClusterDeleted: true, machines: [] };
-  expect(pool.deleting().with(left).plan()).toMatchObject({ remove: [], releaseFinalizer: false });
-  expect(pool.deleting().condition("Ready")?.message).toContain("Deletion waits");
-});
