@@ -52,31 +52,41 @@ export async function runTenantWork<T>(
       if (kind !== "read") release ??= await takeSlot(slots, tenant, c.req.raw.signal);
     },
   };
+  const { context, end } = createContext(kind === "write" ? undefined : c, tenant, deadlineMs);
   try {
-    return await runForTenant(createContext(c, tenant, kind, deadlineMs), () => run(work));
+    return await runForTenant(context, () => run(work));
   } finally {
+    end();
     release?.();
   }
 }
 
-/** The signal is made when it is first asked for: most reads never call another service. */
+/**
+ * The signal is made when it is first asked for: most reads never call another service. After `end` the context holds
+ * nothing of the request, for a stream goes on in it for hours.
+ */
 function createContext(
-  c: Context<HttpEnv>,
+  request: Context<HttpEnv> | undefined,
   tenant: string,
-  kind: RequestKind,
   deadlineMs: number,
-): TenantContext {
+): { context: TenantContext; end: () => void } {
   const endsAtMs = performance.now() + deadlineMs;
+  let client = request;
   let signal: AbortSignal | undefined;
-  return {
+  const context = {
     tenant,
     get signal() {
-      if (kind === "write") return undefined;
+      if (client === undefined) return undefined;
       const remainingMs = Math.max(0, Math.ceil(endsAtMs - performance.now()));
-      signal ??= AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(remainingMs)]);
+      signal ??= AbortSignal.any([client.req.raw.signal, AbortSignal.timeout(remainingMs)]);
       return signal;
     },
   };
+  const end = () => {
+    client = undefined;
+    signal = undefined;
+  };
+  return { context, end };
 }
 
 async function takeSlot(slots: TenantSlots, tenant: string, gone: AbortSignal): Promise<() => void> {
