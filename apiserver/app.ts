@@ -25,7 +25,8 @@ import { compressResponses } from "./http/server/compress.ts";
 import { observe } from "./http/server/observe.ts";
 import { createSourceFinder, warnOfUntrusted } from "./http/server/source-address.ts";
 import { addCallerRoutes } from "./members/caller-routes.ts";
-import { findMembership, findOrAcceptMembership, insertOwner } from "./members/index.ts";
+import { findMembership, insertOwner } from "./members/index.ts";
+import { addInvitationRoutes } from "./members/invitation-routes.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
@@ -70,10 +71,10 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
         if (principal === undefined) throw invalidTicket();
         return principal;
       },
-      findMembership: (principal, orgId, origin) =>
+      findMembership: (principal, orgId) =>
         principal.kind === "token"
           ? findTokenMembership(deps, principal, orgId)
-          : findOrAcceptMembership(deps, principal, orgId, origin),
+          : findMembership(deps.db, orgId, principal.userId),
       async lockMembership(tx, principal, orgId) {
         await lockOrganization(tx, orgId);
         return principal.kind === "token"
@@ -100,6 +101,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   });
   addAdminOrganizationRoutes(router, deps);
   addCallerRoutes(router, deps);
+  addInvitationRoutes(router);
   addMemberRoutes(router, deps, {
     onRemove: revokeApiTokens,
     afterClusterAccessLost: (orgId, userId) => revokeAccessesOf(deps, { orgId, userId }),

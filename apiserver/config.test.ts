@@ -27,6 +27,7 @@ describe("the configuration", () => {
         maxStreamsPerOrganization: 500,
       },
       userQuotas: { organizations: 5 },
+      maxInvitationsPerAddress: 20,
       maxApiTokensPerOrganization: 100,
     });
   });

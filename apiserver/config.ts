@@ -64,6 +64,7 @@ const environmentSchema = z.object({
   MARINA_RATE_LIMITS: jsonText(ratesSchema).default(DEFAULT_REQUEST_LIMITS.rates),
   MARINA_QUOTAS: jsonText(quotasSchema).default(DEFAULT_QUOTAS),
   MARINA_ORGANIZATIONS_PER_USER: z.coerce.number().int().min(0).max(1_000_000).default(5),
+  MARINA_INVITATIONS_PER_ADDRESS: z.coerce.number().int().min(1).max(1000).default(20),
   MARINA_API_TOKENS_PER_ORGANIZATION: z.coerce.number().int().min(1).max(100_000).default(100),
   MARINA_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).default(400),
   MARINA_TRUSTED_PROXIES: proxiesSchema,
@@ -115,6 +116,8 @@ export interface Config {
   quotas: QuotaAmounts;
   /** The quotas of a user that staff has set none for. */
   userQuotas: UserQuotaAmounts;
+  /** Pending invitations of all organizations to one e-mail address. */
+  maxInvitationsPerAddress: number;
   /** Tokens of one organization that are neither revoked nor expired. */
   maxApiTokensPerOrganization: number;
   /** How long an entry of the audit log is kept at least; it goes with its month. */
@@ -151,6 +154,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     logLevel: env.MARINA_LOG_LEVEL,
     quotas: env.MARINA_QUOTAS,
     userQuotas: { organizations: env.MARINA_ORGANIZATIONS_PER_USER },
+    maxInvitationsPerAddress: env.MARINA_INVITATIONS_PER_ADDRESS,
     maxApiTokensPerOrganization: env.MARINA_API_TOKENS_PER_ORGANIZATION,
     auditRetentionDays: env.MARINA_AUDIT_RETENTION_DAYS,
     limits: {

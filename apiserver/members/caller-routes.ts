@@ -10,7 +10,7 @@ import {
   organizationPage,
   presentOrganization,
 } from "../organizations/index.ts";
-import { acceptInvitations } from "./invitations.ts";
+import { listInvitations } from "./invitations.ts";
 import { type CallerRole, presentMe } from "./present.ts";
 import { meRecord } from "./schema.ts";
 import { listOrganizationsOf, listRolesOf } from "./store.ts";
@@ -24,14 +24,14 @@ export function addCallerRoutes(router: Router, deps: Deps): void {
       path: "/api/v1/me",
       operationId: "getMe",
       tag: "Members",
-      summary: "Get the caller: organizations, roles and permissions",
+      summary: "Get the caller: organizations, invitations, roles and permissions",
       access: "signed-in",
       responses: { 200: { description: "The caller.", body: meRecord } },
     },
     async (c, { origin }) => {
-      await acceptInvitations(deps, origin);
+      const invitations = await listInvitations(deps.db, origin.principal);
       const roles = await listCallerRoles(router, deps, origin.principal);
-      return c.json(presentMe(origin.principal, roles), 200);
+      return c.json(presentMe(origin.principal, roles, invitations), 200);
     },
   );
 
@@ -48,7 +48,6 @@ export function addCallerRoutes(router: Router, deps: Deps): void {
       responses: { 200: { description: "A page, ordered by creation.", body: organizationPage } },
     },
     async (c, { origin, query }) => {
-      await acceptInvitations(deps, origin);
       const rows = await listOrganizations(router, deps, origin.principal, query);
       return c.json(toPage(rows, query.limit, presentOrganization), 200);
     },

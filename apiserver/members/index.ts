@@ -1,4 +1,3 @@
-export { findOrAcceptMembership } from "./invitations.ts";
 export { findEmails, findMembership, insertOwner, listRoles } from "./store.ts";
 export { members, users } from "./table.ts";
 export { bindUser } from "./users.ts";

@@ -1,9 +1,10 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,
+  answerInvitation,
   makeOrganization,
   type Person,
   startTestIssuer,
@@ -19,6 +20,7 @@ beforeAll(async () => {
   issuer = await startTestIssuer();
   distrusted = await startTestIssuer({ trustEmail: false });
   api = await startTestApp({ issuers: [issuer.config, distrusted.config] });
+  api.deps.config.maxInvitationsPerAddress = LIMIT;
 });
 afterAll(async () => {
   await api.close();
@@ -28,11 +30,21 @@ afterAll(async () => {
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;
+/** Of pending invitations to one address. */
+const LIMIT = 3;
 
 const membersOf = (org: TestOrganization) => `${org.path}/members`;
 
 const invite = (org: TestOrganization, email: string, role = "member", token = org.owner.token) =>
   api.request("POST", membersOf(org), { token, body: { email, role } });
+
+const answersTo = (memberId: string) =>
+  api.deps.db
+    .select()
+    .from(auditLog)
+    .where(
+      and(eq(auditLog.targetId, memberId), inArray(auditLog.action, ["member.accept", "member.decline"])),
+    );
 
 async function ownRecord(org: TestOrganization, person: Person) {
   const { body } = await api.request("GET", membersOf(org), { token: person.token });
@@ -101,50 +113,95 @@ describe("inviting a member (section 4.11)", () => {
 });
 
 describe("an invitation", () => {
-  test.each([
-    ["a request to the organization", (org: TestOrganization) => `${ORGANIZATIONS}/${org.id}`],
-    ["GET /me", () => "/api/v1/me"],
-    ["GET /organizations", () => ORGANIZATIONS],
-  ])("is accepted by %s of a person with that verified address", async (_what, path) => {
-    const org = await makeOrganization(api, issuer);
+  test("is in GET /me of the person with that verified address, with organization, role and end", async () => {
+    const org = await makeOrganization(api, issuer, { name: "Inviting Ltd" });
     const person = await issuer.createPerson();
-    const { body } = await invite(org, person.email.toUpperCase());
-    expect((await api.request("GET", path(org), { token: person.token })).status).toBe(200);
-    const member = await ownRecord(org, person);
-    expect(member).toMatchObject({ id: body.id, user_id: person.userId, expires_at: null });
-    expect(Date.parse(member.accepted_at)).toBeLessThanOrEqual(Date.now() + 1000);
-    const rows = await api.deps.db
-      .select({ action: auditLog.action })
-      .from(auditLog)
-      .where(and(eq(auditLog.targetId, body.id), eq(auditLog.action, "member.accept")));
-    expect(rows).toHaveLength(1);
+    const { body } = await invite(org, person.email.toUpperCase(), "billing");
+    const me = await api.request("GET", "/api/v1/me", { token: person.token });
+    expect(me.body.invitations).toEqual([
+      {
+        id: body.id,
+        org_id: org.id,
+        organization_name: "Inviting Ltd",
+        role: "billing",
+        expires_at: body.expires_at,
+        created_at: body.created_at,
+      },
+    ]);
+    const others = await api.request("GET", "/api/v1/me", { token: org.owner.token });
+    expect(others.body.invitations).toEqual([]);
   });
 
-  test("is accepted once by ten requests at the same time, and all of them get in", async () => {
+  test("makes nobody a member who does not accept it, whatever is read", async () => {
     const org = await makeOrganization(api, issuer);
     const person = await issuer.createPerson();
     const { body } = await invite(org, person.email);
+    const read = (path: string) => api.request("GET", path, { token: person.token });
+    expect((await read("/api/v1/me")).body.organizations).toEqual([]);
+    expect((await read(ORGANIZATIONS)).body.items).toEqual([]);
+    expect((await read(org.path)).status).toBe(404);
+    const member = await api.request("GET", `${membersOf(org)}/${body.id}`, { token: org.owner.token });
+    expect(member.body).toMatchObject({ user_id: null, accepted_at: null });
+  });
+
+  test("is accepted: the person is a member, and the audit row has no source address", async () => {
+    const org = await makeOrganization(api, issuer);
+    const person = await issuer.createPerson();
+    const { body } = await invite(org, person.email);
+    const accepted = await answerInvitation(api, org.id, person);
+    expect(accepted).toMatchObject({
+      status: 200,
+      body: { id: body.id, user_id: person.userId, expires_at: null },
+    });
+    expect(Date.parse(accepted.body.accepted_at)).toBeLessThanOrEqual(Date.now() + 1000);
+    expect(await ownRecord(org, person)).toEqual(accepted.body);
+    const me = await api.request("GET", "/api/v1/me", { token: person.token });
+    expect([me.body.organizations.length, me.body.invitations.length]).toEqual([1, 0]);
+    const [row] = await answersTo(body.id);
+    expect(row).toMatchObject({ action: "member.accept", sourceAddress: null });
+  });
+
+  test("is declined: it is gone, the row has no source address, and another can be sent", async () => {
+    const org = await makeOrganization(api, issuer);
+    const person = await issuer.createPerson();
+    const { body } = await invite(org, person.email);
+    expect((await answerInvitation(api, org.id, person, "decline")).status).toBe(204);
+    const read = await api.request("GET", `${membersOf(org)}/${body.id}`, { token: org.owner.token });
+    expect(read.status).toBe(404);
+    const [row] = await answersTo(body.id);
+    expect(row).toMatchObject({ action: "member.decline", sourceAddress: null, before: { role: "member" } });
+    expect((await answerInvitation(api, org.id, person)).status).toBe(404);
+    expect((await invite(org, person.email)).status).toBe(201);
+  });
+
+  test("is accepted once by ten requests at the same time", async () => {
+    const org = await makeOrganization(api, issuer);
+    const person = await issuer.createPerson();
+    const { body } = await invite(org, person.email);
+    const path = `/api/v1/me/invitations/${body.id}/accept`;
     const responses = await Promise.all(
-      Array.from({ length: 10 }, () => api.request("GET", membersOf(org), { token: person.token })),
+      Array.from({ length: 10 }, () => api.request("POST", path, { token: person.token })),
     );
-    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
-    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, body.id));
-    expect(rows.filter(({ action }) => action === "member.accept")).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 404)).toHaveLength(9);
+    expect(await answersTo(body.id)).toHaveLength(1);
   });
 
   test.each([
     ["an address that is not verified", () => issuer.createPerson({ claims: { email_verified: false } })],
     ["the word of an issuer whose addresses are not trusted", () => distrusted.createPerson()],
     ["another address", () => issuer.createPerson({ claims: { email: "other@example.com" } })],
-  ])("is not accepted on %s", async (_what, createPerson) => {
+  ])("is neither shown nor answered on %s", async (_what, createPerson) => {
     const org = await makeOrganization(api, issuer);
     const person = await createPerson();
-    await invite(org, person.email);
-    expect((await api.request("GET", membersOf(org), { token: person.token })).status).toBe(404);
+    const { body } = await invite(org, person.email);
     const me = await api.request("GET", "/api/v1/me", { token: person.token });
-    expect(me.body.organizations).toEqual([]);
-    const list = await api.request("GET", ORGANIZATIONS, { token: person.token });
-    expect(list.body.items).toEqual([]);
+    expect(me.body.invitations).toEqual([]);
+    for (const answer of ["accept", "decline"]) {
+      const path = `/api/v1/me/invitations/${body.id}/${answer}`;
+      expect((await api.request("POST", path, { token: person.token })).status).toBe(404);
+    }
+    expect((await api.request("GET", membersOf(org), { token: person.token })).status).toBe(404);
   });
 
   test("ends after 14 days, and runs again when it is sent again", async () => {
@@ -155,7 +212,7 @@ describe("an invitation", () => {
       .update(members)
       .set({ expiresAt: sql`now() - interval '1 second'` })
       .where(eq(members.id, body.id));
-    expect((await api.request("GET", membersOf(org), { token: person.token })).status).toBe(404);
+    expect((await answerInvitation(api, org.id, person)).status).toBe(404);
     expect((await invite(org, person.email)).status).toBe(409);
 
     const renewed = await api.request("POST", `${membersOf(org)}/${body.id}/resend`, {
@@ -164,7 +221,25 @@ describe("an invitation", () => {
     expect(renewed.status).toBe(200);
     expect(Date.parse(renewed.body.expires_at)).toBeGreaterThan(Date.now() + 13 * DAY_MS);
     expect(renewed.headers.get("etag")).toBe('"2"');
-    expect((await api.request("GET", membersOf(org), { token: person.token })).status).toBe(200);
+    expect((await answerInvitation(api, org.id, person)).status).toBe(200);
+  });
+
+  test("beyond the limit of pending ones to an address is 409 without a word of the others", async () => {
+    const person = await issuer.createPerson();
+    const orgs: TestOrganization[] = [];
+    for (let n = 0; n < LIMIT + 3; n++) orgs.push(await makeOrganization(api, issuer));
+    const responses = await Promise.all(orgs.map((org) => invite(org, person.email)));
+    const refused = responses.filter(({ status }) => status === 409);
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(LIMIT);
+    expect(refused).toHaveLength(3);
+    expect(refused[0]?.body.error).toMatchObject({
+      code: "conflict",
+      message: "This address cannot be invited at present; try again another day.",
+    });
+    const declining = orgs[responses.findIndex(({ status }) => status === 201)];
+    const waiting = orgs[responses.findIndex(({ status }) => status === 409)];
+    await answerInvitation(api, declining?.id ?? "", person, "decline");
+    expect((await invite(waiting as TestOrganization, person.email)).status).toBe(201);
   });
 
   test("that was accepted cannot be sent again", async () => {
@@ -180,6 +255,7 @@ describe("an invitation", () => {
     const { body } = await invite(org, person.email);
     const removal = await api.request("DELETE", `${membersOf(org)}/${body.id}`, { token: org.owner.token });
     expect(removal.status).toBe(204);
-    expect((await api.request("GET", membersOf(org), { token: person.token })).status).toBe(404);
+    const path = `/api/v1/me/invitations/${body.id}/accept`;
+    expect((await api.request("POST", path, { token: person.token })).status).toBe(404);
   });
 });

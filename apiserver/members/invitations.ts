@@ -1,65 +1,84 @@
-import { recordAudit } from "../audit/index.ts";
+import { type AuditEntry, recordAudit } from "../audit/index.ts";
+import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
-import type { Deps } from "../deps.ts";
-import type { Origin, UserPrincipal } from "../http/authentication/principal.ts";
-import type { Membership } from "../http/authorization/membership.ts";
+import type { Origin, Principal } from "../http/authentication/principal.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import { lockOrganization } from "../organizations/index.ts";
 import { auditMember } from "./present.ts";
-import { bindInvitation, findMembership, findPendingInvitations } from "./store.ts";
+import {
+  bindInvitation,
+  countPendingElsewhere,
+  deleteMember,
+  findPendingInvitations,
+  type Invitee,
+  lockAddress,
+  type PendingInvitation,
+} from "./store.ts";
+import type { MemberRow } from "./table.ts";
 
-/**
- * Accepts the pending invitations of the caller's e-mail address: all of them, or that to one organization. Only a
- * verified address counts, and only from an issuer that is trusted with addresses.
- */
-export async function acceptInvitations(
-  deps: Pick<Deps, "db">,
-  origin: Origin,
-  orgId?: string,
-): Promise<void> {
-  const { principal } = origin;
-  if (principal.kind !== "user" || !principal.emailTrusted || principal.email === undefined) return;
-  const { userId, email } = principal;
-  for (const id of await findPendingInvitations(deps.db, orgId, { userId, email })) {
-    try {
-      await acceptInvitation(deps, origin, id, { userId, email });
-    } catch (error) {
-      // A concurrent request made the same user a member by another address.
-      if (uniqueViolationOf(error) !== "members_org_user_key") throw error;
-    }
-  }
+/** The pending invitations of the caller's e-mail address: only a verified one, from an issuer that is trusted with it. */
+export async function listInvitations(db: Queryable, principal: Principal): Promise<PendingInvitation[]> {
+  const invitee = findInvitee(principal);
+  return invitee === undefined ? [] : findPendingInvitations(db, invitee);
 }
 
-/**
- * A user's membership of an organization that is not deleted. Without one, a pending invitation is accepted first when
- * the origin of the request is known.
- */
-export async function findOrAcceptMembership(
-  deps: Pick<Deps, "db">,
-  { userId }: UserPrincipal,
-  orgId: string,
-  origin: Origin | undefined,
-): Promise<Membership | undefined> {
-  const membership = await findMembership(deps.db, orgId, userId);
-  if (membership !== undefined || origin === undefined) return membership;
-  await acceptInvitations(deps, origin, orgId);
-  // Read again in any case: a concurrent request may have accepted it.
-  return findMembership(deps.db, orgId, userId);
-}
-
-async function acceptInvitation(
-  deps: Pick<Deps, "db">,
-  origin: Origin,
-  memberId: string,
-  user: { userId: string; email: string },
-): Promise<void> {
-  await deps.db.transaction(async (tx) => {
-    const member = await bindInvitation(tx, memberId, user);
-    if (member === undefined) return;
-    await recordAudit(tx, origin, {
-      action: "member.accept",
-      orgId: member.orgId,
-      target: { kind: "member", id: member.id },
-      after: auditMember(member),
-      result: "done",
-    });
+/** Makes the caller a member by an invitation. Throws 404, and 409 conflict for a member by another address. */
+export async function acceptInvitation(tx: Queryable, origin: Origin, id: string): Promise<MemberRow> {
+  const { invitee, orgId } = await lockInvitation(tx, origin, id);
+  const member = await bindInvitation(tx, orgId, id, invitee).catch((error: unknown) => {
+    if (uniqueViolationOf(error) !== "members_org_user_key") throw error;
+    throw new ApiError("conflict", "You are a member of this organization already.", { cause: error });
   });
+  if (member === undefined) throw notFound("invitation");
+  await recordAnswer(tx, origin, { action: "member.accept", orgId, id, after: auditMember(member) });
+  return member;
+}
+
+/** Removes an invitation of the caller. Throws 404. */
+export async function declineInvitation(tx: Queryable, origin: Origin, id: string): Promise<void> {
+  const { orgId, email, role } = await lockInvitation(tx, origin, id);
+  await deleteMember(tx, orgId, id);
+  await recordAnswer(tx, origin, { action: "member.decline", orgId, id, before: { email, role } });
+}
+
+/**
+ * Refuses one more invitation to an address that has `limit` pending ones of other organizations. Holds a lock on the
+ * address until the transaction ends. The error, 409 conflict, does not say that there are others.
+ */
+export async function requireInvitable(
+  tx: Queryable,
+  orgId: string,
+  email: string,
+  limit: number,
+): Promise<void> {
+  await lockAddress(tx, email);
+  if ((await countPendingElsewhere(tx, orgId, email)) < limit) return;
+  throw new ApiError("conflict", "This address cannot be invited at present; try again another day.");
+}
+
+async function lockInvitation(tx: Queryable, { principal }: Origin, id: string) {
+  const invitee = findInvitee(principal);
+  if (invitee === undefined) throw notFound("invitation");
+  const [found] = await findPendingInvitations(tx, invitee, id);
+  if (found === undefined) throw notFound("invitation");
+  await lockOrganization(tx, found.orgId);
+  // It may have been answered or withdrawn until the lock was held.
+  const [invitation] = await findPendingInvitations(tx, invitee, id);
+  if (invitation === undefined) throw notFound("invitation");
+  return { invitee, ...invitation };
+}
+
+function findInvitee(principal: Principal): Invitee | undefined {
+  if (principal.kind !== "user" || !principal.emailTrusted || principal.email === undefined) return undefined;
+  return { userId: principal.userId, email: principal.email };
+}
+
+/** Without the address of the client: until the answer, the person is none of the organization's. */
+async function recordAnswer(
+  tx: Queryable,
+  origin: Origin,
+  { id, ...entry }: Omit<AuditEntry, "target" | "result"> & { id: string },
+): Promise<void> {
+  const unlocated = { ...origin, sourceAddress: undefined };
+  await recordAudit(tx, unlocated, { ...entry, target: { kind: "member", id }, result: "done" });
 }

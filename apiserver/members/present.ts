@@ -4,6 +4,7 @@ import type { Membership } from "../http/authorization/membership.ts";
 import { PERMISSIONS, permissionsOf, ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import type { OrganizationRow } from "../organizations/index.ts";
 import type { memberRecord, meRecord } from "./schema.ts";
+import type { PendingInvitation } from "./store.ts";
 import type { MemberRow } from "./table.ts";
 
 /** The wire form of a member. */
@@ -34,6 +35,7 @@ export type CallerRole = Pick<Membership, "role" | "rights"> & { organization: O
 export function presentMe(
   principal: Principal,
   callerRoles: readonly CallerRole[],
+  invitations: readonly PendingInvitation[],
 ): z.output<typeof meRecord> {
   return {
     principal: {
@@ -49,6 +51,14 @@ export function presentMe(
       slug: organization.slug,
       role,
       permissions: PERMISSIONS.filter((permission) => rights.has(permission)),
+    })),
+    invitations: invitations.map((invitation) => ({
+      id: invitation.id,
+      org_id: invitation.orgId,
+      organization_name: invitation.organizationName,
+      role: invitation.role,
+      expires_at: invitation.expiresAt?.toISOString() ?? null,
+      created_at: invitation.createdAt.toISOString(),
     })),
     roles: ROLES.map((role) => ({ role, permissions: permissionsOf(role) })),
     scopes: [...SCOPES],

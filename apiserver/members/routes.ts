@@ -7,6 +7,7 @@ import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeRole, inviteMember, removeMember, resendInvitation } from "./changes.ts";
+import { requireInvitable } from "./invitations.ts";
 import { presentMember } from "./present.ts";
 import { inviteMemberBody, memberPage, memberRecord, updateMemberBody } from "./schema.ts";
 import { listMembers, requireMember } from "./store.ts";
@@ -25,14 +26,14 @@ export interface MemberHooks {
 
 /** Operations on the members of an organization, invited ones too. */
 export function addMemberRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
-  addInvite(router);
+  addInvite(router, deps);
   addReads(router, deps);
   addUpdate(router, deps, hooks);
   addRemove(router, deps, hooks);
   addResend(router, deps);
 }
 
-function addInvite(router: Router): void {
+function addInvite(router: Router, deps: Deps): void {
   addRoute(
     router,
     {
@@ -42,12 +43,12 @@ function addInvite(router: Router): void {
       tag,
       summary: "Invite a member",
       description:
-        "The invitation is accepted by the first request of a user who signs in with this address, verified by the issuer. It expires after 14 days. Only an owner can invite an owner.",
+        "The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. There is a limit of pending invitations to one address.",
       access: "members:invite",
       recheckAccess: true,
       body: inviteMemberBody,
       responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },
-      errors: ["already_exists"],
+      errors: ["already_exists", "conflict"],
     },
     async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
       const { email, role } = await readBody();
@@ -55,7 +56,9 @@ function addInvite(router: Router): void {
         async (tx, { id }) => {
           const { requirePermission } = await confirmAccess(tx);
           if (role === "owner") requirePermission("members:grant_owner");
-          return inviteMember(tx, origin, orgId, { id, email, role });
+          const member = await inviteMember(tx, origin, orgId, { id, email, role });
+          await requireInvitable(tx, orgId, email, deps.config.maxInvitationsPerAddress);
+          return member;
         },
         (member) =>
           c.json(presentMember(member), 201, {
@@ -201,6 +204,7 @@ function addResend(router: Router, deps: Deps): void {
           const { requirePermission } = await confirmAccess(tx);
           const member = await requireMember(tx, orgId, params.memberID);
           if (member.role === "owner") requirePermission("members:grant_owner");
+          await requireInvitable(tx, orgId, member.email, deps.config.maxInvitationsPerAddress);
           return resendInvitation(tx, origin, member);
         },
         (member) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),

@@ -88,6 +88,21 @@ export const meRecord = z
       )
       .max(10_000)
       .openapi({ description: "The caller's organizations, ordered by id." }),
+    invitations: z
+      .array(
+        z.object({
+          id: idField("The invitation: accept or decline it by this id."),
+          org_id: idField("The organization."),
+          organization_name: textField(100, "Display name of the organization."),
+          role: roleField("The role that the invitation grants."),
+          expires_at: timestampField("When the invitation expires.").nullable(),
+          created_at: timestampField("When the invitation was sent."),
+        }),
+      )
+      .max(1000)
+      .openapi({
+        description: "Pending invitations to the caller's verified e-mail address, ordered by id.",
+      }),
     roles: z
       .array(
         z.object({
@@ -118,6 +133,16 @@ export const meRecord = z
           slug: "example-ltd",
           role: "viewer",
           permissions: ["organization:read", "members:read", "clusters:read"],
+        },
+      ],
+      invitations: [
+        {
+          id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+          org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+          organization_name: "Another Ltd",
+          role: "member",
+          expires_at: "2026-12-05T09:00:00.000Z",
+          created_at: "2026-11-21T09:00:00.000Z",
         },
       ],
       roles: [{ role: "viewer", permissions: ["organization:read", "members:read", "clusters:read"] }],

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
 import { createId, NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
@@ -129,40 +129,82 @@ export async function deleteMember(tx: Queryable, orgId: string, memberId: strin
   await tx.delete(members).where(isMember(orgId, memberId));
 }
 
+/** A person by the e-mail address that an invitation goes to. */
+export interface Invitee {
+  userId: string;
+  email: string;
+}
+
+/** An invitation that waits for its answer. */
+export type PendingInvitation = Pick<
+  MemberRow,
+  "id" | "orgId" | "email" | "role" | "expiresAt" | "createdAt"
+> & {
+  organizationName: string;
+};
+
 /**
- * Ids of the pending invitations of an e-mail address: to one organization, or to all; none to an organization of which
- * the user is a member already.
+ * The pending invitations of a person's e-mail address, or the one with an id, ordered by id; none to an organization
+ * of which the person is a member already.
  */
 export async function findPendingInvitations(
   db: Queryable,
-  orgId: string | undefined,
-  { userId, email }: { userId: string; email: string },
-): Promise<string[]> {
-  const rows = await db
-    .select({ id: members.id })
+  { userId, email }: Invitee,
+  id?: string,
+): Promise<PendingInvitation[]> {
+  const { orgId, role, expiresAt, createdAt } = members;
+  return db
+    .select({
+      id: members.id,
+      orgId,
+      email: members.email,
+      role,
+      expiresAt,
+      createdAt,
+      organizationName: organizations.name,
+    })
     .from(members)
     .innerJoin(organizations, and(eq(organizations.id, members.orgId), isNull(organizations.deletedAt)))
     .where(
       and(
         isPending(email),
-        orgId === undefined ? undefined : eq(members.orgId, orgId),
+        id === undefined ? undefined : eq(members.id, id),
         sql`not exists (select 1 from ${members} as other
           where other.org_id = ${members.orgId} and other.user_id = ${userId})`,
       ),
-    );
-  return rows.map(({ id }) => id);
+    )
+    .orderBy(asc(members.id))
+    .limit(1000);
+}
+
+/** Has the invitations to an e-mail address made one after the other, until the transaction ends. */
+export async function lockAddress(tx: Queryable, email: string): Promise<void> {
+  await tx.execute(
+    sql`select pg_advisory_xact_lock(hashtextextended('marina invitation ' || lower(${email}), 0))`,
+  );
+}
+
+/** How many other organizations have a pending invitation to an e-mail address. */
+export async function countPendingElsewhere(tx: Queryable, orgId: string, email: string): Promise<number> {
+  const [row] = await tx
+    .select({ total: count() })
+    .from(members)
+    .innerJoin(organizations, and(eq(organizations.id, members.orgId), isNull(organizations.deletedAt)))
+    .where(and(isPending(email), ne(members.orgId, orgId)));
+  return row?.total ?? 0;
 }
 
 /** Makes the user a member by an invitation; undefined when it is no longer pending. */
 export async function bindInvitation(
   tx: Queryable,
+  orgId: string,
   memberId: string,
-  { userId, email }: { userId: string; email: string },
+  { userId, email }: Invitee,
 ): Promise<MemberRow | undefined> {
   const [row] = await tx
     .update(members)
     .set({ userId, acceptedAt: sql`now()`, expiresAt: null, version: NEXT_VERSION })
-    .where(and(eq(members.id, memberId), isPending(email)))
+    .where(and(isMember(orgId, memberId), isPending(email)))
     .returning();
   return row;
 }

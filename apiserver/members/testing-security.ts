@@ -2,6 +2,8 @@ import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
   getMe: "signed-in",
+  acceptInvitation: "people",
+  declineInvitation: "people",
   listOrganizations: "signed-in",
   inviteMember: ["oa"],
   listMembers: ["oambv", "members:read"],

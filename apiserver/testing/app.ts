@@ -198,6 +198,7 @@ function testConfig(
     },
     quotas: DEFAULT_QUOTAS,
     userQuotas: { organizations: 1000 },
+    maxInvitationsPerAddress: 20,
     maxApiTokensPerOrganization: 100,
     auditRetentionDays: 400,
   };

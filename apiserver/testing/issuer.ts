@@ -6,7 +6,7 @@ import type { Deps } from "../deps.ts";
 import type { IssuerConfig } from "../http/authentication/issuer-config.ts";
 import type { Role } from "../http/authorization/permissions.ts";
 import { members, users } from "../members/table.ts";
-import type { TestApp } from "./app.ts";
+import type { TestApp, TestResponse } from "./app.ts";
 
 const LIFETIME_SECONDS = 3600;
 const AUDIENCE = "marina";
@@ -129,6 +129,18 @@ export async function makeOrganization(
   if (response.status !== 201) throw new Error(`no organization: ${JSON.stringify(response.body)}`);
   const { id, slug } = response.body;
   return { id, slug, owner, path: `/api/v1/organizations/${id}` };
+}
+
+/** Answers the pending invitation of a person to an organization; 404 without one. */
+export async function answerInvitation(
+  api: Pick<TestApp, "request">,
+  orgId: string,
+  { token }: Person,
+  answer: "accept" | "decline" = "accept",
+): Promise<TestResponse> {
+  const me = await api.request("GET", "/api/v1/me", { token });
+  const found = me.body.invitations.find((invitation: { org_id: string }) => invitation.org_id === orgId);
+  return api.request("POST", `/api/v1/me/invitations/${found?.id ?? createId()}/${answer}`, { token });
 }
 
 /** Makes a person a member, as if an invitation had been accepted. Returns the member's id. */

@@ -104,12 +104,52 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the caller: organizations, roles and permissions
-         * @description Get the caller: organizations, roles and permissions.
+         * Get the caller: organizations, invitations, roles and permissions
+         * @description Get the caller: organizations, invitations, roles and permissions.
          */
         get: operations["getMe"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/invitations/{invitationID}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation
+         * @description Makes the caller a member of the organization. The invitation must be for the caller's e-mail address, verified by the issuer.
+         */
+        post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/invitations/{invitationID}/decline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decline an invitation
+         * @description Decline an invitation.
+         */
+        post: operations["declineInvitation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -131,7 +171,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a member
-         * @description The invitation is accepted by the first request of a user who signs in with this address, verified by the issuer. It expires after 14 days. Only an owner can invite an owner.
+         * @description The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. There is a limit of pending invitations to one address.
          */
         post: operations["inviteMember"];
         delete?: never;
@@ -1825,6 +1865,16 @@ export interface components {
          *           ]
          *         }
          *       ],
+         *       "invitations": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+         *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *           "organization_name": "Another Ltd",
+         *           "role": "member",
+         *           "expires_at": "2026-12-05T09:00:00.000Z",
+         *           "created_at": "2026-11-21T09:00:00.000Z"
+         *         }
+         *       ],
          *       "roles": [
          *         {
          *           "role": "viewer",
@@ -1881,6 +1931,40 @@ export interface components {
                 role: "owner" | "admin" | "member" | "billing" | "viewer";
                 /** @description The caller's permissions in it. */
                 permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
+            }[];
+            /** @description Pending invitations to the caller's verified e-mail address, ordered by id. */
+            invitations: {
+                /**
+                 * Format: uuid
+                 * @description The invitation: accept or decline it by this id.
+                 * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+                 */
+                id: string;
+                /**
+                 * Format: uuid
+                 * @description The organization.
+                 * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+                 */
+                org_id: string;
+                /** @description Display name of the organization. */
+                organization_name: string;
+                /**
+                 * @description The role that the invitation grants.
+                 * @enum {string}
+                 */
+                role: "owner" | "admin" | "member" | "billing" | "viewer";
+                /**
+                 * Format: date-time
+                 * @description When the invitation expires.
+                 * @example 2026-11-21T09:00:00.000Z
+                 */
+                expires_at: string | null;
+                /**
+                 * Format: date-time
+                 * @description When the invitation was sent.
+                 * @example 2026-11-21T09:00:00.000Z
+                 */
+                created_at: string;
             }[];
             /** @description The permissions of each role. */
             roles: {
@@ -4322,6 +4406,269 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    acceptInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the invitation. */
+                invitationID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The member. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    declineInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the invitation. */
+                invitationID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Declined; the invitation is removed. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
                     [name: string]: unknown;
                 };
                 content: {

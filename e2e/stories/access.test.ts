@@ -267,6 +267,8 @@ test("kubeconfigs of a removed member are refused within 5 s, also those request
     email: USERS.bob.email,
     role: "member",
   });
+  const invitation = await bob.request("POST", `/me/invitations/${member.id}/accept`);
+  expect(invitation.status).toBe(200);
   const his = await issue(bob);
   const { body: token } = await bob.request("POST", `${organization}/api-tokens`, {
     name: "deploy",

@@ -18,9 +18,8 @@ async function statusFor(access: Access, { role, roles = [] }: { role?: Role; ro
     expiresAtMs: 0,
   };
   const findMembership = async () => (role === undefined ? undefined : makeMembership(orgId, role));
-  const origin = { principal, requestId: "r", sourceAddress: undefined };
   try {
-    await authorize({ findMembership }, access, origin, orgId);
+    await authorize({ findMembership }, access, principal, orgId);
     return 200;
   } catch (error) {
     return (error as ApiError).status;

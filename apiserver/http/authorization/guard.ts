@@ -1,5 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
-import type { Origin, Principal } from "../authentication/principal.ts";
+import type { Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
 import type { Membership } from "./membership.ts";
 import { type Permission, scopeOf } from "./permissions.ts";
@@ -28,11 +28,8 @@ export interface AccessControl {
   isKnown(authorization: string): boolean;
   /** Whether it is an API token with the right checksum, which a guess has not; does no I/O. */
   isWellFormed(authorization: string): boolean;
-  /**
-   * The principal's membership of an organization that is not deleted; undefined when there is none. With an origin,
-   * a pending invitation of this person is accepted first.
-   */
-  findMembership(principal: Principal, orgId: string, origin?: Origin): Promise<Membership | undefined>;
+  /** The principal's membership of an organization that is not deleted; undefined when there is none. */
+  findMembership(principal: Principal, orgId: string): Promise<Membership | undefined>;
   /**
    * The same as it is under the organization's row lock, which is held until the transaction ends; undefined for an API
    * token whose secret has changed since it was presented, too. Throws 404 or 409 conflict for an organization that has
@@ -51,10 +48,9 @@ const PLATFORM_ADMIN_ROLE = "platform-admin";
 export async function authorize(
   control: Pick<AccessControl, "findMembership">,
   access: Access,
-  origin: Origin,
+  principal: Principal,
   orgId = "",
 ): Promise<Membership | undefined> {
-  const { principal } = origin;
   if (access === "anyone" || access === "signed-in") return undefined;
   if (access === "platform-admin") {
     if (isPlatformAdmin(principal)) return undefined;
@@ -64,7 +60,7 @@ export async function authorize(
     if (principal.kind === "user") return undefined;
     throw new ApiError("forbidden", "This operation is for people; an API token cannot call it.");
   }
-  const membership = await control.findMembership(principal, orgId, origin);
+  const membership = await control.findMembership(principal, orgId);
   if (membership === undefined) throw notFound("organization");
   requireAnyPermission(principal, membership, typeof access === "string" ? [access] : access);
   return membership;

@@ -2,7 +2,6 @@ import type { Context, MiddlewareHandler } from "hono";
 import { type AccessControl, authorize } from "../authorization/guard.ts";
 import type { HttpEnv } from "../env.ts";
 import type { Operation } from "./operation.ts";
-import { toOrigin } from "./origin.ts";
 import type { Router } from "./router.ts";
 
 /**
@@ -27,8 +26,7 @@ export function authorizeCaller(router: Router, operation: Operation): Middlewar
     const principal = c.get("principal");
     if (principal !== undefined) {
       const orgId = c.req.param("orgID")?.toLowerCase();
-      const origin = toOrigin(c, operation, principal);
-      const membership = await authorize(router.access, operation.access, origin, orgId);
+      const membership = await authorize(router.access, operation.access, principal, orgId);
       c.set("membership", membership);
       if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
     }
