@@ -10,21 +10,25 @@ const DEFAULT = 3;
 
 let issuer: TestIssuer;
 let api: TestApp;
+/** Replicas share the database alone: one replica runs few transactions of one user at once. */
+let replicas: TestApp[];
 beforeAll(async () => {
   issuer = await startTestIssuer();
   api = await startTestApp({ issuers: [issuer.config] });
-  Object.assign(api.deps.config.userQuotas, { organizations: DEFAULT });
+  replicas = [api];
+  for (let n = 0; n < 3; n++) replicas.push(await startTestApp({ issuers: [issuer.config], replicaOf: api }));
+  for (const { deps } of replicas) Object.assign(deps.config.userQuotas, { organizations: DEFAULT });
 });
 afterAll(async () => {
-  await api.close();
+  for (const replica of replicas.toReversed()) await replica.close();
   issuer.close();
 });
 
-const create = (person: Person) =>
-  api.request("POST", "/api/v1/organizations", { token: person.token, body: { name: "Counted" } });
+const create = (person: Person, replica = api) =>
+  replica.request("POST", "/api/v1/organizations", { token: person.token, body: { name: "Counted" } });
 
 const createMany = (person: Person, number: number) =>
-  Promise.all(Array.from({ length: number }, () => create(person)));
+  Promise.all(Array.from({ length: number }, (_, n) => create(person, replicas[n % replicas.length])));
 
 const quotasOf = (person: Pick<Person, "userId">) => `/api/v1/admin/users/${person.userId}/quotas`;
 
