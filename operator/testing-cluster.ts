@@ -5,8 +5,8 @@ import type { NodePool } from "../shared/crd/node-pool.ts";
 import type { ConfigMap } from "../shared/kube/core-kinds.ts";
 import type { ObservedCluster } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
-import { readEngineCluster } from "./engine/cluster-state.ts";
 import { type EngineCluster, type EngineCondition, engineClusterKind } from "./engine/kinds.ts";
+import { decideOwnership } from "./ownership.ts";
 import { readLock } from "./subnets/lock.ts";
 import {
   CLUSTER_ID,
@@ -43,6 +43,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     candidateId: CLUSTER_ID,
     pools: [],
     engine: undefined,
+    nameTaken: false,
     classes: new Map([["marina-system/standard-v1", makeClass()]]),
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
     locks: { own: undefined, taken: new Set() },
@@ -128,7 +129,7 @@ export class ClusterFixture {
   }
 
   withEngine(object: EngineCluster): ClusterFixture {
-    return this.with({ engine: { object, state: readEngineCluster(object) } });
+    return this.with(decideOwnership(this.observed.cluster, object));
   }
 
   /** Cluster API reports these conditions; the specification stays. */

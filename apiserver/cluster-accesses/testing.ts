@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
@@ -31,7 +32,7 @@ export async function makeReady(
   await kube.create(
     secretKind,
     {
-      metadata: { namespace: found.namespace, name: `${found.name}-admin-kubeconfig` },
+      metadata: { namespace: found.namespace, name: nameAdminSecret(found.name) },
       data: { value: Buffer.from(ADMIN_KUBECONFIG).toString("base64") },
     },
     { fieldManager: "test" },

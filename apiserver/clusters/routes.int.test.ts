@@ -1,5 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
@@ -225,7 +226,7 @@ describe("the kubeconfig (section 4.17)", () => {
     await api.deps.kube.create(
       secretKind,
       {
-        metadata: { namespace, name: `${name}-admin-kubeconfig` },
+        metadata: { namespace, name: nameAdminSecret(name) },
         data: { value: Buffer.from("apiVersion: v1\n").toString("base64") },
       },
       { fieldManager: "test" },

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { waitFor } from "../stack/testing.ts";
@@ -160,7 +161,7 @@ test("a clock that is 5 minutes ahead, and then right again, changes no existing
 test("the admin kubeconfig is renewed at two thirds of its lifetime, and not an hour earlier", async () => {
   const cluster = await createConvergedCluster(bare);
   const { client, namespace } = cluster.engineer;
-  const read = async () => (await client.get(secretKind, namespace, "sample-admin-kubeconfig"))?.data?.value;
+  const read = async () => (await client.get(secretKind, namespace, nameAdminSecret("sample")))?.data?.value;
   const first = await read();
   for (const [offsetMs, renewed] of [
     [-3600_000, false],

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -78,7 +79,7 @@ async function hasConverged(
     const converged = { phase: "Ready", readyNodes: nodes, nodes, version, observedGeneration: generation };
     expect(pool.status).toMatchObject(converged);
   }
-  const secret = await engineer.client.get(secretKind, engineer.namespace, "sample-admin-kubeconfig");
+  const secret = await engineer.client.get(secretKind, engineer.namespace, nameAdminSecret("sample"));
   return secret !== undefined;
 }
 
@@ -111,7 +112,7 @@ export async function identify(engineer: Engineer): Promise<Identities> {
   ]);
   expect(engineClusters).toHaveLength(1);
   expect(deployments).toHaveLength(pools.length);
-  const secret = await client.get(secretKind, namespace, "sample-admin-kubeconfig");
+  const secret = await client.get(secretKind, namespace, nameAdminSecret("sample"));
   return {
     ids: [id, ...pools.map(({ metadata }) => metadata.labels?.[LABEL_ID])],
     subnet: cluster.status?.workerSubnet,

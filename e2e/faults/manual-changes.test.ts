@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { eventKind, namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
@@ -25,7 +26,7 @@ afterAll(() => bare?.stop());
 test("the admin kubeconfig stays when the Secret of its CA is touched, and when its annotation is removed", async () => {
   const cluster = await createConvergedCluster(bare);
   const { client, namespace } = cluster.engineer;
-  const name = "sample-admin-kubeconfig";
+  const name = nameAdminSecret("sample");
   const by = { fieldManager: "engineer" };
   const read = () => client.get(secretKind, namespace, name);
   const readAnnotation = async () => (await read())?.metadata.annotations?.[ANNOTATION_AUTHORITY];

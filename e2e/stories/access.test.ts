@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
@@ -67,7 +68,7 @@ async function getAccess(name: string): Promise<ClusterAccess> {
 async function readAdminKubeconfig(): Promise<Credential> {
   const { client, namespace } = engineer;
   const { data } = await waitFor("the admin kubeconfig", () =>
-    client.get(secretKind, namespace, "real-admin-kubeconfig"),
+    client.get(secretKind, namespace, nameAdminSecret("real")),
   );
   return readCredential(Buffer.from(data?.value ?? "", "base64").toString());
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
 import { CLUSTER_ID, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
@@ -68,7 +69,7 @@ test.each([
 });
 
 test("a compared CA is recorded with its revision, unless the credential changed", () => {
-  const patch = composeRevisionPatch("uid-ca/8", { name: "demo-admin-kubeconfig", resourceVersion: "12" });
+  const patch = composeRevisionPatch("uid-ca/8", { name: nameAdminSecret("demo"), resourceVersion: "12" });
   expect(patch).toEqual({
     metadata: { resourceVersion: "12", annotations: { "cloud.marina.dev/credential-authority": "uid-ca/8" } },
   });
@@ -93,7 +94,7 @@ test("each generation of credentials has a group of its own", () => {
 
 test("the Secret belongs to the Cluster and holds a kubeconfig with one context", () => {
   expect(secret.metadata).toMatchObject({
-    name: "demo-admin-kubeconfig",
+    name: nameAdminSecret("demo"),
     ownerReferences: [{ kind: "Cluster", name: "demo", uid: "uid-demo" }],
   });
   const kubeconfig: unknown = parse(Buffer.from(secret.data?.value ?? "", "base64").toString());

@@ -1,3 +1,4 @@
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
@@ -26,18 +27,6 @@ export interface KubeconfigBasis {
   clusterId: string;
   credentialsGeneration: number;
   server: string;
-}
-
-const SUFFIX = "-admin-kubeconfig";
-
-/** The name of a cluster's admin kubeconfig; of "namespace/cluster" it makes "namespace/name". */
-export function nameAdminSecret(cluster: string): string {
-  return `${cluster}${SUFFIX}`;
-}
-
-/** The cluster that an admin kubeconfig, or the right to read it, belongs to; undefined for another name. */
-export function clusterOfAdminSecret(name: string): string | undefined {
-  return name.endsWith(SUFFIX) ? name.slice(0, -SUFFIX.length) : undefined;
 }
 
 /** A kubeconfig as it was issued: its CA (PEM), and when it is to be renewed. */

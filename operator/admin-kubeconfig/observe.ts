@@ -1,3 +1,4 @@
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
@@ -5,9 +6,9 @@ import type { Role, RoleBinding, Secret } from "../../shared/kube/core-kinds.ts"
 import type { Caches } from "../caches.ts";
 import { hasFinalizer, isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { findEngine } from "../ownership.ts";
 import { isSuspended } from "../suspension.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
-import { nameAdminSecret } from "./kubeconfig.ts";
 import type { ServiceAccountName } from "./role.ts";
 
 /** All that is known about the admin kubeconfig of one cluster when it is reconciled: plain data, no client. */
@@ -24,7 +25,10 @@ export interface ObservedAdminKubeconfig {
   tenant: Tenant | undefined;
 }
 
-/** Gathers it from the caches; undefined for a cluster without finalizer, or one that is suspended or being deleted. */
+/**
+ * Gathers it from the caches; undefined for a cluster without finalizer, for one that is suspended or being deleted, and
+ * for a taken name.
+ */
 export function observeAdminKubeconfig(
   caches: Caches,
   apiserver: ServiceAccountName,
@@ -34,6 +38,7 @@ export function observeAdminKubeconfig(
   const clusterId = cluster?.metadata.labels?.[LABEL_ID];
   if (cluster === undefined || clusterId === undefined) return undefined;
   if (!hasFinalizer(cluster.metadata) || isDeleting(cluster) || isSuspended(cluster)) return undefined;
+  if (findEngine(caches, key).nameTaken) return undefined;
   const secretKey = nameAdminSecret(key);
   const credential = caches.credentials.get(secretKey);
   // The garbage collector deletes a credential that belongs to the Cluster of before a restore.

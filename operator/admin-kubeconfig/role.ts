@@ -1,8 +1,8 @@
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import { type Role, type RoleBinding, roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
-import { nameAdminSecret } from "./kubeconfig.ts";
 
 export interface ServiceAccountName {
   namespace: string;

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { FINALIZER, LABEL_ID, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
@@ -21,7 +22,7 @@ import { trimCredential } from "./trim.ts";
 
 const authority = await makeAuthority("one");
 const CA = "demo-ca";
-const CREDENTIAL = "demo-admin-kubeconfig";
+const CREDENTIAL = nameAdminSecret("demo");
 const OF_CA = `get secrets ${CA}`;
 const RECORD = `patch secrets ${CREDENTIAL}`;
 const ISSUE = `apply secrets ${CREDENTIAL}`;
@@ -54,7 +55,10 @@ async function start() {
   const registered = { metadata: { finalizers: [FINALIZER] } };
   const cluster = await client.mergePatch(clusterKind, namespace, "demo", registered, dryRun);
   caches.clusters.set(cluster);
-  const engine = { metadata: demo, spec: { controlPlaneRef: CONTROL_PLANE, controlPlaneEndpoint: ENDPOINT } };
+  const engine = {
+    metadata: { ...demo, labels },
+    spec: { controlPlaneRef: CONTROL_PLANE, controlPlaneEndpoint: ENDPOINT },
+  };
   caches.engineClusters.set(await client.create(engineClusterKind, engine, dryRun));
   const ca = { metadata: { namespace, name: CA }, data: composeCaData(authority) };
   await client.create(secretKind, ca, TEST);

@@ -1,3 +1,4 @@
+import { clusterOfAdminSecret } from "../../shared/admin-secret.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
@@ -8,7 +9,6 @@ import { clusterOfCaSecret } from "../engine/secrets.ts";
 import { enqueueTo } from "../enqueue.ts";
 import { hasFinalizer } from "../identity.ts";
 import { isTenantChanged } from "../tenant/changes.ts";
-import { clusterOfAdminSecret } from "./kubeconfig.ts";
 
 /** Adds the key of a cluster for every change that its admin kubeconfig depends on. */
 export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller, "add">): void {

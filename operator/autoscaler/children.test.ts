@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { aCluster, CLUSTER_ID, NAMESPACE } from "../cluster/testing.ts";
 import { clusterOfAutoscaler, composeAutoscaler, nameAutoscaler } from "./children.ts";
 
@@ -43,5 +44,5 @@ test("it manages its own cluster only, and takes the platform's defaults", () =>
 
 test("the cluster is found by the name", () => {
   expect(clusterOfAutoscaler(nameAutoscaler("blue"))).toBe("blue");
-  expect(clusterOfAutoscaler("blue-admin-kubeconfig")).toBeUndefined();
+  expect(clusterOfAutoscaler(nameAdminSecret("blue"))).toBeUndefined();
 });

@@ -5,6 +5,7 @@ import type { Deployment, Role, RoleBinding, ServiceAccount } from "../../shared
 import type { Caches } from "../caches.ts";
 import { isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { findEngine } from "../ownership.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 import { isSuspended } from "../suspension.ts";
 import { nameAutoscaler } from "./children.ts";
@@ -19,6 +20,7 @@ export interface AutoscalerSettings {
 export interface ObservedAutoscaler {
   cluster: Cluster;
   clusterId: string;
+  /** False for a cluster whose name a foreign Cluster API cluster has. */
   hasAutoscaledPool: boolean;
   /** The live objects of the autoscaler. */
   live: {
@@ -44,7 +46,9 @@ export function observeAutoscaler(
   return {
     cluster,
     clusterId,
-    hasAutoscaledPool: pools.some((pool) => !isDeleting(pool) && isAutoscaled(pool.spec)),
+    hasAutoscaledPool:
+      !findEngine(caches, key).nameTaken &&
+      pools.some((pool) => !isDeleting(pool) && isAutoscaled(pool.spec)),
     live: {
       serviceAccount: caches.serviceAccounts.get(name),
       role: caches.roles.get(name),

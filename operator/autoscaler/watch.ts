@@ -4,6 +4,7 @@ import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { enqueueTo, isNewSpec } from "../enqueue.ts";
+import { isOwnerChanged } from "../ownership.ts";
 import { clusterOfAutoscaler } from "./children.ts";
 
 /** Adds the key of a cluster for every change that its autoscaler depends on. */
@@ -19,6 +20,9 @@ export function watchAutoscalers(set: CacheSet, controller: Pick<Controller, "ad
   };
   set.listen("clusters", (change) => {
     if (isChanged(change)) add(objectKey(change.object), change);
+  });
+  set.listen("engineClusters", (change) => {
+    if (isOwnerChanged(change)) add(objectKey(change.object), change);
   });
   set.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;

@@ -5,6 +5,7 @@ import { createId } from "../../shared/id.ts";
 import type { Caches } from "../caches.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { findEngine } from "../ownership.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
 /** All that is known about one access when it is reconciled: plain data, no client. */
@@ -19,6 +20,8 @@ export interface ObservedAccess {
   cluster: Cluster | undefined;
   /** Its API server; undefined until it has an endpoint, a CA and an initialized control plane. */
   tenant: Tenant | undefined;
+  /** A foreign Cluster API cluster has the name of its cluster. */
+  nameTaken: boolean;
   /** The other accesses of the same subject to the same cluster. */
   siblings: readonly ClusterAccess[];
 }
@@ -39,6 +42,7 @@ export function observeAccess(caches: Caches, key: string): ObservedAccess | und
     candidateId: createId(),
     cluster: caches.clusters.get(clusterKey),
     tenant: tenant?.state.controlPlaneInitialized === true ? tenant : undefined,
+    nameTaken: findEngine(caches, clusterKey).nameTaken,
     siblings: caches.accesses.byIndex(INDEX_CLUSTER, clusterKey).filter(isSibling),
   };
 }

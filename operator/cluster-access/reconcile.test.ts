@@ -46,6 +46,7 @@ function observe(rest: Partial<ObservedAccess> = {}): ObservedAccess {
     cluster,
     candidateId: "new",
     tenant: {} as Tenant,
+    nameTaken: false,
     siblings: [],
     ...rest,
   };

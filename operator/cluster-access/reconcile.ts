@@ -5,6 +5,7 @@ import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { isOlder } from "../../shared/kube/age.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
+import { composeNameTaken } from "../ownership.ts";
 import { isSuspended } from "../suspension.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
@@ -56,6 +57,14 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   if (observed.siblings.filter((other) => comesFirst(other, access, now)).length >= MAX_LIVE_ACCESSES) {
     const message = `${spec.subject} holds ${MAX_LIVE_ACCESSES} accesses to the cluster ${spec.clusterName}; delete one of them.`;
     return { kind: "reject", fault: { reason: "TooManyAccesses", message } };
+  }
+  if (observed.nameTaken) {
+    return {
+      kind: "wait",
+      reason: "WaitingForCluster",
+      message: composeNameTaken(spec.clusterName).message,
+      expiresAt,
+    };
   }
   if (tenant === undefined) {
     const message = `The control plane of ${spec.clusterName} is not up yet; the access is issued as soon as it is.`;

@@ -11,6 +11,7 @@ import { composeEngineCluster, type DesiredCluster, findUnsupported } from "../e
 import type { DesiredPool } from "../engine/worker-pool.ts";
 import { hasFinalizer } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
+import { composeNameTaken } from "../ownership.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { findPoolRegistrationWait } from "./registration.ts";
@@ -40,10 +41,8 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     const message = `There is no plan ${planName}; create the cluster again with one of ${plans.join(", ")}, or ask the platform's operator for it.`;
     return fail("UnknownPlan", message);
   }
-  if (observed.engine !== undefined && !isOurs(observed)) {
-    const message = `The namespace has a Cluster API cluster ${cluster.metadata.name} that does not belong to this platform; create the cluster under another name.`;
-    return fail("NameTaken", message);
-  }
+  if (observed.nameTaken)
+    return { ok: false, fault: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.engine === undefined && observed.blocker !== undefined)
     return { ok: false, fault: observed.blocker, target: undefined };
   const pinned = findPinnedClass(observed, plan);
@@ -74,16 +73,6 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   }
   const composed = composeEngineCluster(desired, choice.capabilities);
   return { ok: true, target, subnet, fault, engineCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
-}
-
-/** Whether the Cluster API object belongs to this cluster: by owner, or after a restore by the public id. */
-export function isOurs({ cluster, engine }: ObservedCluster): boolean {
-  const { ownerReferences = [], labels } = engine?.object.metadata ?? {};
-  const id = cluster.metadata.labels?.[LABEL_ID];
-  return (
-    ownerReferences.some((owner) => owner.uid === cluster.metadata.uid) ||
-    (id !== undefined && labels?.[LABEL_ID] === id)
-  );
 }
 
 function fail(reason: string, message: string, target?: string): Decision {

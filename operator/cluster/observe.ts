@@ -8,11 +8,10 @@ import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Caches } from "../caches.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
 import { type ClassCapabilities, readClusterClass } from "../engine/cluster-class.ts";
-import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderDuplicate } from "../identity.ts";
-import { INDEX_CLUSTER, INDEX_CLUSTER_AND_POOL, INDEX_LOCK_OWNER } from "../indexes.ts";
+import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
+import { findEngine, findPoolObjects, type OwnEngine } from "../ownership.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
@@ -70,7 +69,10 @@ export interface ObservedCluster {
   /** The id that the cluster gets when it has none. */
   candidateId: string;
   pools: readonly ObservedClusterPool[];
-  engine: { object: EngineCluster; state: EngineState } | undefined;
+  /** Undefined = Cluster API has none, or a foreign one (`nameTaken`). */
+  engine: OwnEngine | undefined;
+  /** A Cluster API cluster of this name is not Marina's. */
+  nameTaken: boolean;
   classes: ClassLookup;
   catalogue: VersionCatalogue;
   /** This cluster's subnet; while it has none, those in use. */
@@ -95,25 +97,25 @@ export function observeCluster(
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);
   if (cluster === undefined) return undefined;
-  const engineCluster = caches.engineClusters.get(key);
+  const { engine, nameTaken } = findEngine(caches, key);
   const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
   const overQuota = findClusterOverQuota(caches, cluster, pools);
-  const state = engineCluster && readEngineCluster(engineCluster);
   const isBlocked = (pool: NodePool) =>
     overQuota.pools.has(pool.metadata.name) ||
-    (state?.poolNames.includes(pool.metadata.name) !== true &&
+    (engine?.state.poolNames.includes(pool.metadata.name) !== true &&
       findDuplicateName(caches.nodePools, pool) !== undefined);
   return {
     cluster,
     organization: findOrganization(caches.namespaces, cluster.metadata.namespace),
     olderDuplicate: findOlderDuplicate(caches.clusters, cluster.metadata),
     blocker:
-      state === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
+      engine === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
     candidateId: createId(),
     pools: pools
       .map((pool) => observePool(caches, key, pool, isBlocked(pool)))
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
-    engine: engineCluster && state && { object: engineCluster, state },
+    engine,
+    nameTaken,
     classes: readClasses(caches),
     catalogue: caches.readCatalogue(),
     locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID], cluster.status?.workerSubnet),
@@ -130,15 +132,15 @@ function observePool(
   pool: NodePool,
   blocked: boolean,
 ): ObservedClusterPool {
-  const poolKey = `${clusterKey}/${pool.metadata.name}`;
-  const [deployment] = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
+  const { deployments, machines } = findPoolObjects(caches, clusterKey, pool.metadata.name);
+  const [deployment] = deployments;
   return {
     pool,
     engine: deployment && readPool(deployment),
     engineDeleting: deployment?.metadata.deletionTimestamp !== undefined,
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool.metadata),
     blocked,
-    machines: caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, poolKey).map(readMachine),
+    machines: machines.map(readMachine),
   };
 }
 

@@ -11,7 +11,7 @@ import { removePoolEntry } from "../engine/topology.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { isSuspended } from "../suspension.ts";
-import { type Decision, decideChildren, isOurs } from "./children.ts";
+import { type Decision, decideChildren } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { planPause, planResume } from "./pause.ts";
@@ -104,7 +104,13 @@ function planSteps(
   const waitMs = findPoolWait(observed, ours, now);
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
   if (!isApplied(desired, engine?.object)) {
-    return { apply: [...lock, { verb: "apply", kind: engineClusterKind, object: desired }], remove: [] };
+    return {
+      apply: [
+        ...lock,
+        { verb: "apply", kind: engineClusterKind, object: desired, isNew: engine === undefined },
+      ],
+      remove: [],
+    };
   }
   const foreign = engine?.state.poolNames.find((name) => !ours.has(name));
   const object = engine?.object;
@@ -162,11 +168,11 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
       uid: pool.metadata.uid,
     }));
   const waitMs = findClusterRegistrationWait(observed, now);
-  if (engine !== undefined && !engine.state.deleting && isOurs(observed) && waitMs === undefined) {
+  if (engine !== undefined && !engine.state.deleting && waitMs === undefined) {
     const { namespace = "", name, uid } = engine.object.metadata;
     remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
   }
-  const isGone = (engine === undefined || !isOurs(observed)) && observed.pools.length === 0;
+  const isGone = engine === undefined && observed.pools.length === 0;
   if (isGone) {
     // The subnet of a cluster with an older duplicate belongs to that one.
     const lock = observed.olderDuplicate === undefined ? locks.own : undefined;

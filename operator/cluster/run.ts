@@ -1,13 +1,13 @@
+import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, StepError } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import { nameAdminSecret } from "../admin-kubeconfig/kubeconfig.ts";
 import type { Caches } from "../caches.ts";
-import { readEngineCluster } from "../engine/cluster-state.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { findEngine } from "../ownership.ts";
 import type { RunContext } from "../run-context.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
@@ -68,8 +68,7 @@ function isUpgrade({ engine }: ObservedCluster, plan: Plan<unknown>): boolean {
  */
 function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefined {
   const cluster = deps.caches.clusters.get(key);
-  const engineCluster = deps.caches.engineClusters.get(key);
-  const state = engineCluster && readEngineCluster(engineCluster);
+  const state = findEngine(deps.caches, key).engine?.state;
   const ca = deps.caches.credentials.get(nameAdminSecret(key))?.data?.["ca.crt"];
   const isProbed = cluster?.spec.publicEndpoint === true && cluster.metadata.deletionTimestamp === undefined;
   if (!isProbed || !state?.controlPlaneInitialized || state.endpoint === undefined || ca === undefined) {

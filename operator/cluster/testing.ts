@@ -2,9 +2,9 @@ import type { Cluster, ClusterSpec } from "../../shared/crd/cluster.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import type { ClassCapabilities } from "../engine/cluster-class.ts";
-import { readEngineCluster } from "../engine/cluster-state.ts";
 import type { EngineCluster, EngineCondition } from "../engine/kinds.ts";
 import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
+import { decideOwnership } from "../ownership.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
 import { settingsOf } from "../testing.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
@@ -208,7 +208,7 @@ export function observeBlue(
     blocker: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
-    engine: { object, state: readEngineCluster(object) },
+    ...decideOwnership(given.cluster ?? aCluster(), object),
     classes: new Map([["marina-system/standard-v1", CAPABLE]]),
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
     locks: { own: lock, taken: new Set([lock.subnet]) },

@@ -1,9 +1,9 @@
+import { clusterOfAdminSecret } from "../../shared/admin-secret.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
-import { clusterOfAdminSecret } from "../admin-kubeconfig/kubeconfig.ts";
 import type { CacheSet } from "../caches.ts";
 import { engineClusterNameOf } from "../engine/kinds.ts";
 import { enqueueTo, isNewSpec } from "../enqueue.ts";

@@ -3,7 +3,12 @@ import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "..
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import type { Caches } from "../caches.ts";
-import { indexByInfrastructure, type Machine, type MachineDeployment } from "../engine/kinds.ts";
+import {
+  type EngineCluster,
+  indexByInfrastructure,
+  type Machine,
+  type MachineDeployment,
+} from "../engine/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
 import { CLUSTER_ID, makePool, NAMESPACE, POOL_ID } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
@@ -37,7 +42,8 @@ function makeCaches(): Caches {
     spec: { infrastructureRef: { apiGroup: "hardware.test", kind: "Server", name: "s1" } },
   });
   const machineDeployments = createStore<MachineDeployment>();
-  return { clusters, nodePools, machines, machineDeployments } as unknown as Caches;
+  const engineClusters = createStore<EngineCluster>();
+  return { clusters, engineClusters, nodePools, machines, machineDeployments } as unknown as Caches;
 }
 
 const eventOn = (apiVersion: string, kind: string, name: string, more: Partial<Event> = {}): Event => ({

@@ -1,7 +1,7 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { toKey } from "../../shared/kube/object.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
 import {
   type EventSource,
@@ -13,6 +13,7 @@ import {
 } from "../engine/events.ts";
 import { engineClusterNameOf, enginePoolNameOf } from "../engine/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
+import { findEngine } from "../ownership.ts";
 
 /** What a Cluster API Event is about, as Marina's objects. */
 export interface EventSubject {
@@ -60,7 +61,8 @@ function subjectOf(
   poolName: string | undefined,
   source: EventSource,
 ): EventSubject | undefined {
-  const cluster = caches.clusters.get(toKey(namespace, clusterName));
+  const key = toKey(namespace, clusterName);
+  const cluster = findEngine(caches, key).nameTaken ? undefined : caches.clusters.get(key);
   const pool = poolName === undefined ? undefined : caches.nodePools.get(toKey(namespace, poolName));
   return cluster && { cluster, pool, source };
 }
@@ -76,7 +78,7 @@ function subjectByName(
       .filter((object) => `${name}-`.startsWith(`${prefix}${object.metadata.name}-`))
       .sort((left, right) => right.metadata.name.length - left.metadata.name.length)[0];
   const cluster = longest(caches.clusters.byIndex(INDEX_NAMESPACE, namespace), "");
-  if (cluster === undefined) return undefined;
+  if (cluster === undefined || findEngine(caches, objectKey(cluster)).nameTaken) return undefined;
   const pools = caches.nodePools
     .byIndex(INDEX_NAMESPACE, namespace)
     .filter((pool) => pool.spec.clusterName === cluster.metadata.name);

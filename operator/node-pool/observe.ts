@@ -7,11 +7,11 @@ import { createId } from "../../shared/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
-import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
+import type { EngineState } from "../engine/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../engine/events.ts";
 import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
 import { findOlderDuplicate } from "../identity.ts";
-import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
+import { findEngine, findPoolObjects } from "../ownership.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
 import { isSuspended } from "../suspension.ts";
@@ -82,17 +82,12 @@ export function observePool(
   if (pool === undefined) return undefined;
   const { namespace = "", name } = pool.metadata;
   const clusterKey = `${namespace}/${pool.spec.clusterName}`;
-  const engineCluster = caches.engineClusters.get(clusterKey);
-  const state = engineCluster && readEngineCluster(engineCluster);
+  const state = findEngine(caches, clusterKey).engine?.state;
   const isKnown = state?.poolNames.includes(name) === true;
-  const poolKey = `${clusterKey}/${name}`;
-  const deployments = caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, poolKey);
+  const { deployments, machines: found } = findPoolObjects(caches, clusterKey, name);
   const deployment =
     deployments.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? deployments[0];
-  const machines = caches.machines
-    .byIndex(INDEX_CLUSTER_AND_POOL, poolKey)
-    .map(readMachine)
-    .sort((left, right) => (left.name < right.name ? -1 : 1));
+  const machines = found.map(readMachine).sort((left, right) => (left.name < right.name ? -1 : 1));
   return {
     pool,
     organization: findOrganization(caches.namespaces, namespace),

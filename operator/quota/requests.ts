@@ -7,6 +7,7 @@ import type { Store } from "../../shared/kube/store.ts";
 import { type GrantedPool, readGrantedPools } from "../engine/granted-pool.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { isDeleting } from "../identity.ts";
+import { findEngine } from "../ownership.ts";
 import type { QuotaRequest } from "./admission.ts";
 
 /** The caches from which an organization's usage is counted. */
@@ -17,9 +18,9 @@ export interface QuotaCaches {
 }
 
 /** What a cluster was granted and requests. */
-export function requestOfCluster({ engineClusters }: QuotaCaches, cluster: Cluster): QuotaRequest {
+export function requestOfCluster(caches: QuotaCaches, cluster: Cluster): QuotaRequest {
   const key = objectKey(cluster);
-  const granted = engineClusters.get(key) === undefined ? NO_AMOUNTS : CLUSTER_AMOUNTS;
+  const granted = findEngine(caches, key).engine === undefined ? NO_AMOUNTS : CLUSTER_AMOUNTS;
   const requested = isDeleting(cluster) ? granted : CLUSTER_AMOUNTS;
   return { key, metadata: cluster.metadata, granted, requested };
 }
@@ -28,12 +29,13 @@ export function requestOfCluster({ engineClusters }: QuotaCaches, cluster: Clust
  * What pools were granted, by the live topologies of their clusters, and what they request. A pool that is being deleted
  * requests no more than it has.
  */
-export function requestsOfPools({ engineClusters }: QuotaCaches, pools: readonly NodePool[]): QuotaRequest[] {
+export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[]): QuotaRequest[] {
   const grantedByCluster = new Map<string, ReadonlyMap<string, GrantedPool>>();
   return pools.map((pool) => {
     const { metadata, spec } = pool;
     const clusterKey = toKey(metadata.namespace, spec.clusterName);
-    const known = grantedByCluster.get(clusterKey) ?? readGrantedPools(engineClusters.get(clusterKey));
+    const known =
+      grantedByCluster.get(clusterKey) ?? readGrantedPools(findEngine(caches, clusterKey).engine?.object);
     grantedByCluster.set(clusterKey, known);
     const granted = amountsOf(known.get(metadata.name), spec);
     const requested = isDeleting(pool) ? granted : poolAmounts(spec);

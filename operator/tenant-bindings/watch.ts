@@ -1,7 +1,7 @@
+import { clusterOfAdminSecret } from "../../shared/admin-secret.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
-import { clusterOfAdminSecret } from "../admin-kubeconfig/kubeconfig.ts";
 import type { CacheSet } from "../caches.ts";
 import { clusterOfCaSecret } from "../engine/secrets.ts";
 import { enqueueTo } from "../enqueue.ts";

@@ -5,8 +5,9 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
-import { type EngineState, readEngineCluster } from "../engine/cluster-state.ts";
+import type { EngineState } from "../engine/cluster-state.ts";
 import { nameCaSecret, readCaSecret } from "../engine/secrets.ts";
+import { findEngine } from "../ownership.ts";
 import { connectTenant } from "./connect.ts";
 import { type ClientCertificate, issueClientCertificate } from "./sign.ts";
 import type { TenantClient } from "./tenant-client.ts";
@@ -63,13 +64,12 @@ interface OwnCertificate extends ClientCertificate {
   goodUntil: number;
 }
 
-/** A tenant's API server; undefined until Cluster API reported an address and there is a CA. */
+/** A tenant's API server; undefined until Cluster API reported an address and there is a CA, and for a foreign cluster. */
 export function findTenant(
-  caches: Pick<Caches, "engineClusters" | "caSecrets">,
+  caches: Pick<Caches, "clusters" | "engineClusters" | "caSecrets">,
   key: string,
 ): Tenant | undefined {
-  const engineCluster = caches.engineClusters.get(key);
-  const state = engineCluster && readEngineCluster(engineCluster);
+  const state = findEngine(caches, key).engine?.state;
   const secret = caches.caSecrets.get(nameCaSecret(key));
   if (state?.endpoint === undefined || secret === undefined) return undefined;
   return { state, server: state.endpoint.url, caRevision: revisionOf(secret.metadata) };

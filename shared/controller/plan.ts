@@ -5,8 +5,11 @@ import type { RecordedEvent, Recorder } from "./recorder.ts";
 
 /** One change of another object. */
 export type Step =
-  /** Server-side apply, forced: the object is ours. */
-  | { verb: "apply"; kind: Kind<KubeObject>; object: KubeObject }
+  /**
+   * Server-side apply, forced: the object is ours. With `isNew` it only creates: an object that exists by then, of whomever,
+   * stays as it is, and the step fails with a conflict.
+   */
+  | { verb: "apply"; kind: Kind<KubeObject>; object: KubeObject; isNew?: boolean }
   /** Fails with AlreadyExists when the object exists: a lock. */
   | { verb: "create"; kind: Kind<KubeObject>; object: KubeObject }
   | {
@@ -161,11 +164,22 @@ async function applyStep<T extends KubeObject>(context: PlanContext<T>, step: St
   }
   const written =
     step.verb === "apply"
-      ? await client.apply(step.kind, step.object, { ...options, force: true })
+      ? await client.apply(step.kind, step.isNew ? asNew(step.object) : step.object, {
+          ...options,
+          force: true,
+        })
       : step.verb === "create"
         ? await client.create(step.kind, step.object, options)
         : await client.jsonPatch(step.kind, step.namespace, step.name, step.operations, options);
   context.onWritten(step.kind, written.metadata.resourceVersion ?? "");
+}
+
+/** The first version that etcd gives an object is 2, so this one conflicts with every object that exists. */
+const VERSION_OF_NO_OBJECT = "1";
+
+/** A POST would leave its fields to a second field manager, and an apply without them could not remove them. */
+function asNew(object: KubeObject): KubeObject {
+  return { ...object, metadata: { ...object.metadata, resourceVersion: VERSION_OF_NO_OBJECT } };
 }
 
 async function applyStatus<T extends KubeObject, Status>(

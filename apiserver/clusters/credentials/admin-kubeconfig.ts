@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { nameAdminSecret } from "../../../shared/admin-secret.ts";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
@@ -52,7 +53,7 @@ export function requireAccessible(cluster: ProjectedCluster): void {
 export async function readAdminSecret(deps: Deps, cluster: ProjectedCluster): Promise<string> {
   let value: string | undefined;
   try {
-    const secret = await deps.kube.get(secretKind, cluster.namespace, `${cluster.name}-admin-kubeconfig`);
+    const secret = await deps.kube.get(secretKind, cluster.namespace, nameAdminSecret(cluster.name));
     value = secret?.data?.value;
   } catch (error) {
     throw dependencyUnavailable("The Kubernetes API", error);
