@@ -59,6 +59,7 @@ const clusters: [string, ClusterFixture][] = [
   ["ClassNotFound", aCluster().with({ classes: new Map() })],
   ["NoFreeSubnet", aCluster().with({ settings: { ...aCluster().observed.settings, ...noSubnets() } })],
   ["NameTaken", taken()],
+  ["NodePoolsMissing", restoredWithoutPools()],
   [
     "DuplicateName",
     aCluster().with({ blocker: findDuplicateName(duplicates(), aCluster().observed.cluster) }),
@@ -140,6 +141,14 @@ describe("after a minute every wait and failure is explained in a sentence with 
 
 function isIn(state: keyof typeof CONDITION_REASONS, reason: string): boolean {
   return CONDITION_REASONS[state].some((it) => it === reason);
+}
+
+function restoredWithoutPools() {
+  const running = ready();
+  const { cluster } = running.observed;
+  return running
+    .withPools()
+    .with({ cluster: { ...cluster, metadata: { ...cluster.metadata, uid: "uid-new" } } });
 }
 
 function withoutVariables() {

@@ -1,6 +1,7 @@
 import type { Fault } from "../shared/controller/conditions.ts";
-import type { Cluster } from "../shared/crd/cluster.ts";
+import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
+import { apiVersionOf, type OwnerReference } from "../shared/kube/kind.ts";
 import { toKey } from "../shared/kube/object.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
@@ -73,6 +74,12 @@ export function isOwnerChanged({ type, previous, object }: Change<EngineCluster>
 function ownerOf({ metadata }: EngineCluster): string {
   const owners = metadata.ownerReferences?.map(({ uid }) => uid) ?? [];
   return `${metadata.labels?.[LABEL_ID]} ${owners.join(" ")}`;
+}
+
+/** The owner of a Cluster API cluster. */
+export function composeOwnerReference({ metadata }: Cluster): OwnerReference {
+  const { name, uid = "" } = metadata;
+  return { apiVersion: apiVersionOf(clusterKind), kind: clusterKind.kind, name, uid, controller: true };
 }
 
 /** The fault of a Cluster, or of what depends on it, whose name a foreign Cluster API cluster has. */

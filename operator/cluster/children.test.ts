@@ -151,10 +151,10 @@ describe("the worker subnet", () => {
 });
 
 test.each([
-  ["an unknown plan", observeBlue({ cluster: aCluster({ plan: "gold" }) }), "UnknownPlan"],
+  ["an unknown plan", observeBlue({ cluster: aCluster({ plan: "gold" }), engine: undefined }), "UnknownPlan"],
   [
     "a plan named like a property of every object",
-    observeBlue({ cluster: aCluster({ plan: "constructor" }) }),
+    observeBlue({ cluster: aCluster({ plan: "constructor" }), engine: undefined }),
     "UnknownPlan",
   ],
   ["a missing class", observeBlue({ classes: new Map() }), "ClassNotFound"],
@@ -172,3 +172,26 @@ function named(name: string, metadata: object = {}) {
   const pool = aPool();
   return { ...pool, metadata: { ...pool.metadata, name, ...metadata } };
 }
+
+describe("a cluster whose plan was removed", () => {
+  const gold = (version: string) => observeBlue({ cluster: aCluster({ plan: "gold", version }) });
+
+  test("keeps its class, control plane and version, and its pools are applied", () => {
+    const kept = decideChildren(gold("1.34"), CLUSTER_ID, NOW);
+    expect(kept).toMatchObject({
+      ok: true,
+      fault: undefined,
+      engineCluster: {
+        spec: {
+          topology: { version: "v1.34.2", classRef: { name: "standard-v1" }, controlPlane: { replicas: 1 } },
+        },
+      },
+    });
+  });
+
+  test("is not upgraded, and says why", () => {
+    const decision = decideChildren(gold("1.35"), CLUSTER_ID, NOW);
+    expect(decision).toMatchObject({ ok: true, fault: { reason: "UnknownPlan" } });
+    expect(decision.ok && decision.engineCluster.spec?.topology?.version).toBe("v1.34.2");
+  });
+});

@@ -1,8 +1,6 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Fault } from "../../shared/controller/conditions.ts";
-import { clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_APPLIED, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
-import { apiVersionOf } from "../../shared/kube/kind.ts";
 import type { ClassCapabilities } from "../engine/cluster-class.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
 import { readGrantedPools } from "../engine/granted-pool.ts";
@@ -11,7 +9,7 @@ import { composeEngineCluster, type DesiredCluster, findUnsupported } from "../e
 import type { DesiredPool } from "../engine/worker-pool.ts";
 import { hasFinalizer } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
-import { composeNameTaken } from "../ownership.ts";
+import { composeNameTaken, composeOwnerReference } from "../ownership.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { findPoolRegistrationWait } from "./registration.ts";
@@ -35,18 +33,17 @@ export type Decision =
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
-  const plan = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
-  if (plan === undefined) {
-    const plans = Object.keys(settings.plans).filter((name) => name !== DEFAULT_PLAN);
-    const message = `There is no plan ${planName}; create the cluster again with one of ${plans.join(", ")}, or ask the platform's operator for it.`;
-    return fail("UnknownPlan", message);
-  }
+  const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
+  const plan = known ?? retainPlan(observed);
+  const unknownPlan = known === undefined ? composeUnknownPlan(settings, planName) : undefined;
+  if (plan === undefined)
+    return { ok: false, fault: composeUnknownPlan(settings, planName), target: undefined };
   if (observed.nameTaken)
     return { ok: false, fault: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.engine === undefined && observed.blocker !== undefined)
     return { ok: false, fault: observed.blocker, target: undefined };
   const pinned = findPinnedClass(observed, plan);
-  const choice = chooseClassAndVersion(observed, plan, pinned);
+  const choice = chooseClassAndVersion(observed, plan, pinned, unknownPlan);
   if (choice === undefined) {
     const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; ask the platform's operator to install it.`;
     return fail("ClassNotFound", message);
@@ -73,6 +70,20 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   }
   const composed = composeEngineCluster(desired, choice.capabilities);
   return { ok: true, target, subnet, fault, engineCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
+}
+
+/** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */
+function retainPlan({ engine }: ObservedCluster): PlanMapping | undefined {
+  const { classRef } = engine?.state ?? {};
+  const { replicas } = engine?.object.spec?.topology?.controlPlane ?? {};
+  if (classRef === undefined || replicas === undefined) return undefined;
+  return { class: classRef.name, namespace: classRef.namespace, controlPlaneReplicas: replicas };
+}
+
+function composeUnknownPlan({ plans }: ObservedCluster["settings"], planName: string): Fault {
+  const names = Object.keys(plans).filter((name) => name !== DEFAULT_PLAN);
+  const message = `There is no plan ${planName}; create the cluster again with one of ${names.join(", ")}, or ask the platform's operator for it.`;
+  return { reason: "UnknownPlan", message };
 }
 
 function fail(reason: string, message: string, target?: string): Decision {
@@ -117,6 +128,7 @@ function chooseClassAndVersion(
   observed: ObservedCluster,
   plan: PlanMapping,
   pinned: { name: string; namespace: string },
+  unknownPlan: Fault | undefined,
 ): (VersionChoice & { classRef: typeof pinned; capabilities: ClassCapabilities }) | undefined {
   const { engine, cluster, catalogue, classes } = observed;
   const live = engine && readLive(engine.state, observed.upgradeRejection !== undefined);
@@ -128,6 +140,9 @@ function chooseClassAndVersion(
   if (capabilities === undefined) return undefined;
   const choice = stepOn(capabilities);
   const upgrading = live !== undefined && choice.version !== live.version;
+  if (upgrading && unknownPlan !== undefined) {
+    return { classRef: pinned, capabilities, ...choice, version: live.version, fault: unknownPlan };
+  }
   const planned = { name: plan.class, namespace: plan.namespace };
   const next = upgrading ? classes.get(`${planned.namespace}/${planned.name}`) : undefined;
   return next === undefined
@@ -160,13 +175,7 @@ function describeCluster(observed: ObservedCluster, plan: PlanMapping, id: strin
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name,
-    owner: {
-      apiVersion: apiVersionOf(clusterKind),
-      kind: clusterKind.kind,
-      name: metadata.name,
-      uid: metadata.uid ?? "",
-      controller: true,
-    },
+    owner: composeOwnerReference(observed.cluster),
     labels: { [LABEL_ID]: id, [LABEL_ORG_ID]: organization },
     controlPlaneReplicas: spec.controlPlaneReplicas ?? plan.controlPlaneReplicas,
     plan: spec.plan,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { makePool, START } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
@@ -53,29 +54,66 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
   const running = withPool.ready();
   const restored = (msAgo: number, fixture: ClusterFixture) => created(fixture, msAgo, { uid: "uid-new" });
 
+  const annotated = (fixture: ClusterFixture) =>
+    restored(0, fixture).with({ cluster: annotate(restored(0, fixture).observed.cluster) });
+
   test.each<[string, ClusterFixture]>([
-    ["while its NodePools may still be restored", running.withPools()],
+    ["while its NodePools are not restored", running.withPools()],
     ["while a NodePool has no finalizer yet", running.withPools(bare)],
-  ])("takes no pool away that %s", (_name, fixture) => {
-    const plan = restored(599_999, fixture).plan();
-    expect(plan.apply).toEqual([]);
-    expect(plan.remove).toEqual([]);
-    expect(plan.requeueAfterMs).toBe(1);
+  ])("takes no pool away %s, whatever the clock says", (_name, fixture) => {
+    for (const msAgo of [0, 600_000, 365 * 24 * 3600_000]) {
+      const plan = restored(msAgo, fixture).plan();
+      expect(plan.apply.map(({ verb }) => verb)).toEqual(["patch"]);
+      expect(plan.remove).toEqual([]);
+      const stalled = plan.status?.conditions?.find(({ type }) => type === "Stalled");
+      expect(stalled).toMatchObject({
+        status: "True",
+        reason: "NodePoolsMissing",
+        message: expect.stringContaining("cloud.marina.dev/delete-missing-node-pools=true"),
+      });
+    }
+  });
+
+  test("is owned by the new Cluster at once, and taken over only with its pools", () => {
+    const [step] = restored(0, running.withPools()).plan().apply;
+    expect(step).toMatchObject({
+      verb: "patch",
+      operations: [
+        { op: "test" },
+        { op: "add", path: "/metadata/ownerReferences", value: [{ uid: "uid-new" }] },
+      ],
+    });
+    const held = owned(restored(0, running.withPools()), { uid: "uid-new" });
+    expect(held.plan().apply).toEqual([]);
+    expect(applies(owned(restored(0, running), { uid: "uid-new" }))).toBe(true);
   });
 
   test.each<[string, ClusterFixture]>([
     ["once its NodePools are there", restored(0, running)],
-    ["after ten minutes, whatever is there", restored(600_000, running.withPools())],
+    ["when the annotation says that the others are to be deleted", annotated(running.withPools())],
   ])("is taken over %s", (_name, fixture) => {
     expect(applies(fixture)).toBe(true);
+    expect(fixture.plan().apply.map(({ verb }) => verb)).toEqual(["apply"]);
   });
 
-  test("is not converged before it is taken over", () => {
-    const conditions = restored(0, running.withPools()).plan().status?.conditions ?? [];
-    expect(conditions.find(({ type }) => type === "Reconciling")?.status).toBe("True");
+  test("loses the annotation once it is taken over: it must not count after another restore", () => {
+    const taken = owned(annotated(running), { uid: "uid-new", controller: true });
+    expect(taken.plan().metadata?.dropAnnotations).toEqual([ANNOTATION_DELETE_MISSING_POOLS]);
+    expect(annotated(running).plan().metadata?.dropAnnotations).toBeUndefined();
   });
 
   test("once taken over loses a pool at once when it is deleted", () => {
     expect(applies(created(running.withPools(), 0))).toBe(true);
   });
 });
+
+function annotate(cluster: Cluster): Cluster {
+  const annotations = { ...cluster.metadata.annotations, [ANNOTATION_DELETE_MISSING_POOLS]: "true" };
+  return { ...cluster, metadata: { ...cluster.metadata, annotations } };
+}
+
+function owned(fixture: ClusterFixture, owner: { uid: string; controller?: boolean }): ClusterFixture {
+  const object = fixture.engineObject();
+  const reference = { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "demo", ...owner };
+  return fixture.withEngine({ ...object, metadata: { ...object.metadata, ownerReferences: [reference] } });
+}

@@ -1,5 +1,11 @@
+import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Step } from "../../shared/controller/plan.ts";
 import { remainingMs } from "../../shared/controller/time.ts";
-import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
+import { count } from "../../shared/plural.ts";
+import { engineClusterKind } from "../engine/kinds.ts";
+import { hasFinalizer } from "../identity.ts";
+import { composeOwnerReference } from "../ownership.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
@@ -7,27 +13,83 @@ import type { ObservedCluster } from "./observe.ts";
  * begun with the control plane until that is up, which cost 14 s of 60.
  */
 const NEW_POOLS_COME_WITHIN_MS = 2_000;
-/** A backup is restored kind by kind; without this wait a cluster that comes first would lose its workers. */
-const RESTORED_POOLS_COME_WITHIN_MS = 600_000;
 
 /**
- * For how many ms the cluster is not applied yet because pools of it may still be created: for a new cluster, unless the
- * REST API created it, which writes pools first; for a restored one, while Cluster API has pools that are not among the
- * `desired` ones (they have no NodePool, or no finalizer yet). Undefined = apply it now.
+ * For how many ms a new cluster is not applied yet because pools of it may still be created, unless the REST API created
+ * it, which writes pools first. Undefined = apply it now.
  */
 export function findPoolWait(
   { cluster, engine }: ObservedCluster,
   desired: ReadonlySet<string>,
   now: Date,
 ): number | undefined {
-  const { annotations, creationTimestamp, uid } = cluster.metadata;
-  if (engine === undefined) {
-    const isComplete = desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined;
-    return isComplete ? undefined : remainingMs(creationTimestamp, NEW_POOLS_COME_WITHIN_MS, now);
-  }
-  const isOwned = engine.object.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
-  const isComplete = engine.state.poolNames.every((name) => desired.has(name));
-  return isOwned || isComplete
-    ? undefined
-    : remainingMs(creationTimestamp, RESTORED_POOLS_COME_WITHIN_MS, now);
+  if (engine !== undefined) return undefined;
+  const { annotations, creationTimestamp } = cluster.metadata;
+  const isComplete = desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined;
+  return isComplete ? undefined : remainingMs(creationTimestamp, NEW_POOLS_COME_WITHIN_MS, now);
+}
+
+/**
+ * The pools that Cluster API runs for a cluster restored from a backup, and that have no NodePool or one that the operator
+ * does not hold yet. Applying the cluster would delete them with their nodes: it waits, however long, until they are restored
+ * or the annotation says that they are to be deleted. Empty = nothing is in the way.
+ */
+export function findMissingPools(observed: ObservedCluster): string[] {
+  const { cluster, engine, pools } = observed;
+  if (engine === undefined || isTakenOver(observed) || isDeletionRequested(observed)) return [];
+  const held = new Set(
+    pools.filter(({ pool }) => hasFinalizer(pool.metadata)).map(({ pool }) => pool.metadata.name),
+  );
+  return cluster.metadata.deletionTimestamp === undefined
+    ? engine.state.poolNames.filter((name) => !held.has(name))
+    : [];
+}
+
+/** Explains what a restored cluster waits for. */
+export function composeMissingPools({ cluster }: ObservedCluster, names: readonly string[]): Fault {
+  const { name, namespace } = cluster.metadata;
+  const pools = count(names.length, "node pool");
+  const message = `Cluster API runs ${pools} of ${name} without a NodePool: ${names.join(", ")}. Create them again from the backup; or, to delete these nodes, set the annotation: kubectl annotate clusters.cloud.marina.dev ${name} -n ${namespace} ${ANNOTATION_DELETE_MISSING_POOLS}=true`;
+  return { reason: "NodePoolsMissing", message: `${message}.` };
+}
+
+/** Annotations of a request that is carried out: the same word in a later backup must not count again. */
+export function findHandledRequests(observed: ObservedCluster): string[] {
+  const isHandled = observed.engine !== undefined && isTakenOver(observed) && isDeletionRequested(observed);
+  return isHandled ? [ANNOTATION_DELETE_MISSING_POOLS] : [];
+}
+
+/**
+ * Makes the restored Cluster the owner at once: the owner of before does not exist, and the garbage collector would delete
+ * the Cluster API cluster. The reference gets `controller` only with the first apply, which marks it as taken over.
+ */
+export function holdRestored(observed: ObservedCluster): Step[] {
+  const { cluster, engine } = observed;
+  if (engine === undefined || findOwner(observed) !== undefined) return [];
+  const { namespace = "", name, uid } = engine.object.metadata;
+  const { controller: _, ...owner } = composeOwnerReference(cluster);
+  return [
+    {
+      verb: "patch",
+      kind: engineClusterKind,
+      namespace,
+      name,
+      operations: [
+        { op: "test", path: "/metadata/uid", value: uid },
+        { op: "add", path: "/metadata/ownerReferences", value: [owner] },
+      ],
+    },
+  ];
+}
+
+function isTakenOver(observed: ObservedCluster): boolean {
+  return findOwner(observed)?.controller === true;
+}
+
+function findOwner({ cluster, engine }: ObservedCluster) {
+  return engine?.object.metadata.ownerReferences?.find(({ uid }) => uid === cluster.metadata.uid);
+}
+
+function isDeletionRequested({ cluster }: ObservedCluster): boolean {
+  return cluster.metadata.annotations?.[ANNOTATION_DELETE_MISSING_POOLS] === "true";
 }

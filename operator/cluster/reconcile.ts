@@ -1,6 +1,6 @@
 import { isApplied } from "../../shared/controller/applied.ts";
 import type { Fault } from "../../shared/controller/conditions.ts";
-import { composePlan, type Plan, type Step } from "../../shared/controller/plan.ts";
+import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
 import { earliest, elapsedMs } from "../../shared/controller/time.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
@@ -15,7 +15,13 @@ import { type Decision, decideChildren } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { planPause, planResume } from "./pause.ts";
-import { findPoolWait } from "./pool-wait.ts";
+import {
+  composeMissingPools,
+  findHandledRequests,
+  findMissingPools,
+  findPoolWait,
+  holdRestored,
+} from "./pool-wait.ts";
 import { findClusterRegistrationWait, findPoolRegistrationWait } from "./registration.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
 
@@ -39,22 +45,24 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const decision = decideChildren(observed, id, now);
   const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
   const steps = suspendOrResume(observed, pending);
+  const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const done = observed.applyFailure === undefined ? steps : NO_STEPS;
   const input: StatusInput = {
     observed,
-    fault: rejection.fault ?? decision.fault,
+    fault: missing.length > 0 ? composeMissingPools(observed, missing) : (rejection.fault ?? decision.fault),
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
-    applied: decision.ok && isObserved(observed, pending) && rejection.fault === undefined,
+    applied:
+      decision.ok && isObserved(observed, pending) && rejection.fault === undefined && missing.length === 0,
   };
   const plan = composeClusterPlan(done, input, now);
   const foreign = done.foreignPool === undefined ? [] : [composeForeignPoolEvent(observed, done.foreignPool)];
   return {
     ...plan,
     events: [...plan.events, ...foreign],
-    metadata: findMissingMetadata(metadata, organization.id, observed.candidateId),
+    metadata: findMetadataChange(observed, organization.id),
     requeueAfterMs: earliest([
       plan.requeueAfterMs,
       rejection.requeueAfterMs,
@@ -62,6 +70,12 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       ...observed.pools.map((pool) => findPoolRegistrationWait(observed, pool, now)),
     ]),
   };
+}
+
+function findMetadataChange(observed: ObservedCluster, organizationId: string): MetadataChange | undefined {
+  const missing = findMissingMetadata(observed.cluster.metadata, organizationId, observed.candidateId);
+  const dropAnnotations = findHandledRequests(observed);
+  return dropAnnotations.length === 0 ? missing : { ...missing, dropAnnotations };
 }
 
 interface Steps {
@@ -103,6 +117,8 @@ function planSteps(
   const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
   const waitMs = findPoolWait(observed, ours, now);
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
+  if (findMissingPools(observed).length > 0)
+    return { apply: [...lock, ...holdRestored(observed)], remove: [] };
   if (!isApplied(desired, engine?.object)) {
     return {
       apply: [

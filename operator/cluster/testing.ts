@@ -152,13 +152,20 @@ export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
       generation: 1,
       labels: { [LABEL_ID]: CLUSTER_ID },
       ownerReferences: [
-        { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "blue", uid: "cluster-uid" },
+        {
+          apiVersion: "cloud.marina.dev/v1",
+          kind: "Cluster",
+          name: "blue",
+          uid: "cluster-uid",
+          controller: true,
+        },
       ],
       ...facts.metadata,
     },
     spec: {
       controlPlaneEndpoint: { host: "203.0.113.7", port: 6443 },
       topology: {
+        controlPlane: { replicas: 1 },
         classRef: { name: "standard-v1", namespace: "marina-system" },
         version: `v${version}`,
         variables: facts.variables ?? [],

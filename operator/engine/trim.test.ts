@@ -25,6 +25,7 @@ const CLUSTER_TYPES = [
   "TopologyReconciled",
 ];
 const MACHINE_TYPES = [
+  "Deleting",
   "BootstrapConfigReady",
   "HealthCheckSucceeded",
   "InfrastructureReady",

@@ -29,6 +29,7 @@ const CLUSTER_CONDITIONS = new Set([
 const DEPLOYMENT_CONDITIONS = new Set(["Available", "RollingOut"]);
 const MACHINE_CONDITIONS = new Set([
   "BootstrapConfigReady",
+  "Deleting",
   "HealthCheckSucceeded",
   "InfrastructureReady",
   "NodeHealthy",

@@ -82,3 +82,13 @@ describe("a certificate signing request", () => {
     await expect(signRequest(csr, request())).rejects.toThrow(RequestError);
   });
 });
+
+test("a request whose key has an unknown algorithm is refused with a reason", async () => {
+  const { raw } = await makeCsr(EC);
+  const oidOfEc = Buffer.from("06072a8648ce3d0201", "hex");
+  raw.writeUInt8(0x7f, raw.indexOf(oidOfEc) + oidOfEc.length - 1);
+  const csr = `-----BEGIN CERTIFICATE REQUEST-----\n${raw.toString("base64")}\n-----END CERTIFICATE REQUEST-----\n`;
+  const failure = await signRequest(csr, request()).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(RequestError);
+  expect(failure).toMatchObject({ message: expect.stringContaining("must be RSA") });
+});

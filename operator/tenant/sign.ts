@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, randomBytes, webcrypto } from "node:crypto";
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, webcrypto } from "node:crypto";
 
 export interface ClientCertificateRequest {
   /** PEM. The key may be RSA in PKCS#1 (kubeadm's is), or PKCS#8. */
@@ -68,16 +68,21 @@ const CURVES = ["prime256v1", "secp384r1", "secp521r1"];
 const MIN_RSA_BITS = 2048;
 
 function findWeakness(spki: Buffer): string | undefined {
-  const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({
-    key: spki,
-    format: "der",
-    type: "spki",
-  });
+  const { asymmetricKeyType, asymmetricKeyDetails } = readPublicKey(spki) ?? {};
   const { namedCurve = "", modulusLength = 0 } = asymmetricKeyDetails ?? {};
   if (asymmetricKeyType === "ed25519") return undefined;
   if (asymmetricKeyType === "ec" && CURVES.includes(namedCurve)) return undefined;
   if (asymmetricKeyType === "rsa" && modulusLength >= MIN_RSA_BITS) return undefined;
   return `The key of the certificate signing request must be RSA of ${MIN_RSA_BITS} bits or more, EC (P-256, P-384, P-521) or Ed25519.`;
+}
+
+/** Undefined for an algorithm that the cryptography here does not know. */
+function readPublicKey(spki: Buffer): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: spki, format: "der", type: "spki" });
+  } catch {
+    return undefined;
+  }
 }
 
 async function signClientCertificate(

@@ -64,6 +64,7 @@ export const CONDITION_REASONS = {
     "ClassNotFound",
     "NoFreeSubnet",
     "NameTaken",
+    "NodePoolsMissing",
     "LabelsNotPropagated",
     "QuotaExceeded",
   ],

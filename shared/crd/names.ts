@@ -23,6 +23,9 @@ export const ANNOTATION_AUTHORIZED_CIDRS = "cloud.marina.dev/authorized-cidrs";
 /** `replace.cloud.marina.dev/<node>: <request id>` on a NodePool requests the replacement of a node. */
 export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 
+/** `"true"` on a Cluster restored from a backup: the node pools that were not restored with it are deleted. */
+export const ANNOTATION_DELETE_MISSING_POOLS = "cloud.marina.dev/delete-missing-node-pools";
+
 /** On an organization's Namespace: its limits (quota.ts), written by the API server and enforced by the operator. */
 export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";
 
