@@ -5,7 +5,7 @@ import { findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
 import { recordStaffRequest } from "./audit/index.ts";
 import { addAuditRoutes } from "./audit/routes.ts";
-import { revokeAccessesOf } from "./cluster-accesses/index.ts";
+import { requestRevocation, revokePending } from "./cluster-accesses/index.ts";
 import { addClusterAccessRoutes } from "./cluster-accesses/routes.ts";
 import { hasPendingCreates } from "./clusters/index.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
@@ -104,10 +104,12 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addInvitationRoutes(router);
   addMemberRoutes(router, deps, {
     onRemove: revokeApiTokens,
-    afterClusterAccessLost: (orgId, userId) => revokeAccessesOf(deps, { orgId, userId }),
+    onClusterAccessLost: (tx, origin, orgId, userId) => requestRevocation(tx, origin, orgId, { userId }),
+    afterClusterAccessLost: (orgId) => revokePending(deps, orgId),
   });
   addApiTokenRoutes(router, deps, {
-    afterRevoke: (orgId, tokenId) => revokeAccessesOf(deps, { orgId, tokenId }),
+    onEnd: (tx, origin, { orgId, ...ended }) => requestRevocation(tx, origin, orgId, ended),
+    afterEnd: (orgId) => revokePending(deps, orgId),
   });
   addUserRoutes(router, deps);
   addQuotaRoutes(router, deps);

@@ -1,5 +1,5 @@
 import { auditJobs } from "./audit/jobs.ts";
-import { clusterAccessJobs } from "./cluster-accesses/index.ts";
+import { clusterAccessJobs, startAccessObserver } from "./cluster-accesses/index.ts";
 import { clusterJobs } from "./clusters/index.ts";
 import { writeIntentJobs } from "./custom-resources/index.ts";
 import type { Deps } from "./deps.ts";
@@ -25,7 +25,11 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...systemEventJobs(deps),
       ...idempotencyJobs(deps),
     ];
-    loops.push(runPeriodically({ sql, log, signal }, jobs), startProjector(deps, signal).stopped);
+    loops.push(
+      runPeriodically({ sql, log, signal }, jobs),
+      startProjector(deps, signal).stopped,
+      startAccessObserver(deps, signal).stopped,
+    );
   }
   if (deps.config.systemEvents.isEnabled && deps.config.roles.includes("harvester"))
     loops.push(startHarvester(deps, signal).stopped);

@@ -48,15 +48,16 @@ export async function createApiToken(
   return { row, text };
 }
 
-/** Revokes a locked token. */
+/** Revokes a locked token; returns it as it is then. */
 export async function revokeApiToken(
   tx: Queryable,
   origin: Origin,
   before: ApiTokenRow,
   revokedAt: Date,
-): Promise<void> {
-  await updateApiToken(tx, before.orgId, before.id, { revokedAt });
+): Promise<ApiTokenRow> {
+  const after = await updateApiToken(tx, before.orgId, before.id, { revokedAt });
   await recordChange(tx, origin, "api_token.revoke", { before });
+  return after;
 }
 
 /**

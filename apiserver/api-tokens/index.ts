@@ -1,2 +1,2 @@
-export { findRevokedTokens, revokeApiTokens } from "./store.ts";
+export { findTokenVersions, revokeApiTokens } from "./store.ts";
 export { createApiTokenVerifier, findTokenMembership } from "./verify.ts";

@@ -1,4 +1,6 @@
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { OrganizationCall } from "../http/contract/call.ts";
 import { isNotModified, requireMatch } from "../http/contract/etag.ts";
@@ -15,10 +17,21 @@ const tag = "API tokens";
 const COLLECTION = "/api/v1/organizations/{orgID}/api-tokens";
 const RECORD = `${COLLECTION}/{tokenID}`;
 
-/** What slices above this one do when a token is revoked. */
+/** A secret of a token that is valid no longer. */
+export interface EndedSecret {
+  orgId: string;
+  tokenId: string;
+  /** The version of the token since then. */
+  tokenVersion: number;
+  how: "revoked" | "rotated";
+}
+
+/** What slices above this one do when a token is revoked or rotated. */
 export interface ApiTokenHooks {
+  /** Runs in the transaction. */
+  onEnd(tx: Queryable, origin: Origin, ended: EndedSecret): Promise<void>;
   /** Runs after the commit. Does not throw. */
-  afterRevoke(orgId: string, tokenId: string): Promise<void>;
+  afterEnd(orgId: string): Promise<void>;
 }
 
 /** Operations on API tokens: for users only, since no scope grants them. */
@@ -26,7 +39,7 @@ export function addApiTokenRoutes(router: Router, deps: Deps, hooks: ApiTokenHoo
   addCreate(router, deps);
   addReads(router, deps);
   addRevoke(router, deps, hooks);
-  addRotate(router, deps);
+  addRotate(router, deps, hooks);
 }
 
 function addCreate(router: Router, deps: Deps): void {
@@ -131,15 +144,16 @@ function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
         const { membership } = await confirmAccess(tx);
         const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
         requireMatch(c.req.header("if-match"), apiTokenTag(row));
-        await revokeApiToken(tx, origin, row, deps.now());
+        const { id: tokenId, version: tokenVersion } = await revokeApiToken(tx, origin, row, deps.now());
+        await hooks.onEnd(tx, origin, { orgId, tokenId, tokenVersion, how: "revoked" });
       });
-      await hooks.afterRevoke(orgId, params.tokenID);
+      await hooks.afterEnd(orgId);
       return c.body(null, 204);
     },
   );
 }
 
-function addRotate(router: Router, deps: Deps): void {
+function addRotate(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
   addRoute(
     router,
     {
@@ -170,10 +184,19 @@ function addRotate(router: Router, deps: Deps): void {
         async (tx) => {
           const { membership } = await call.confirmAccess(tx);
           const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
-          return rotateApiToken(tx, origin, row, deps.now(), deps.config.maxApiTokensPerOrganization);
+          const rotated = await rotateApiToken(
+            tx,
+            origin,
+            row,
+            deps.now(),
+            deps.config.maxApiTokensPerOrganization,
+          );
+          const { id: tokenId, version: tokenVersion } = rotated.row;
+          await hooks.onEnd(tx, origin, { orgId, tokenId, tokenVersion, how: "rotated" });
+          return rotated;
         },
         (rotated) => c.json(presentCreated(rotated), 200, headersOf(rotated)),
-        { secret: true },
+        { secret: true, afterCommit: () => hooks.afterEnd(orgId) },
       );
     },
   );

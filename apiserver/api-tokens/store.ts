@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, isNotNull, isNull, or, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNull, or, sql } from "drizzle-orm";
 import { NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
@@ -103,14 +103,14 @@ export async function revokeApiTokens(tx: Queryable, orgId: string, createdBy?: 
     .where(isVisible(orgId, { createdBy }));
 }
 
-/** Which of these tokens were revoked. A token that only expired is not among them. */
-export async function findRevokedTokens(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
+/** The version of each of these tokens that is not revoked; it rises with every rotation. */
+export async function findTokenVersions(db: Queryable, ids: readonly string[]): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map();
   const rows = await db
-    .select({ id: apiTokens.id })
+    .select({ id: apiTokens.id, version: apiTokens.version })
     .from(apiTokens)
-    .where(and(inArray(apiTokens.id, [...new Set(ids)]), isNotNull(apiTokens.revokedAt)));
-  return new Set(rows.map(({ id }) => id));
+    .where(and(inArray(apiTokens.id, [...new Set(ids)]), isNull(apiTokens.revokedAt)));
+  return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
 /** A token that is not revoked and not expired, while its creator is a member of its organization. */

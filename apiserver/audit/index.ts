@@ -1,2 +1,3 @@
 export { type AuditEntry, type OutsideAudit, recordAudit, recordOutsideAudits } from "./record.ts";
 export { recordStaffRequest } from "./staff-requests.ts";
+export { findTargetsOf, isAudited } from "./store.ts";

@@ -76,6 +76,40 @@ export async function assignPositions(db: Database): Promise<void> {
   }
 }
 
+/** Whether an organization's log has an entry with this action and target. */
+export async function isAudited(
+  db: Queryable,
+  { orgId, action, targetId }: { orgId: string; action: string; targetId: string },
+): Promise<boolean> {
+  const rows = await db
+    .select({ id: auditLog.id })
+    .from(auditLog)
+    .where(and(eq(auditLog.orgId, orgId), eq(auditLog.action, action), eq(auditLog.targetId, targetId)))
+    .limit(1);
+  return rows.length > 0;
+}
+
+/** The targets of an organization's entries with this action and actor in the last days, each once. */
+export async function findTargetsOf(
+  db: Queryable,
+  orgId: string,
+  filter: { action: string; actor: { userId: string } | { tokenId: string }; withinDays: number },
+): Promise<string[]> {
+  const rows = await db
+    .select({ targetId: auditLog.targetId })
+    .from(auditLog)
+    .where(
+      and(
+        eq(auditLog.orgId, orgId),
+        eq(auditLog.action, filter.action),
+        gte(auditLog.at, sql`now() - make_interval(days => ${filter.withinDays})`),
+        sql`${auditLog.actor} @> ${JSON.stringify(filter.actor)}::jsonb`,
+      ),
+    )
+    .groupBy(auditLog.targetId);
+  return rows.map(({ targetId }) => targetId);
+}
+
 /** Any UUID is a position: that of the entry with this id, else of the last one before it. */
 function positionOf(id: string): SQL {
   return sql`coalesce(

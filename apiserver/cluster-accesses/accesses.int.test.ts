@@ -1,13 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import {
-  LABEL_API_TOKEN_ID,
-  LABEL_CLUSTER_ID,
-  LABEL_ID,
-  LABEL_ORG_ID,
-  LABEL_USER_ID,
-} from "../../shared/crd/names.ts";
+import { LABEL_API_TOKEN_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
@@ -22,10 +16,9 @@ import {
   startTestIssuer,
   type TestIssuer,
 } from "../testing/issuer.ts";
-import { createClientKey } from "./client-key.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
-import { makeReady } from "./testing.ts";
+import { makeAccessObject, makeReady } from "./testing.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
@@ -50,34 +43,8 @@ afterAll(async () => {
   issuer.close();
 });
 
-/** Creates an access of a person as REST does, without a certificate. Returns its id. */
-async function makeAccess(person: Person, labels: Record<string, string> = {}): Promise<string> {
-  const id = createId();
-  await api.deps.kube.create(
-    clusterAccessKind,
-    {
-      metadata: {
-        namespace: cluster.namespace,
-        name: `a-${id.slice(-12)}`,
-        labels: {
-          [LABEL_ID]: id,
-          [LABEL_ORG_ID]: orgId,
-          [LABEL_CLUSTER_ID]: cluster.id,
-          [LABEL_USER_ID]: person.userId,
-          ...labels,
-        },
-      },
-      spec: {
-        clusterName: cluster.name,
-        subject: person.userId,
-        ttlSeconds: 600,
-        csr: (await createClientKey(person.userId)).csr,
-      },
-    },
-    { fieldManager: "test" },
-  );
-  return id;
-}
+const makeAccess = (person: Person, labels?: Record<string, string>) =>
+  makeAccessObject(api.deps, cluster, person, labels);
 
 /** Whether an access is there and stays. */
 async function holds(id: string): Promise<boolean> {

@@ -1,11 +1,9 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_API_TOKEN_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { deleteObject, type ObjectRef, type Resource } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import { organizationNamespace } from "../organizations/index.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
 import { idOf } from "./present.ts";
 
@@ -42,7 +40,7 @@ export async function requireAccess(
 export async function revokeAccess(
   deps: Deps,
   origin: Origin,
-  cluster: ProjectedCluster,
+  cluster: Pick<ProjectedCluster, "orgId" | "id">,
   found: FoundAccess,
   ifMatch?: string,
 ): Promise<void> {
@@ -56,7 +54,10 @@ export async function revokeAccess(
 }
 
 /** The accesses to one cluster. They are not projected. */
-function accessesOf({ orgId, id }: ProjectedCluster): Resource<ClusterAccess, FoundAccess> {
+function accessesOf({
+  orgId,
+  id,
+}: Pick<ProjectedCluster, "orgId" | "id">): Resource<ClusterAccess, FoundAccess> {
   return {
     kindName: "ClusterAccess",
     kind: clusterAccessKind,
@@ -75,36 +76,6 @@ function accessesOf({ orgId, id }: ProjectedCluster): Resource<ClusterAccess, Fo
   };
 }
 
-/** The holder of accesses in an organization who has lost the right to them. */
-export type FormerHolder = { orgId: string } & ({ userId: string } | { tokenId: string });
-
-const REVOKE_TIMEOUT_MS = 3_000;
-
-/**
- * Revokes every access of a holder, right after the change that ended the right to them was committed. A failure is only
- * logged: the sweep revokes what is left.
- */
-export async function revokeAccessesOf(
-  deps: Pick<Deps, "kube" | "log">,
-  holder: FormerHolder,
-): Promise<void> {
-  const labelSelector =
-    "userId" in holder ? `${LABEL_USER_ID}=${holder.userId}` : `${LABEL_API_TOKEN_ID}=${holder.tokenId}`;
-  const options = { timeoutMs: REVOKE_TIMEOUT_MS };
-  try {
-    const namespace = organizationNamespace(holder.orgId);
-    const accesses = await deps.kube.listAll(clusterAccessKind, { namespace, labelSelector, ...options });
-    await Promise.all(
-      accesses.map(({ metadata: { name, uid } }) =>
-        deps.kube.delete(clusterAccessKind, namespace, name, { uid, ...options }),
-      ),
-    );
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    deps.log.warn({ ...holder, message }, "accesses are not revoked yet; the sweep will do it");
-  }
-}
-
 async function findAll({ kube }: Pick<Deps, "kube">, cluster: ProjectedCluster): Promise<FoundAccess[]> {
   const accesses = await kube.listAll(clusterAccessKind, { namespace: cluster.namespace });
   return accesses
@@ -113,7 +84,7 @@ async function findAll({ kube }: Pick<Deps, "kube">, cluster: ProjectedCluster):
 }
 
 /** Undefined until the operator has given an id to an access that was applied by kubectl. */
-function toFound(access: ClusterAccess): FoundAccess | undefined {
+export function toFound(access: ClusterAccess): FoundAccess | undefined {
   const { namespace = "", name, uid = "" } = access.metadata;
   const id = idOf(access);
   return id === undefined ? undefined : { id, namespace, name, uid, access };

@@ -1,5 +1,10 @@
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
-import { LABEL_API_TOKEN_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import {
+  LABEL_API_TOKEN_ID,
+  LABEL_API_TOKEN_VERSION,
+  LABEL_ORG_ID,
+  LABEL_USER_ID,
+} from "../../shared/crd/names.ts";
 import { idSchema } from "../http/contract/validate.ts";
 
 /** Who holds an access, from its labels. */
@@ -8,13 +13,16 @@ export interface Holder {
   userId: string;
   /** The API token that requested it for the user. */
   tokenId: string | undefined;
+  /** The version of the token at that time; the first one where the access does not say it. */
+  tokenVersion: number;
 }
 
 /** The holder of an access that REST issued; undefined for one that was applied by kubectl. */
 export function holderOf({ metadata: { labels = {} } }: ClusterAccess): Holder | undefined {
   const [orgId, userId] = [labels[LABEL_ORG_ID], labels[LABEL_USER_ID]].map(parseId);
   if (orgId === undefined || userId === undefined) return undefined;
-  return { orgId, userId, tokenId: parseId(labels[LABEL_API_TOKEN_ID]) };
+  const tokenVersion = Number.parseInt(labels[LABEL_API_TOKEN_VERSION] ?? "1", 10);
+  return { orgId, userId, tokenId: parseId(labels[LABEL_API_TOKEN_ID]), tokenVersion };
 }
 
 /** Labels can hold anything: a value that is no id is ignored. */

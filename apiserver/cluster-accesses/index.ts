@@ -1,2 +1,3 @@
-export { type FormerHolder, revokeAccessesOf } from "./accesses.ts";
 export { clusterAccessJobs } from "./jobs.ts";
+export { startAccessObserver } from "./observe/observer.ts";
+export { requestRevocation, revokePending } from "./revocations.ts";

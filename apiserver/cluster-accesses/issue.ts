@@ -5,6 +5,7 @@ import {
   API_VERSION,
   FINALIZER,
   LABEL_API_TOKEN_ID,
+  LABEL_API_TOKEN_VERSION,
   LABEL_CLUSTER_ID,
   LABEL_ID,
   LABEL_ORG_ID,
@@ -16,7 +17,7 @@ import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import { createObjectName, isNotApplied } from "../custom-resources/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Origin, TokenPrincipal } from "../http/authentication/principal.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
 import { createClientKey } from "./client-key.ts";
@@ -95,13 +96,24 @@ function toObject(
         [LABEL_ORG_ID]: cluster.orgId,
         [LABEL_CLUSTER_ID]: cluster.id,
         [LABEL_USER_ID]: principal.userId,
-        ...(principal.kind === "token" ? { [LABEL_API_TOKEN_ID]: principal.tokenId } : {}),
+        ...(principal.kind === "token" ? labelsOfToken(principal) : {}),
       },
       annotations: { [ANNOTATION_REQUEST_ID]: requestId },
       finalizers: [FINALIZER],
     },
-    spec: { clusterName: cluster.name, subject: principal.userId, ttlSeconds: request.ttlSeconds, csr },
+    spec: {
+      clusterName: cluster.name,
+      subject: principal.userId,
+      ttlSeconds: request.ttlSeconds,
+      // What a token got ends with the token.
+      ...(principal.kind === "token" ? { notAfter: new Date(principal.expiresAtMs).toISOString() } : {}),
+      csr,
+    },
   };
+}
+
+function labelsOfToken({ tokenId, version }: TokenPrincipal): Record<string, string> {
+  return { [LABEL_API_TOKEN_ID]: tokenId, [LABEL_API_TOKEN_VERSION]: String(version) };
 }
 
 async function waitForCertificate({ kube }: Deps, { metadata }: ClusterAccess): Promise<ClusterAccess> {

@@ -1,18 +1,30 @@
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_USER_ID } from "../../shared/crd/names.ts";
-import { findRevokedTokens } from "../api-tokens/index.ts";
+import { findTokenVersions } from "../api-tokens/index.ts";
 import type { Deps } from "../deps.ts";
 import { hasPermission } from "../http/authorization/permissions.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
 import { listRoles } from "../members/index.ts";
 import { findKnownOrganizations } from "../organizations/index.ts";
 import { type Holder, holderOf } from "./holder.ts";
+import { purgeEnded } from "./observe/store.ts";
+import { runRevocations } from "./revocations.ts";
 
-const EVERY_MS = 30_000;
+const SWEEP_EVERY_MS = 30_000;
+const PENDING_EVERY_MS = 2_000;
+const PURGE_EVERY_MS = 3_600_000;
 
-/** The job that revokes the accesses of members and tokens that have lost the right to them. */
+/** The jobs that revoke the kubeconfigs of members and tokens that have lost the right to them. */
 export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
-  return [{ name: "cluster-accesses", everyMs: EVERY_MS, run: (signal) => sweepAccesses(deps, signal) }];
+  return [
+    {
+      name: "kubeconfig-revocations",
+      everyMs: PENDING_EVERY_MS,
+      run: (signal) => runRevocations(deps, { signal }),
+    },
+    { name: "purge-observed-accesses", everyMs: PURGE_EVERY_MS, run: () => purgeEnded(deps.db) },
+    { name: "cluster-accesses", everyMs: SWEEP_EVERY_MS, run: (signal) => sweepAccesses(deps, signal) },
+  ];
 }
 
 /**
@@ -40,7 +52,7 @@ async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
 }
 
 async function findRights(deps: Deps, holders: readonly Holder[]): Promise<(holder: Holder) => boolean> {
-  const [organizations, roles, revokedTokens] = await Promise.all([
+  const [organizations, roles, tokenVersions] = await Promise.all([
     findKnownOrganizations(
       deps.db,
       holders.map(({ orgId }) => orgId),
@@ -49,15 +61,15 @@ async function findRights(deps: Deps, holders: readonly Holder[]): Promise<(hold
       deps.db,
       holders.map(({ userId }) => userId),
     ),
-    findRevokedTokens(
+    findTokenVersions(
       deps.db,
       holders.flatMap(({ tokenId }) => tokenId ?? []),
     ),
   ]);
-  return ({ orgId, userId, tokenId }) => {
+  return ({ orgId, userId, tokenId, tokenVersion }) => {
     if (!organizations.has(orgId)) return true;
     const role = roles.find((one) => one.orgId === orgId && one.userId === userId)?.role;
     if (role === undefined || !hasPermission(role, "clusters:access")) return false;
-    return tokenId === undefined || !revokedTokens.has(tokenId);
+    return tokenId === undefined || tokenVersions.get(tokenId) === tokenVersion;
   };
 }

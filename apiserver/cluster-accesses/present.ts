@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, findExpiry } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { toRestWords } from "../http/contract/rest-words.ts";
 import { holderOf } from "./holder.ts";
@@ -33,13 +33,8 @@ export function presentAccess(access: ClusterAccess, place: AccessPlace, email: 
     status_message: message === null ? null : toRestWords(message),
     ttl_seconds: spec.ttlSeconds,
     created_at: new Date(metadata.creationTimestamp ?? 0).toISOString(),
-    expires_at: expiryOf(access).toISOString(),
+    expires_at: findExpiry(access).toISOString(),
   };
-}
-
-/** As the operator computes it: from the creation of the object. */
-function expiryOf({ metadata, spec }: ClusterAccess): Date {
-  return new Date(Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000);
 }
 
 /** The status of an access, and a message where there is one. */

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { createId } from "../../shared/id.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Deps } from "../deps.ts";
 import { findCluster, type ProjectedCluster, projectObservations } from "../projection/index.ts";
+import { createClientKey } from "./client-key.ts";
 
 const ADMIN_KUBECONFIG =
   "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
@@ -19,6 +21,24 @@ export async function makeReady(
   orgId: string,
   clusterId: string,
 ): Promise<ProjectedCluster> {
+  const ready = await reportReady({ db }, orgId, clusterId);
+  await kube.create(
+    secretKind,
+    {
+      metadata: { namespace: ready.namespace, name: nameAdminSecret(ready.name) },
+      data: { value: Buffer.from(ADMIN_KUBECONFIG).toString("base64") },
+    },
+    { fieldManager: "test" },
+  );
+  return ready;
+}
+
+/** Projects a cluster as ready; a write of the cluster takes it back. */
+export async function reportReady(
+  { db }: Pick<Deps, "db">,
+  orgId: string,
+  clusterId: string,
+): Promise<ProjectedCluster> {
   const found = await findCluster(db, orgId, clusterId);
   if (found === undefined) throw new Error("no cluster");
   const status = { phase: "Ready" as const, firstReadyAt: new Date().toISOString() };
@@ -29,15 +49,41 @@ export async function makeReady(
     object: { ...found.object, status },
   };
   await db.transaction((tx) => projectObservations(tx, [{ object: ready }]));
+  return ready;
+}
+
+/** Creates an access of a person as REST does, without a certificate. Returns its id. */
+export async function makeAccessObject(
+  { kube }: Pick<Deps, "kube">,
+  { namespace, name, id: clusterId, orgId }: ProjectedCluster,
+  { userId }: { userId: string },
+  labels: Record<string, string> = {},
+): Promise<string> {
+  const id = createId();
   await kube.create(
-    secretKind,
+    clusterAccessKind,
     {
-      metadata: { namespace: found.namespace, name: nameAdminSecret(found.name) },
-      data: { value: Buffer.from(ADMIN_KUBECONFIG).toString("base64") },
+      metadata: {
+        namespace,
+        name: `a-${id.slice(-12)}`,
+        labels: {
+          [LABEL_ID]: id,
+          [LABEL_ORG_ID]: orgId,
+          [LABEL_CLUSTER_ID]: clusterId,
+          [LABEL_USER_ID]: userId,
+          ...labels,
+        },
+      },
+      spec: {
+        clusterName: name,
+        subject: userId,
+        ttlSeconds: 600,
+        csr: (await createClientKey(userId)).csr,
+      },
     },
     { fieldManager: "test" },
   );
-  return ready;
+  return id;
 }
 
 /**

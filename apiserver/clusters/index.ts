@@ -1,5 +1,11 @@
 export { annotateSentCidrs, authorizedCidrs, findSentCidrs, maskCidrs } from "./authorized-cidrs.ts";
 export { clusterJobs } from "./create/jobs.ts";
 export { hasPendingCreates } from "./create/store.ts";
-export { readAdminSecret, requireAccessible } from "./credentials/admin-kubeconfig.ts";
+export {
+  ADMIN_KUBECONFIG_LIFETIME_DAYS,
+  DOWNLOAD_ACTION,
+  readAdminSecret,
+  requireAccessible,
+} from "./credentials/admin-kubeconfig.ts";
+export { raiseCredentials } from "./credentials/raise.ts";
 export { clustersOf, requireChangeable } from "./resource.ts";

@@ -3,7 +3,7 @@ export { type Claim, claimName } from "./claims.ts";
 export { createObject } from "./create-object.ts";
 export { deleteObject } from "./delete-object.ts";
 export { dryRunQuery } from "./dry-run-query.ts";
-export { recordCreation } from "./intents.ts";
+export { isWriteIntended, recordCreation } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
 export { createOrAdopt } from "./kube-write.ts";
 export { createObjectName } from "./object-name.ts";

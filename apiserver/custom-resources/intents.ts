@@ -108,6 +108,19 @@ export async function listIntentsOf(
     );
 }
 
+/** Whether a request is making a write of this kind of an object, or its audit row is yet to be written. */
+export async function isWriteIntended(
+  db: Queryable,
+  { verb, targetId }: { verb: WriteIntent["verb"]; targetId: string },
+): Promise<boolean> {
+  const rows = await db
+    .select({ id: writeIntents.id })
+    .from(writeIntents)
+    .where(and(eq(writeIntents.verb, verb), sql`${writeIntents.entry} -> 'target' ->> 'id' = ${targetId}`))
+    .limit(1);
+  return rows.length > 0;
+}
+
 /** Removes those of these intents that are still there, and returns them. */
 export async function removeIntents(
   tx: Queryable,

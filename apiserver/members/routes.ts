@@ -1,5 +1,6 @@
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
 import { hasPermission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, requireMatch, versionTag } from "../http/contract/etag.ts";
@@ -20,8 +21,10 @@ const RECORD = `${COLLECTION}/{memberID}`;
 export interface MemberHooks {
   /** Runs in the transaction that removes the member. */
   onRemove(tx: Queryable, orgId: string, userId: string): Promise<void>;
-  /** Runs after the commit when the user can no longer access clusters. Does not throw. */
-  afterClusterAccessLost(orgId: string, userId: string): Promise<void>;
+  /** Runs in the transaction after which the user can no longer access clusters. */
+  onClusterAccessLost(tx: Queryable, origin: Origin, orgId: string, userId: string): Promise<void>;
+  /** Runs after its commit. Does not throw. */
+  afterClusterAccessLost(orgId: string): Promise<void>;
 }
 
 /** Operations on the members of an organization, invited ones too. */
@@ -132,18 +135,21 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       const current = presentMember(await requireMember(deps.db, orgId, params.memberID));
       const body = await readBody();
       requireUnchanged({ id: current.id, org_id: current.org_id, email: current.email }, body);
-      const { before, after } = await deps.db.transaction(async (tx) => {
+      const { after, isAccessLost } = await deps.db.transaction(async (tx) => {
         const { requirePermission } = await confirmAccess(tx);
         const before = await requireMember(tx, orgId, params.memberID);
         requireMatch(c.req.header("if-match"), versionTag(before.version));
         const { role = before.role } = body;
-        if (role === before.role) return { before, after: before };
+        if (role === before.role) return { after: before, isAccessLost: false };
         if (role === "owner" || before.role === "owner") requirePermission("members:grant_owner");
-        return { before, after: await changeRole(tx, origin, before, role) };
+        const after = await changeRole(tx, origin, before, role);
+        const isAccessLost =
+          hasPermission(before.role, "clusters:access") && !hasPermission(role, "clusters:access");
+        if (after.userId !== null && isAccessLost)
+          await hooks.onClusterAccessLost(tx, origin, orgId, after.userId);
+        return { after, isAccessLost };
       });
-      const mayAccess = hasPermission(after.role, "clusters:access");
-      if (after.role !== before.role && !mayAccess && after.userId !== null)
-        await hooks.afterClusterAccessLost(orgId, after.userId);
+      if (isAccessLost) await hooks.afterClusterAccessLost(orgId);
       return c.json(presentMember(after), 200, { ETag: versionTag(after.version) });
     },
   );
@@ -175,10 +181,13 @@ function addRemove(router: Router, deps: Deps, hooks: MemberHooks): void {
           if (member.role === "owner") requirePermission("members:grant_owner");
         }
         await removeMember(tx, origin, member);
-        if (member.userId !== null) await hooks.onRemove(tx, orgId, member.userId);
+        if (member.userId !== null) {
+          await hooks.onRemove(tx, orgId, member.userId);
+          await hooks.onClusterAccessLost(tx, origin, orgId, member.userId);
+        }
         return member;
       });
-      if (removed.userId !== null) await hooks.afterClusterAccessLost(orgId, removed.userId);
+      if (removed.userId !== null) await hooks.afterClusterAccessLost(orgId);
       return c.body(null, 204);
     },
   );

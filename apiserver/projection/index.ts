@@ -1,5 +1,6 @@
 /** What other slices may use of the projection: reading it, keeping it up to date after a write, and names. */
 export { isNameInFlight, releaseLeases, releaseName, reserveName } from "./name-reservations.ts";
+export { outsideWritersOf } from "./outside-changes.ts";
 export {
   type ProjectedCluster,
   type ProjectedNodePool,
@@ -13,6 +14,7 @@ export {
   findNodePool,
   findServedClusterIds,
   isClusterServed,
+  isClusterStaying,
   listAllNodePools,
   listClusters,
   listNodePools,

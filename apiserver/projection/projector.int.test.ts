@@ -102,6 +102,33 @@ describe("the projector", () => {
     expect(await readTransitionTypes(api.deps.db, id)).toContain("deleted");
   });
 
+  test("audits what kubectl deletes, once, and not what REST deletes", async () => {
+    await start();
+    const [byKubectl, byRest] = [createId(), createId()];
+    const read = (id: string) => api.request("GET", `${clusters}/${id}`);
+    for (const id of [byKubectl, byRest]) {
+      await apply(id);
+      await expect.poll(async () => (await read(id)).status, { timeout: 20_000 }).toBe(200);
+    }
+    const pools = await api.request("GET", `${clusters}/${byKubectl}/nodepools`);
+    const [pool] = pools.body.items;
+    const place = { namespace: `org-${orgId}`, labelSelector: `cloud.marina.dev/id=${pool.id}` };
+    const [{ metadata } = { metadata: { name: "" } }] = await api.deps.kube.listAll(nodePoolKind, place);
+    await api.deps.kube.delete(nodePoolKind, place.namespace, metadata.name);
+    const deletionsOf = async (id: string) =>
+      (await auditOf(id))
+        .filter(([action]) => action === "cluster.delete" || action === "node_pool.delete")
+        .map(([action, manager]) => [action, manager]);
+    await expect.poll(() => deletionsOf(pool.id), { timeout: 20_000 }).toHaveLength(1);
+    await api.deps.kube.delete(clusterKind, place.namespace, `k-${byKubectl.slice(-12)}`);
+    await api.request("DELETE", `${clusters}/${byRest}`);
+    for (const id of [byKubectl, byRest])
+      await expect.poll(async () => (await read(id)).status, { timeout: 30_000 }).toBe(404);
+    expect(await deletionsOf(pool.id)).toEqual([["node_pool.delete", "unknown"]]);
+    expect(await deletionsOf(byKubectl)).toEqual([["cluster.delete", "unknown"]]);
+    expect(await deletionsOf(byRest)).toEqual([["cluster.delete", ""]]);
+  });
+
   test("serves on its start what was created and deleted while it did not run", async () => {
     const gone = projected(orgId, 1);
     await api.deps.db.transaction((tx) => projectObservations(tx, [{ object: gone }]));

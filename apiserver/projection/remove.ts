@@ -1,7 +1,9 @@
+import { recordOutsideAudits } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { notifyReaders } from "../event-log/index.ts";
 import type { Batch } from "./batches.ts";
 import { releaseNames } from "./name-reservations.ts";
+import { findOutsideDeletions } from "./outside-deletions.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
 import { closeRecords } from "./records.ts";
 import { findServedIds, findStored, writeRows } from "./rows.ts";
@@ -10,7 +12,8 @@ import { deletedEntry } from "./transitions.ts";
 
 /**
  * Writes tombstones of deleted objects. Unless another object replaced one, its record is marked as deleted, its names
- * are released, and its deletion is recorded in the transition log.
+ * are released, and its deletion is recorded in the transition log, and in the audit log when it was requested directly in
+ * the Kubernetes API and has not been seen before.
  */
 export async function remove(
   tx: Queryable,
@@ -33,6 +36,15 @@ export async function remove(
   );
   const gone = objects.filter(({ id }) => closed.has(id));
   if (gone.length === 0) return;
+  const isSeenDeleting = ({ object }: Pick<ProjectedObject, "object">) =>
+    object.metadata.deletionTimestamp !== undefined;
+  await recordOutsideAudits(
+    tx,
+    await findOutsideDeletions(
+      tx,
+      gone.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object)),
+    ),
+  );
   await recordTransitions(
     tx,
     gone.map((object) => ({ object, entries: [deletedEntry(new Date())] })),

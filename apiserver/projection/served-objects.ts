@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gt, ilike, inArray, isNull, type SQL } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, ilike, inArray, isNull, ne, type SQL } from "drizzle-orm";
 import { NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
@@ -100,6 +100,22 @@ export async function listAllNodePools(
     .where(isLivePool(orgId, clusterId))
     .orderBy(asc(projectedNodePools.id));
   return rows;
+}
+
+/** Whether there is a cluster with this object name that is not being deleted. */
+export async function isClusterStaying(db: Queryable, namespace: string, name: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: projectedClusters.id })
+    .from(projectedClusters)
+    .where(
+      and(
+        eq(projectedClusters.namespace, namespace),
+        eq(projectedClusters.name, name),
+        isNull(projectedClusters.deletedAt),
+        ne(projectedClusters.status, "deleting"),
+      ),
+    );
+  return rows.length > 0;
 }
 
 /** Whether the organization has this cluster and it is not deleted. */

@@ -6,6 +6,7 @@ import { type Batch, type Observation, scopeOf, toBatches } from "./batches.ts";
 import { mayReplace } from "./may-replace.ts";
 import { confirmNames } from "./name-reservations.ts";
 import { auditsOfChanges, auditsOfCreation } from "./outside-audit.ts";
+import { findOutsideDeletions, isNewlyDeleted } from "./outside-deletions.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { upsertRecords } from "./records.ts";
 import { remove } from "./remove.ts";
@@ -87,11 +88,13 @@ async function upsert(
     named.map((object) => ({ scope: scopeOf(object), name: object.displayName, objectId: object.id })),
   );
   await writeRows(tx, kind, accepted.map(toObject));
+  const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));
   await recordOutsideAudits(tx, [
     ...named.filter(({ id }) => records.get(id) === "created").flatMap(auditsOfCreation),
     ...accepted.flatMap(({ object, stored }) =>
       stored === undefined ? [] : auditsOfChanges(stored, object),
     ),
+    ...(await findOutsideDeletions(tx, deleted.map(toObject))),
   ]);
   await recordTransitions(
     tx,

@@ -18,6 +18,9 @@ const ANNOTATION_CONTENT = "cloud.marina.dev/content";
 /** The revision of the CA's Secret whose certificate was last found equal to that in the credential. */
 const ANNOTATION_CA_REVISION = "cloud.marina.dev/credential-authority";
 
+/** The generation that a credential was issued for. */
+const ANNOTATION_GENERATION = "cloud.marina.dev/credentials-generation";
+
 const LIFETIME_MS = 7 * 24 * 3600 * 1000;
 /** Renewed at two thirds: a reader has at least two days before it expires. */
 export const RENEW_AFTER_MS = (LIFETIME_MS * 2) / 3;
@@ -61,6 +64,12 @@ export function decideIssue(
   return { kind: "compare", compared, caCertificate, renewInMs };
 }
 
+/** Whether the credential that is there was issued for another generation than the one that is wanted. */
+export function isRotation(existing: Secret | undefined, basis: KubeconfigBasis): boolean {
+  const generation = existing?.metadata.annotations?.[ANNOTATION_GENERATION];
+  return generation !== undefined && generation !== String(basis.credentialsGeneration);
+}
+
 /** The patch that records the revision of the CA's Secret that was compared with a credential. */
 export function composeRevisionPatch(caRevision: string, { resourceVersion }: ObjectMeta): object {
   return { metadata: { resourceVersion, annotations: { [ANNOTATION_CA_REVISION]: caRevision } } };
@@ -98,6 +107,7 @@ export function composeAdminSecret(
         [ANNOTATION_RENEW_AT]: new Date(now.getTime() + RENEW_AFTER_MS).toISOString(),
         [ANNOTATION_CONTENT]: fingerprint(value),
         [ANNOTATION_CA_REVISION]: ca.revision,
+        [ANNOTATION_GENERATION]: String(basis.credentialsGeneration),
       },
       ownerReferences: [
         {

@@ -8,11 +8,13 @@ import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
 import { readCertificateAuthority } from "../tenant/tenant.ts";
+import { composeRotationEvent } from "./events.ts";
 import {
   composeAdminSecret,
   composeRequest,
   composeRevisionPatch,
   type IssueDecision,
+  isRotation,
   type KubeconfigBasis,
   RENEW_AFTER_MS,
 } from "./kubeconfig.ts";
@@ -66,7 +68,8 @@ async function issueWhenDue(
   const certificate = await issueClientCertificate({ ca, ...composeRequest(basis, now) });
   const object = composeAdminSecret(cluster, basis, ca, certificate, now);
   const step: Step = { verb: "apply", kind: secretKind, object };
-  await applyPlan({ ...context, kind: clusterKind }, cluster, composePlan({ apply: [step] }));
+  const events = isRotation(credential, basis) ? [composeRotationEvent(cluster, basis)] : [];
+  await applyPlan({ ...context, kind: clusterKind }, cluster, composePlan({ apply: [step], events }));
   return RENEW_AFTER_MS;
 }
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, findExpiry } from "../../shared/crd/cluster-access.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
-import { findExpiry, MAX_LIVE_ACCESSES, reconcileAccess } from "./reconcile.ts";
+import { MAX_LIVE_ACCESSES, reconcileAccess } from "./reconcile.ts";
 import { composeAccessStatus } from "./status.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
@@ -118,6 +118,17 @@ test.each<[string, Partial<ObservedAccess>, string]>([
 
 test("an access expires its lifetime after its creation, whatever happens to its status", () => {
   expect(findExpiry(anAccess("mine", {}, {})).toISOString()).toBe(at(540));
+});
+
+test("an access ends at its notAfter, where that comes before the end of its lifetime", () => {
+  const ending = (notAfter: string) => ({ ...anAccess(), spec: { ...anAccess().spec, notAfter } });
+  expect(findExpiry(ending(at(30))).toISOString()).toBe(at(30));
+  expect(findExpiry(ending(at(541))).toISOString()).toBe(at(540));
+  expect(reconcileAccess(observe({ access: ending(at(30)) }), NOW)).toMatchObject({
+    kind: "grant",
+    expiresAt: new Date(at(30)),
+  });
+  expect(reconcileAccess(observe({ access: ending(at(0)) }), NOW).kind).toBe("delete");
 });
 
 test("a status keeps what was issued through a wait, and is written only when it changes", () => {

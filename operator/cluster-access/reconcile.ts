@@ -1,7 +1,7 @@
 import type { Fault } from "../../shared/controller/conditions.ts";
 import type { MetadataChange } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, findExpiry } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { isOlder } from "../../shared/kube/age.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
@@ -91,11 +91,6 @@ function findRevokeTarget({
   const id = access.metadata.labels?.[LABEL_ID];
   if (cluster === undefined || tenant === undefined || id === undefined) return undefined;
   return olderDuplicate === undefined ? { id, cluster, tenant } : undefined;
-}
-
-/** Counted from the creation: a lost status never extends an access. */
-export function findExpiry({ metadata, spec }: ClusterAccess): Date {
-  return new Date(Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000);
 }
 
 /** Whether an access is in force: neither expired nor being deleted. */

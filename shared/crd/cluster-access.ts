@@ -27,6 +27,7 @@ const clusterAccessFields = z
       MAX_ACCESS_TTL_SECONDS,
       "Lifetime of the access in seconds, from ten minutes to seven days.",
     ),
+    notAfter: timestamp("The access ends at this time at the latest, whatever its lifetime.").optional(),
     csr: z
       .string()
       .min(1)
@@ -50,6 +51,7 @@ export const clusterAccessTransitionRules: readonly TransitionRule<z.output<type
       spec.clusterName === old.clusterName &&
       spec.subject === old.subject &&
       spec.ttlSeconds === old.ttlSeconds &&
+      spec.notAfter === old.notAfter &&
       spec.csr === old.csr,
   },
 ];
@@ -84,3 +86,9 @@ export const clusterAccessKind = defineKind<ClusterAccess>({
   plural: "clusteraccesses",
   namespaced: true,
 });
+
+/** When an access ends. Counted from its creation: a lost status never extends it. */
+export function findExpiry({ metadata, spec }: Pick<ClusterAccess, "metadata" | "spec">): Date {
+  const byLifetime = Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000;
+  return new Date(spec.notAfter === undefined ? byLifetime : Math.min(byLifetime, Date.parse(spec.notAfter)));
+}

@@ -11,6 +11,8 @@ export const LABEL_NODE_POOL_ID = "cloud.marina.dev/node-pool-id";
 /** On a ClusterAccess created by REST: its user, and the API token of the request, if any. */
 export const LABEL_USER_ID = "cloud.marina.dev/user-id";
 export const LABEL_API_TOKEN_ID = "cloud.marina.dev/api-token-id";
+/** The version of that token, which rises when its secret is rotated. */
+export const LABEL_API_TOKEN_VERSION = "cloud.marina.dev/api-token-version";
 /** The source of an Event: `operator`, `machine` or `hypervisor`. */
 export const LABEL_SOURCE = "cloud.marina.dev/source";
 

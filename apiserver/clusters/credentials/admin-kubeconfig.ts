@@ -11,6 +11,11 @@ import type { ProjectedCluster } from "../../projection/index.ts";
 
 const RETRY_SECONDS = 10;
 
+/** How long a downloaded admin kubeconfig is valid at most: the operator issues it for so long. */
+export const ADMIN_KUBECONFIG_LIFETIME_DAYS = 7;
+/** Of the audit row of each download. */
+export const DOWNLOAD_ACTION = "cluster.kubeconfig";
+
 /**
  * The admin kubeconfig that the operator keeps for a cluster, as YAML. Every read is audited, in the
  * transaction that confirms the caller's access. Throws what `requireAccessible`, `readAdminSecret` and `confirmAccess`
@@ -27,7 +32,7 @@ export async function readAdminKubeconfig(
   await deps.db.transaction(async (tx) => {
     await confirmAccess(tx);
     await recordAudit(tx, origin, {
-      action: "cluster.kubeconfig",
+      action: DOWNLOAD_ACTION,
       orgId: cluster.orgId,
       target: { kind: "cluster", id: cluster.id },
       result: "done",

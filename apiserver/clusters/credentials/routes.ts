@@ -9,6 +9,7 @@ import { clusterRecord } from "../schema.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
 import { readAdminKubeconfig } from "./admin-kubeconfig.ts";
+import { planNextGeneration } from "./raise.ts";
 
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 
@@ -78,10 +79,7 @@ function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         const { object: rotated } = await changeCluster(deps, origin, cluster, {
           action: "cluster.rotate_credentials",
           ifMatch: c.req.header("if-match"),
-          decide: ({ object }) => ({
-            outcome: "patch",
-            patch: { credentialsGeneration: (object.spec.credentialsGeneration ?? 0) + 1 },
-          }),
+          decide: planNextGeneration,
         });
         return c.json(presentCluster(rotated, await catalogue.readKnown()), 202, {
           Location: locationOf(rotated),

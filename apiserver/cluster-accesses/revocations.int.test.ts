@@ -1,0 +1,224 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION, LABEL_ID } from "../../shared/crd/names.ts";
+import { createId } from "../../shared/id.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { createTransport } from "../../shared/kube/transport.ts";
+import { mintFor } from "../api-tokens/testing.ts";
+import { addAuditPartitions } from "../audit/partitions.ts";
+import { auditLog } from "../audit/table.ts";
+import type { ProjectedCluster } from "../projection/index.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import {
+  addPerson,
+  makeOrganization,
+  type Person,
+  startTestIssuer,
+  type TestIssuer,
+} from "../testing/issuer.ts";
+import { runRevocations } from "./revocations.ts";
+import { keepSigned, makeAccessObject, makeReady, reportReady } from "./testing.ts";
+
+const DAY_MS = 86_400_000;
+let issuer: TestIssuer;
+let api: TestApp;
+let orgId: string;
+let owner: Person;
+let cluster: ProjectedCluster;
+let other: ProjectedCluster;
+
+beforeAll(async () => {
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config] });
+  ({ id: orgId, owner } = await makeOrganization(api, issuer));
+  const create = async (name: string) => {
+    const body = { name, k8s_version: "1.34", plan: "scale" };
+    const created = await as(owner, "POST", "/clusters", body);
+    return makeReady(api.deps, orgId, created.body.id);
+  };
+  cluster = await create("Opened");
+  other = await create("Other");
+});
+afterAll(async () => {
+  for (const { id } of [cluster, other]) await as(owner, "DELETE", `/clusters/${id}`);
+  await api.close();
+  issuer.close();
+});
+
+const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
+  api.request(method, `/api/v1/organizations/${orgId}${path}`, {
+    token,
+    ...(body === undefined ? {} : { body }),
+  });
+
+async function addMember(): Promise<Person & { memberId: string }> {
+  const person = await issuer.createPerson();
+  return { ...person, memberId: await addPerson(api.deps, orgId, person, "member") };
+}
+
+const mint = (creator: Person) =>
+  mintFor(api.deps, creator, orgId, { role: "member", scopes: ["clusters:access"] });
+
+/** Downloads the admin kubeconfig of a cluster. */
+async function download(token: string, { id } = cluster): Promise<void> {
+  await reportReady(api.deps, orgId, id);
+  const response = await as({ token }, "GET", `/clusters/${id}/kubeconfig`);
+  if (response.status !== 200) throw new Error(JSON.stringify(response.body));
+}
+
+async function readGeneration({ namespace, name } = cluster): Promise<number> {
+  const object = await api.deps.kube.get(clusterKind, namespace, name);
+  return object?.spec.credentialsGeneration ?? 0;
+}
+
+/** By how much an action raises the generation of each cluster. */
+async function countRaises(action: () => Promise<{ status: number }>): Promise<[number, number]> {
+  const before = [await readGeneration(cluster), await readGeneration(other)] as const;
+  const { status } = await action();
+  expect([200, 204]).toContain(status);
+  return [(await readGeneration(cluster)) - before[0], (await readGeneration(other)) - before[1]];
+}
+
+describe("the admin kubeconfig that a person downloaded", () => {
+  test("is revoked with the membership, in the clusters of the download alone, and audited as by who removed the person", async () => {
+    const member = await addMember();
+    await download(member.token);
+    await download(member.token);
+    await download(owner.token, other);
+    const requestId = createId();
+    const raises = await countRaises(() =>
+      api.request("DELETE", `/api/v1/organizations/${orgId}/members/${member.memberId}`, {
+        token: owner.token,
+        headers: { "x-request-id": requestId },
+      }),
+    );
+    expect(raises).toEqual([1, 0]);
+    const rows = await api.deps.db
+      .select()
+      .from(auditLog)
+      .where(and(eq(auditLog.requestId, requestId), eq(auditLog.action, "cluster.rotate_credentials")));
+    expect(rows).toMatchObject([
+      { targetId: cluster.id, actor: { kind: "user", userId: owner.userId }, result: "done" },
+    ]);
+  });
+
+  test("is revoked with a role that opens no cluster, and with no other one", async () => {
+    const member = await addMember();
+    await download(member.token);
+    const setRole = (role: string) => as(owner, "PUT", `/members/${member.memberId}`, { role });
+    expect(await countRaises(() => setRole("admin"))).toEqual([0, 0]);
+    expect(await countRaises(() => setRole("viewer"))).toEqual([1, 0]);
+    expect(await countRaises(() => setRole("billing"))).toEqual([0, 0]);
+  });
+
+  test("is revoked with the membership where a token of the person downloaded it", async () => {
+    const member = await addMember();
+    await download((await mint(member)).text);
+    expect(await countRaises(() => as(member, "DELETE", `/members/${member.memberId}`))).toEqual([1, 0]);
+  });
+
+  test("stays when it has expired", async () => {
+    const member = await addMember();
+    const at = new Date(Date.now() - 7 * DAY_MS - 60_000);
+    await addAuditPartitions(api.deps.db, at);
+    await api.deps.db.insert(auditLog).values({
+      id: createId(),
+      at,
+      actor: { kind: "user", userId: member.userId, email: null },
+      action: "cluster.kubeconfig",
+      orgId,
+      targetKind: "cluster",
+      targetId: cluster.id,
+      result: "done",
+    });
+    expect(await countRaises(() => as(owner, "DELETE", `/members/${member.memberId}`))).toEqual([0, 0]);
+  });
+});
+
+describe("the admin kubeconfig that an API token downloaded", () => {
+  test("is revoked with the token, and with no other one of the same person", async () => {
+    const member = await addMember();
+    const [its, idle] = [await mint(member), await mint(member)];
+    await download(its.text);
+    expect(await countRaises(() => as(member, "DELETE", `/api-tokens/${idle.id}`))).toEqual([0, 0]);
+    expect(await countRaises(() => as(member, "DELETE", `/api-tokens/${its.id}`))).toEqual([1, 0]);
+  });
+
+  test("stays when the token is rotated", async () => {
+    const member = await addMember();
+    const its = await mint(member);
+    await download(its.text);
+    expect(await countRaises(() => as(member, "POST", `/api-tokens/${its.id}/rotate`))).toEqual([0, 0]);
+  });
+});
+
+/** Whether an access is there and stays. */
+async function holds(id: string): Promise<boolean> {
+  const labelSelector = `${LABEL_ID}=${id}`;
+  const found = await api.deps.kube.listAll(clusterAccessKind, {
+    namespace: cluster.namespace,
+    labelSelector,
+  });
+  return found.some(({ metadata }) => metadata.deletionTimestamp === undefined);
+}
+
+describe("a kubeconfig that an API token got", () => {
+  test("ends when the token is rotated, and what its new secret got stays", async () => {
+    const member = await addMember();
+    const its = await mint(member);
+    const labels = (version: number) => ({
+      [LABEL_API_TOKEN_ID]: its.id,
+      [LABEL_API_TOKEN_VERSION]: String(version),
+    });
+    const old = await makeAccessObject(api.deps, cluster, member, labels(1));
+    const recent = await makeAccessObject(api.deps, cluster, member, labels(2));
+    expect((await as(member, "POST", `/api-tokens/${its.id}/rotate`)).status).toBe(200);
+    expect([await holds(old), await holds(recent)]).toEqual([false, true]);
+  });
+
+  test("never outlives the token", async () => {
+    const member = await addMember();
+    const its = await mint(member);
+    const done = new AbortController();
+    const signed = keepSigned(api.deps, cluster.namespace, member.userId, done.signal);
+    const body = { ttl_seconds: 604_800 };
+    await reportReady(api.deps, orgId, cluster.id);
+    const issued = await as({ token: its.text }, "POST", `/clusters/${cluster.id}/kubeconfig`, body);
+    done.abort();
+    await signed;
+    expect(issued.status).toBe(201);
+    const token = await as(member, "GET", `/api-tokens/${its.id}`);
+    expect(issued.body.expires_at).toBe(token.body.expires_at);
+    const labelSelector = `${LABEL_ID}=${issued.body.id}`;
+    const [access] = await api.deps.kube.listAll(clusterAccessKind, {
+      namespace: cluster.namespace,
+      labelSelector,
+    });
+    expect(access?.spec.notAfter).toBe(token.body.expires_at);
+  });
+});
+
+test("a revocation that the Kubernetes API does not take is tried again until it does", async () => {
+  const member = await addMember();
+  const id = await makeAccessObject(api.deps, cluster, member);
+  await download(member.token);
+  const before = await readGeneration();
+  const { db, sql } = api.deps;
+  // As a process leaves them that ends right after the commit.
+  await sql`insert into kubeconfig_revocations (id, org_id, user_id, cluster_id, origin)
+    select gen_random_uuid(), ${orgId}, subject.user_id, subject.cluster_id, ${sql.json({
+      principal: { kind: "user", userId: owner.userId },
+      requestId: "request-1",
+    })}
+    from (values (${member.userId}::uuid, null::uuid), (null, ${cluster.id}::uuid)) as subject (user_id, cluster_id)`;
+  const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 500 });
+  await runRevocations({ ...api.deps, kube: createClient(transport) });
+  await transport.close();
+  expect([await holds(id), await readGeneration()]).toEqual([true, before]);
+  await sql`update kubeconfig_revocations set lease_expires_at = now() where org_id = ${orgId}`;
+  await runRevocations({ ...api.deps, db });
+  expect([await holds(id), await readGeneration()]).toEqual([false, before + 1]);
+  expect(await sql`select from kubeconfig_revocations where org_id = ${orgId}`).toHaveLength(0);
+});

@@ -1,0 +1,132 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_API_TOKEN_ID, LABEL_CLUSTER_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { findTargetsOf } from "../audit/index.ts";
+import { ADMIN_KUBECONFIG_LIFETIME_DAYS, DOWNLOAD_ACTION, raiseCredentials } from "../clusters/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { ApiError } from "../http/errors.ts";
+import { organizationNamespace } from "../organizations/index.ts";
+import { type FoundAccess, revokeAccess, toFound } from "./accesses.ts";
+import { holderOf } from "./holder.ts";
+import { claimRevocations, deleteRevocation, insertRevocations, postponeRevocation } from "./store.ts";
+import type { KubeconfigRevocation } from "./table.ts";
+
+/** How long a request waits for the revocations that it caused; the job does what is left. */
+const REQUEST_WAIT_MS = 5_000;
+const RETRY_SECONDS = 2;
+/** Of each call, so that an attempt ends before its lease does. */
+const CALL_TIMEOUT_MS = 5_000;
+const BATCH = 20;
+
+/** Who has lost the right to kubeconfigs of an organization: a person, or an API token by its end or its rotation. */
+export type FormerHolder =
+  | { userId: string }
+  | { tokenId: string; tokenVersion: number; how: "revoked" | "rotated" };
+
+/**
+ * Has every kubeconfig of a holder revoked, in the transaction that ends the right to them and under the organization's
+ * row lock: those of its own, and the admin kubeconfigs that it downloaded and that have not expired. A rotation leaves
+ * the latter to whoever holds the token.
+ */
+export async function requestRevocation(
+  tx: Queryable,
+  origin: Origin,
+  orgId: string,
+  holder: FormerHolder,
+): Promise<void> {
+  if ("userId" in holder) {
+    const clusterIds = await findDownloads(tx, orgId, { userId: holder.userId });
+    await insertRevocations(tx, orgId, origin, [{ userId: holder.userId }, ...clusterIds]);
+    return;
+  }
+  const { tokenId, tokenVersion, how } = holder;
+  const clusterIds = how === "revoked" ? await findDownloads(tx, orgId, { tokenId }) : [];
+  await insertRevocations(tx, orgId, origin, [{ tokenId, tokenVersion }, ...clusterIds]);
+}
+
+async function findDownloads(
+  tx: Queryable,
+  orgId: string,
+  actor: { userId: string } | { tokenId: string },
+): Promise<{ clusterId: string }[]> {
+  const downloads = { action: DOWNLOAD_ACTION, actor, withinDays: ADMIN_KUBECONFIG_LIFETIME_DAYS };
+  const clusterIds = await findTargetsOf(tx, orgId, downloads);
+  return clusterIds.map((clusterId) => ({ clusterId }));
+}
+
+/**
+ * Revokes what is pending in an organization, after the commit that requested it. Waits 5 s at most, and does not throw:
+ * the job does what is left.
+ */
+export async function revokePending(deps: Deps, orgId: string): Promise<void> {
+  const work = runRevocations(deps, { orgId }).catch((error: unknown) => logFailure(deps, { orgId }, error));
+  const waited = new AbortController();
+  await Promise.race([
+    work.finally(() => waited.abort()),
+    sleep(REQUEST_WAIT_MS, undefined, { signal: waited.signal }).catch(() => undefined),
+  ]);
+}
+
+/** Works off pending revocations, each as often as it takes: of one organization, or of all. */
+export async function runRevocations(
+  deps: Deps,
+  { orgId, signal }: { orgId?: string; signal?: AbortSignal } = {},
+): Promise<void> {
+  for (;;) {
+    const claimed = await claimRevocations(deps.db, { orgId, limit: BATCH });
+    await Promise.all(claimed.map((revocation) => tryRevocation(deps, revocation)));
+    if (claimed.length < BATCH || signal?.aborted === true) return;
+  }
+}
+
+async function tryRevocation(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
+  const { id, orgId, origin, clusterId } = revocation;
+  try {
+    if (clusterId === null) await deleteAccesses(deps, revocation);
+    else await raiseCredentials(deps, origin, orgId, clusterId);
+    await deleteRevocation(deps.db, orgId, id);
+  } catch (error) {
+    logFailure(deps, { orgId, clusterId, revocation: id }, error);
+    await postponeRevocation(deps.db, orgId, id, RETRY_SECONDS);
+  }
+}
+
+async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
+  const { orgId, origin, userId, tokenId, tokenVersion } = revocation;
+  const namespace = organizationNamespace(orgId);
+  const labelSelector = tokenId === null ? `${LABEL_USER_ID}=${userId}` : `${LABEL_API_TOKEN_ID}=${tokenId}`;
+  const accesses = await deps.kube.listAll(clusterAccessKind, {
+    namespace,
+    labelSelector,
+    timeoutMs: CALL_TIMEOUT_MS,
+  });
+  const ended = accesses.filter(
+    (access) => tokenVersion === null || (holderOf(access)?.tokenVersion ?? 0) < tokenVersion,
+  );
+  for (const access of ended) {
+    const found = toFound(access);
+    const clusterId = access.metadata.labels?.[LABEL_CLUSTER_ID];
+    if (found !== undefined && clusterId !== undefined)
+      await revokeIfThere(deps, origin, { orgId, id: clusterId }, found);
+  }
+}
+
+async function revokeIfThere(
+  deps: Deps,
+  origin: Origin,
+  cluster: { orgId: string; id: string },
+  found: FoundAccess,
+): Promise<void> {
+  try {
+    await revokeAccess(deps, origin, cluster, found);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+  }
+}
+
+function logFailure({ log }: Pick<Deps, "log">, what: object, error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  log.warn({ ...what, message }, "kubeconfigs are not revoked yet; it is tried again");
+}

@@ -1,0 +1,37 @@
+import type { Deps } from "../../deps.ts";
+import type { Origin } from "../../http/authentication/principal.ts";
+import { ApiError } from "../../http/errors.ts";
+import { findCluster, type ProjectedCluster } from "../../projection/index.ts";
+import type { ClusterMerge } from "../merge-update.ts";
+import { changeCluster } from "../write.ts";
+
+/** The next generation of a cluster's admin credentials: it revokes every admin kubeconfig that was issued before. */
+export function planNextGeneration({ object }: ProjectedCluster): ClusterMerge {
+  return {
+    outcome: "patch",
+    patch: { credentialsGeneration: (object.spec.credentialsGeneration ?? 0) + 1 },
+  };
+}
+
+/**
+ * Revokes the admin kubeconfig of a cluster in the name of a request that ended somebody's right to it. Does nothing for a
+ * cluster that is gone. Throws what `changeCluster` throws.
+ */
+export async function raiseCredentials(
+  deps: Deps,
+  origin: Origin,
+  orgId: string,
+  clusterId: string,
+): Promise<void> {
+  const cluster = await findCluster(deps.db, orgId, clusterId);
+  if (cluster === undefined) return;
+  try {
+    await changeCluster(deps, origin, cluster, {
+      action: "cluster.rotate_credentials",
+      ifMatch: undefined,
+      decide: planNextGeneration,
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+  }
+}
