@@ -64,7 +64,9 @@ async function readStored(orgId: string, observations: readonly Observation[]) {
     .from(transitions)
     .where(eq(transitions.orgId, orgId))
     .orderBy(transitions.id);
-  const audit = await db.select().from(auditLog).where(eq(auditLog.orgId, orgId)).orderBy(auditLog.id);
+  const entries = await db.select().from(auditLog).where(eq(auditLog.orgId, orgId)).orderBy(auditLog.id);
+  // A pool's own deletion is told from that of its cluster by what is known of the cluster at that moment.
+  const audit = entries.filter(({ action }) => action !== "node_pool.delete");
   const feed = await db
     .select()
     .from(systemEvents)
