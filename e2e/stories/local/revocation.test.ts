@@ -26,7 +26,7 @@ async function addBob(): Promise<string> {
   });
   expect(invited.status).toBe(201);
   const path = `${organization}/members/${invited.body.id}`;
-  await bob.request("GET", "/me");
+  expect((await bob.request("POST", `/me/invitations/${invited.body.id}/accept`)).status).toBe(200);
   return path;
 }
 
