@@ -1,7 +1,7 @@
 import { changeObject, requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { objectTag } from "../http/contract/etag.ts";
+import { isNotModified, objectTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { requireOrganization } from "../organizations/index.ts";
 import { presentCluster } from "./present.ts";
@@ -9,15 +9,41 @@ import { clustersOf } from "./resource.ts";
 import { clusterRecord, setSuspensionBody } from "./schema.ts";
 import type { CatalogueReader } from "./versions/catalogue.ts";
 
+const tag = "Platform administration";
+const PATH = "/api/v1/admin/organizations/{orgID}/clusters/{clusterID}/suspension";
+
 /** The suspension of a cluster by the platform's staff. */
 export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
   addRoute(
     router,
     {
+      method: "get",
+      path: PATH,
+      operationId: "getClusterSuspension",
+      tag,
+      summary: "Get a cluster that may be suspended",
+      access: "platform-admin",
+      responses: {
+        200: { description: "The cluster.", body: clusterRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { params: { orgID, clusterID } }) => {
+      await requireOrganization(deps.db, orgID);
+      const cluster = await requireCluster(deps.db, orgID, clusterID);
+      const etag = objectTag(cluster.object.metadata);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
+    },
+  );
+
+  addRoute(
+    router,
+    {
       method: "put",
-      path: "/api/v1/admin/organizations/{orgID}/clusters/{clusterID}/suspension",
+      path: PATH,
       operationId: "setClusterSuspension",
-      tag: "Platform administration",
+      tag,
       summary: "Suspend or resume a cluster",
       description:
         "Of a suspended cluster, its node pools and its kubeconfigs nothing is changed until it is resumed: requests of its organization that would are refused with conflict. What runs continues to run, and kubeconfigs can still be revoked.",

@@ -2,6 +2,7 @@ import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
   listAdminClusters: "staff",
+  getClusterSuspension: "staff",
   setClusterSuspension: "staff",
   createCluster: ["oam", "clusters:write"],
   listClusters: ["oambv", "clusters:*"],
