@@ -95,8 +95,13 @@ async function createForeignChildren(
     { fieldManager: "test" },
   );
   const apiToken = await mintFor(api.deps, outsider, foreign, { role: "viewer", scopes: ["clusters:read"] });
+  const invitation = await api.request("POST", `/api/v1/organizations/${foreign}/members`, {
+    token,
+    body: { email: "invited@example.com", role: "viewer" },
+  });
   return {
     accessID,
+    invitationID: invitation.body.id,
     memberID: await addPerson(api.deps, foreign, await issuer.createPerson(), "member"),
     tokenID: apiToken.id,
     clusterID: cluster.body.id,

@@ -35,6 +35,7 @@ const VALID_BODIES: Record<string, Record<string, unknown>> = {
   setNetworkPolicy: { authorized_cidrs: [] },
   updateNodePool: { drain_timeout_seconds: 60 },
   setOrganizationQuotas: { clusters: 20 },
+  setUserQuotas: { organizations: 1000 },
 };
 
 let api: TestApp;
@@ -54,8 +55,10 @@ beforeAll(async () => {
   const token = await api.request("POST", `${organization}/api-tokens`, {
     body: VALID_BODIES.createApiToken,
   });
+  const me = await api.request("GET", "/api/v1/me");
   ids = {
     orgID,
+    userID: me.body.principal.id,
     clusterID: cluster.body.id,
     poolID: pools.body.items[0].id,
     memberID: members.body.items[0].id,
