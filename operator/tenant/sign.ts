@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, webcrypto } from "node:crypto";
 
 export interface ClientCertificateRequest {
-  /** PEM. The key may be RSA in PKCS#1 (kubeadm's is), or PKCS#8. */
+  /** PEM. The key is RSA or EC (P-256, P-384, P-521), in PKCS#1 (kubeadm's is), SEC 1 or PKCS#8. */
   ca: { certificate: string; key: string };
   commonName: string;
   /** The Kubernetes group. */
@@ -16,7 +16,7 @@ export interface ClientCertificate {
   key: string;
 }
 
-/** Issues a client certificate with a new key. Rejects when the CA cannot be read. */
+/** Issues a client certificate with a new key. Rejects when the CA cannot be read, or its key has another algorithm. */
 export async function issueClientCertificate(request: ClientCertificateRequest): Promise<ClientCertificate> {
   const x509 = await loadX509();
   const { subtle } = webcrypto;
@@ -122,12 +122,26 @@ async function loadX509() {
 /** Web Crypto reads PKCS#8 only; Node's own parser reads the rest. */
 async function importSigningKey(pem: string) {
   const key = createPrivateKey(pem);
+  const algorithm = chooseSignature(key);
   const der = key.export({ format: "der", type: "pkcs8" });
-  const algorithm =
-    key.asymmetricKeyType === "rsa"
-      ? { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }
-      : { name: "ECDSA", hash: "SHA-256", namedCurve: "P-256" };
   return { key: await webcrypto.subtle.importKey("pkcs8", der, algorithm, false, ["sign"]), algorithm };
+}
+
+/** The hash of each curve is as strong as the curve, as RFC 5480 section 4 recommends. */
+const EC_SIGNATURES: Readonly<Record<string, { namedCurve: string; hash: string }>> = {
+  prime256v1: { namedCurve: "P-256", hash: "SHA-256" },
+  secp384r1: { namedCurve: "P-384", hash: "SHA-384" },
+  secp521r1: { namedCurve: "P-521", hash: "SHA-512" },
+};
+
+/** Throws for a key that is not RSA and not of one of the curves. */
+function chooseSignature({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) {
+  if (asymmetricKeyType === "rsa") return { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+  const { namedCurve } = asymmetricKeyDetails ?? {};
+  const signature = namedCurve === undefined ? undefined : EC_SIGNATURES[namedCurve];
+  if (asymmetricKeyType === "ec" && signature !== undefined) return { name: "ECDSA", ...signature };
+  const kind = [asymmetricKeyType, namedCurve].filter((part) => part !== undefined).join(" ");
+  throw new Error(`The key of the CA must be RSA or EC (P-256, P-384, P-521), it is ${kind}.`);
 }
 
 /** 16 random bytes; the first bit is 0, for DER has no unsigned numbers. */
