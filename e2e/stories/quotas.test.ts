@@ -73,7 +73,7 @@ describe.concurrent("effects and quotas", () => {
       target_version: "1.35",
     });
     expect(upgrade.body).toMatchObject({
-      cluster: { k8s_version: "1.35.1", status: "running" },
+      cluster: { k8s_version: "1.35.1", status: "upgrading" },
       effects: { nodes_replaced: 1, nodes_added: 0, nodes_removed: 0 },
     });
     const deletion = await alice.request("DELETE", `${cluster}?dry_run=true`);
@@ -143,7 +143,7 @@ describe.concurrent("effects and quotas", () => {
     await apply(aCluster(namespace, "third", "FIRST"));
     await waitFor("the third cluster to be refused for its name", async () => {
       const { body } = await alice.request("GET", `${path}?status=failed&name=first`);
-      return body.items[0]?.status_message?.includes(`is taken by the older object ${namespace}/first`);
+      return body.items[0]?.status_message?.includes(`is taken by the older object first`);
     });
     for (const id of [first.id, refused.id]) await alice.request("DELETE", `${path}/${id}`);
   });
