@@ -58,6 +58,12 @@ const clusters: [string, ClusterFixture][] = [
   ["RejectedByClusterAPI", aCluster().with(failed("rejected", "spec.topology: no"))],
   ["ClassNotFound", aCluster().with({ classes: new Map() })],
   ["NoFreeSubnet", aCluster().with({ settings: { ...aCluster().observed.settings, ...noSubnets() } })],
+  [
+    "AuthorizedCIDRsUnavailable",
+    aCluster({ network: { authorizedCIDRs: ["203.0.113.0/24"] } }).with({
+      settings: { ...aCluster().observed.settings, platformCIDRs: [] },
+    }),
+  ],
   ["NameTaken", taken()],
   ["NodePoolsMissing", restoredWithoutPools()],
   [

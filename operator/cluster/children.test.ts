@@ -59,6 +59,28 @@ describe("the topology", () => {
     expect(fault?.message).toContain(message);
   });
 
+  test.each([
+    { what: "without a list", list: undefined, platform: [], reasons: [] },
+    { what: "with an empty list", list: [], platform: [], reasons: [] },
+    { what: "with both", list: ["198.51.100.0/24"], platform: ["192.0.2.0/24"], reasons: [] },
+    {
+      what: "with a list alone",
+      list: ["198.51.100.0/24"],
+      platform: [],
+      reasons: ["AuthorizedCIDRsUnavailable"],
+    },
+  ])(
+    "is not applied when authorized CIDRs would keep the platform out: $what",
+    ({ list, platform, reasons }) => {
+      const cluster = aCluster(list === undefined ? {} : { network: { authorizedCIDRs: list } });
+      const { settings } = observeBlue();
+      const fault = faultOf(observeBlue({ cluster, settings: { ...settings, platformCIDRs: platform } }));
+      const faults = fault === undefined ? [] : [fault];
+      const message = expect.stringContaining("MARINA_PLATFORM_CIDRS");
+      expect(faults).toEqual(reasons.map((reason) => ({ reason, message })));
+    },
+  );
+
   test("omits the variable for an empty list of authorized CIDRs, which allows every address", () => {
     expect(authorizeCIDRs([], "10.64.3.0/24", ["192.0.2.0/24"])).toBeUndefined();
     expect(authorizeCIDRs(undefined, "10.64.3.0/24", [])).toBeUndefined();

@@ -50,6 +50,11 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   }
   if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };
   const { target, version, fault } = choice;
+  if (locksPlatformOut(observed)) {
+    const message =
+      "The platform cannot limit who reaches the API endpoint: remove authorizedCIDRs, or ask the platform's operator to set MARINA_PLATFORM_CIDRS.";
+    return fail("AuthorizedCIDRsUnavailable", message, target);
+  }
   const subnet = chooseOwnSubnet(observed, id);
   if (subnet === undefined) {
     const message = `The platform has no free /24 network left for the workers of ${cluster.metadata.name}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
@@ -70,6 +75,12 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   }
   const composed = composeEngineCluster(desired, choice.capabilities);
   return { ok: true, target, subnet, fault, engineCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
+}
+
+/** A list without the platform's own networks closes the endpoint to the platform itself. */
+function locksPlatformOut({ cluster, settings }: ObservedCluster): boolean {
+  const tenants = cluster.spec.network?.authorizedCIDRs ?? [];
+  return tenants.length > 0 && settings.platformCIDRs.length === 0;
 }
 
 /** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */

@@ -29,7 +29,7 @@ export interface ClusterSettings {
   platformNamespace: string;
   plans: Readonly<Record<string, PlanMapping>>;
   subnetRange: SubnetRange;
-  /** Networks that may always reach every API endpoint. */
+  /** Networks that may always reach every API endpoint. While empty, no cluster may have authorized CIDRs. */
   platformCIDRs: readonly string[];
   poolDefaults: PoolDefaults;
   degradedAfterSeconds: number;

@@ -63,6 +63,7 @@ export const CONDITION_REASONS = {
     "RejectedByClusterAPI",
     "ClassNotFound",
     "NoFreeSubnet",
+    "AuthorizedCIDRsUnavailable",
     "NameTaken",
     "NodePoolsMissing",
     "LabelsNotPropagated",
