@@ -1,5 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
@@ -68,4 +69,20 @@ test("each suspension and each end of one is audited, and a request that changes
   for (const suspended of [true, true, false, false]) await setSuspended(suspended);
   const after = await Promise.all(["cluster.suspend", "cluster.resume"].map(count));
   expect(after).toEqual(before.map((rows) => rows + 1));
+});
+
+test("a suspension that GitOps applies is ended there: 409 managed_elsewhere for staff", async () => {
+  const namespace = `org-${orgId}`;
+  const [object] = await api.deps.kube.listAll(clusterKind, { namespace });
+  const apply = (spec: object) =>
+    api.deps.kube.apply(
+      clusterKind,
+      { metadata: { namespace, name: object?.metadata.name ?? "" }, spec },
+      { fieldManager: "argocd", force: true },
+    );
+  await apply({ suspend: true });
+  const refused = await setSuspended(false);
+  expect([refused.status, refused.body.error.code]).toEqual([409, "managed_elsewhere"]);
+  await apply({});
+  expect((await setSuspended(false)).status).toBe(200);
 });

@@ -9,7 +9,11 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be (a list|true or false|a number|a whole number( from \d+ to \d+)?|null|an object|a string)$/,
     /^must have one of the forms in the API reference$/,
   ],
-  out_of_range: [/^must be a whole number from \d+ to \d+$/, /^must be at (most|least) -?\d+$/],
+  out_of_range: [
+    /^must be a whole number from \d+ to \d+$/,
+    /^must be at (most|least) -?\d+$/,
+    /^the quota is \d+, \d+ in use, \d+ more requested$/,
+  ],
   too_long: [/^must have (from \d+ to|at most) \d+ characters?$/, /^must be .*\b\d+\b/],
   too_short: [
     /^must have from \d+ to \d+ characters$/,
