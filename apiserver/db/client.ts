@@ -10,6 +10,8 @@ export type Queryable = Pick<Database, "select" | "insert" | "update" | "delete"
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_SECONDS = 5;
+/** A quarter of them, the share of one tenant, leaves room for its reads beside two slow changes. */
+const POOL_SIZE = 16;
 const BACKGROUND_POOL_SIZE = 5;
 /** Between two attempts to connect: short and constant, so that the service recovers as soon as Postgres does. */
 const RECONNECT_SECONDS = 0.25;
@@ -37,7 +39,7 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
     onnotice: () => undefined,
   };
   const connection = { application_name: "marina-apiserver", statement_timeout: STATEMENT_TIMEOUT_MS };
-  const pool = createPool(databaseUrl, { ...shared, max: options.poolSize ?? 10, connection });
+  const pool = createPool(databaseUrl, { ...shared, max: options.poolSize ?? POOL_SIZE, connection });
   const background = createPool(databaseUrl, { ...shared, max: BACKGROUND_POOL_SIZE, connection });
   const sql = postgres(databaseUrl, {
     ...shared,
