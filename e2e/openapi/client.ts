@@ -11101,7 +11101,7 @@ export interface operations {
                 ticket?: string;
             };
             header?: {
-                /** @description Resume the stream after this event; browsers send it by themselves. */
+                /** @description Resume the stream after this event; browsers send it by themselves. A value that is no position of this feed is answered with `gap`. */
                 "Last-Event-ID"?: string;
             };
             path: {

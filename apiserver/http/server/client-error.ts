@@ -88,7 +88,7 @@ export function refuseConnect(_request: IncomingMessage, socket: Duplex): void {
 
 /**
  * Refuses, in the usual error body, a request that Node parses and the Fetch standard cannot express: one without a
- * valid Host (RFC 9112 section 3.2), or with TRACE. Returns whether it did.
+ * valid Host (RFC 9112 section 3.2), or with TRACK. Returns whether it did.
  */
 export function refuseRequest(request: IncomingMessage, response: ServerResponse): boolean {
   const refusal = findFault(request);
@@ -104,7 +104,7 @@ function findFault({
   headers: { host = "", expect },
   url = "",
 }: IncomingMessage): Refusal | undefined {
-  if (method === "TRACE" || method === "TRACK") return UNKNOWN_METHOD;
+  if (method === "TRACK") return UNKNOWN_METHOD;
   if (!URL.canParse(`http://${host}/`) || /[/?#@\\]/.test(host)) {
     return { code: "bad_request", message: "The request has no valid Host." };
   }

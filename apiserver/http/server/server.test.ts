@@ -111,7 +111,7 @@ test.each([
 
 test.each([
   ["an unknown method", "FETCH / HTTP/1.1\r\nHost: x\r\n\r\n", 501, "not_implemented"],
-  ["TRACE", "TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 501, "not_implemented"],
+  ["TRACK", "TRACK / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 501, "not_implemented"],
   ["CONNECT", "CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n", 501, "not_implemented"],
   ["no Host", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "bad_request"],
   ["a Host that is none", "GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n", 400, "bad_request"],
@@ -129,6 +129,11 @@ test.each([
   expect(bodyOf(response).error).toMatchObject({ code, request_id: expect.any(String) });
   expect(response).toMatch(/^X-Request-Id: [0-9a-f-]{36}\r$/m);
   expect(response).toMatch(/^Strict-Transport-Security: max-age=\d+/m);
+});
+
+test("TRACE reaches the application, whose paths refuse it with 405", async () => {
+  const response = await talk(await serve(), "TRACE /first HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  expect(response).toContain("response /first");
 });
 
 test("garbage after a request is refused after that request's own response, never in its place", async () => {
