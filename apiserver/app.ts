@@ -91,7 +91,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     operations: parts.operations ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };
-  addDocumentRoutes(router);
+  addDocumentRoutes(router, deps.config.publicUrl);
   // A slice calls those above it only by the hooks that are listed here.
   addOrganizationRoutes(router, deps, {
     beforeCreate: (tx, creatorId) => claimOrganization(tx, creatorId, deps.config.userQuotas),

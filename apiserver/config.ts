@@ -103,6 +103,7 @@ export interface Config {
   port: number;
   /** Of /metrics, /healthz and /readyz, which are for the platform alone. */
   metricsPort: number;
+  /** Where clients reach the API, without a slash at its end; the examples of /docs name it. */
   publicUrl: string;
   databaseUrl: string;
   /** Absent in a Pod: then its ServiceAccount is used. */

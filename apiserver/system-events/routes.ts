@@ -61,6 +61,7 @@ function addStream(router: Router, deps: Deps): void {
       errors: ["event_harvester_disabled"],
     },
     async (c, { orgId, params, query, origin: { principal } }) => {
+      const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id);
       await requireFeed(deps, orgId, params.clusterID);
       if (wantsJson(c.req.header("accept")))
         return c.json(await readPage(deps, params.clusterID, query), 200);
@@ -70,7 +71,7 @@ function addStream(router: Router, deps: Deps): void {
         principal,
         orgId,
         clusterId: params.clusterID,
-        lastEventId: parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id),
+        lastEventId,
         connection: c.env?.outgoing,
       });
       return c.body(stream.body, 200, STREAM_HEADERS) as never;

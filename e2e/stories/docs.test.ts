@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { places } from "../openapi/document.ts";
@@ -5,6 +7,8 @@ import { readStack } from "../stack/testing.ts";
 import { findBrowser, startBrowser } from "../testing/browser.ts";
 
 const executablePath = findBrowser();
+const OWN_PATHS = ["/", "/docs", "/favicon.ico"];
+const run = promisify(execFile);
 
 let browser: Browser | undefined;
 let page: Page;
@@ -19,7 +23,7 @@ beforeAll(async () => {
   page.on("request", (request) => requests.push(request.url()));
   page.on("console", (message) => complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(error.message));
-  await page.goto(`${readStack().apiUrl}/docs`);
+  await page.goto(readStack().apiUrl);
 });
 afterAll(() => browser?.close());
 
@@ -41,7 +45,7 @@ describe.skipIf(executablePath === undefined)("the reference page", () => {
   });
 
   test("has links that lead to each schema", async () => {
-    await page.locator('a[href="#schema-Cluster"]').first().click();
+    await page.locator('a[href="/docs#schema-Cluster"]').first().click();
     const schema = page.locator("#schema-Cluster");
     await schema.waitFor({ state: "visible" });
     expect(new URL(page.url()).hash).toBe("#schema-Cluster");
@@ -49,12 +53,27 @@ describe.skipIf(executablePath === undefined)("the reference page", () => {
     expect(await schema.textContent()).toContain("apiserver_url");
   });
 
+  test("finds an operation by words, and its example works in a shell", async () => {
+    await page.getByRole("searchbox", { name: "Search" }).fill("List ORGANIZATIONS caller");
+    await page.getByRole("button", { name: "Search" }).click();
+    const entry = page.locator('details[id="listOrganizations"]');
+    await entry.locator("> summary").click();
+    const command = await entry.locator("> pre").textContent();
+    const env = { ...process.env, TOKEN: readStack().tokens.alice };
+    const { stdout } = await run("/bin/sh", ["-c", command ?? ""], { env });
+    expect(JSON.parse(stdout)).toMatchObject({ items: expect.any(Array) });
+    await page.getByRole("link", { name: "Show everything" }).click();
+    await page.locator('details[id="schema-Cluster"]').waitFor();
+  });
+
   test("fits a phone screen, sends no third-party request, and causes no browser error", async () => {
     await page.setViewportSize({ width: 390, height: 844 });
     const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     expect(await page.evaluate(overflow)).toBeLessThanOrEqual(0);
     const { apiUrl } = readStack();
-    expect(requests.filter((url) => ![`${apiUrl}/docs`, `${apiUrl}/favicon.ico`].includes(url))).toEqual([]);
+    expect(
+      requests.filter((url) => !OWN_PATHS.some((path) => url.split("?")[0] === `${apiUrl}${path}`)),
+    ).toEqual([]);
     expect(complaints).toEqual([]);
   });
 });

@@ -1,54 +1,15 @@
 import { html, raw } from "hono/html";
-import { z } from "zod";
+import { writeCurlExample } from "./curl-example.ts";
+import {
+  type Content,
+  componentName,
+  type Documented,
+  documentShape,
+  listPlaced,
+  type PlacedOperation,
+  type Schema,
+} from "./documented.ts";
 
-const schemaShape = z.looseObject({
-  $ref: z.string().optional(),
-  type: z.union([z.string(), z.array(z.string())]).optional(),
-  description: z.string().optional(),
-  enum: z.array(z.unknown()).optional(),
-  format: z.string().optional(),
-  pattern: z.string().optional(),
-  get items() {
-    return schemaShape.optional();
-  },
-  get anyOf() {
-    return z.array(schemaShape).optional();
-  },
-  get properties() {
-    return z.record(z.string(), schemaShape).optional();
-  },
-  required: z.array(z.string()).optional(),
-  example: z.unknown().optional(),
-});
-const contentShape = z.record(z.string(), z.looseObject({ schema: schemaShape.optional() })).optional();
-const operationShape = z.looseObject({
-  operationId: z.string(),
-  summary: z.string(),
-  description: z.string().optional(),
-  tags: z.array(z.string()),
-  security: z.array(z.record(z.string(), z.array(z.string()))),
-  parameters: z
-    .array(
-      z.looseObject({
-        name: z.string(),
-        in: z.string(),
-        required: z.boolean().optional(),
-        schema: schemaShape,
-      }),
-    )
-    .optional(),
-  requestBody: z.looseObject({ content: contentShape }).optional(),
-  responses: z.record(z.string(), z.looseObject({ description: z.string(), content: contentShape })),
-});
-const documentShape = z.looseObject({
-  info: z.looseObject({ title: z.string(), version: z.string(), description: z.string() }),
-  paths: z.record(z.string(), z.record(z.string(), operationShape)),
-  components: z.looseObject({ schemas: z.record(z.string(), schemaShape) }),
-});
-
-type Schema = z.output<typeof schemaShape>;
-type Content = z.output<typeof contentShape>;
-type Operation = z.output<typeof operationShape> & { method: string; path: string };
 type Html = ReturnType<typeof html>;
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2733}
@@ -60,31 +21,88 @@ td,th{text-align:left;vertical-align:top;border-top:1px solid #e5ebf0;padding:.2
 @media(prefers-color-scheme:dark){body{background:#10161d;color:#dbe4ee}code,pre{background:#1b2530}
 details,td,th{border-color:#2c3947}a,b.m{color:#6cb4ff}}`;
 
-/** The reference page: plain HTML from an OpenAPI document, with no script and nothing from elsewhere. */
-export async function renderReference(document: unknown): Promise<string> {
-  const { info, paths, components } = documentShape.parse(document);
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ ...operation, method, path })),
-  );
-  const tags = [...new Set(operations.flatMap((operation) => operation.tags))];
+/** Of the text that is searched for, in characters; what is beyond is not read. */
+const MAX_SEARCH_LENGTH = 100;
+const STAFF_PERMISSION = "platform-admin";
+const STAFF_SECTION = "Platform administration";
+const SCHEMA_SECTION = "Schemas";
+
+/** An operation or a schema, rendered once. */
+interface Entry {
+  section: string;
+  /** In lower case: what a search finds it by. */
+  text: string;
+  body: Html;
+}
+
+/** The reference page of one document. */
+export interface Reference {
+  /** With every operation and schema. */
+  page: string;
+  /** With those that contain every word of the search, ignoring case. */
+  search(query: string): Promise<string>;
+}
+
+/**
+ * The reference page: plain HTML from an OpenAPI document, with no script and nothing from elsewhere. Operations of the
+ * platform's staff come last, whatever their tag. `apiUrl`, without a slash at its end, is where the examples send to.
+ */
+export async function buildReference(document: unknown, apiUrl: string): Promise<Reference> {
+  const documented = documentShape.parse(document);
+  const operations = listPlaced(documented);
+  const isStaff = (operation: PlacedOperation) => permissionsOf(operation).includes(STAFF_PERMISSION);
+  const ordered = [
+    ...operations.filter((operation) => !isStaff(operation)),
+    ...operations.filter((operation) => isStaff(operation)),
+  ];
+  const entries = await Promise.all([
+    ...ordered.map(async (operation) => ({
+      section: isStaff(operation) ? STAFF_SECTION : operation.tags.join(", "),
+      text: textOf(operation),
+      body: await renderOperation(operation, writeCurlExample(operation, documented, apiUrl)),
+    })),
+    ...Object.entries(documented.components.schemas).map(async ([name, schema]) => ({
+      section: SCHEMA_SECTION,
+      text: [name, ...Object.keys(schema.properties ?? {})].join(" ").toLowerCase(),
+      body: await renderComponent(name, schema),
+    })),
+  ]);
+  return {
+    page: await renderPage(documented, entries, ""),
+    search(query) {
+      const searched = query.slice(0, MAX_SEARCH_LENGTH).trim();
+      const words = searched.toLowerCase().split(/\s+/);
+      const found = entries.filter(({ text }) => words.every((word) => text.includes(word)));
+      return renderPage(documented, found, searched);
+    },
+  };
+}
+
+function textOf({ operationId, method, path, summary, description, tags }: PlacedOperation): string {
+  return [operationId, method, path, summary, description ?? "", ...tags].join(" ").toLowerCase();
+}
+
+async function renderPage({ info }: Documented, entries: readonly Entry[], query: string): Promise<string> {
+  const sections = [...new Set(entries.map(({ section }) => section))];
   const page = await html`<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>${info.title} API</title>
 <style>${raw(STYLE)}</style></head><body><h1>${info.title} API</h1>
 ${info.description.split("\n\n").map((paragraph) => html`<p>${renderText(paragraph)}</p>`)}
 <p>Machine-readable: <a href="/openapi.json">/openapi.json</a></p>
-${tags.map((tag) => renderTag(tag, operations))}
-<h2>Schemas</h2>${Object.entries(components.schemas).map(([name, schema]) => renderComponent(name, schema))}
+<form role="search" action="/docs"><label>Search <input type="search" name="q" maxlength="${MAX_SEARCH_LENGTH}" value="${query}"></label>
+<button>Search</button></form>
+${query === "" ? "" : html`<p>Found: ${entries.length}. <a href="/docs">Show everything</a></p>`}
+${sections.map((name) => html`<h2>${name}</h2>${entries.filter(({ section }) => section === name).map(({ body }) => body)}`)}
 </body></html>`;
   return page.toString();
 }
 
-function renderTag(tag: string, operations: readonly Operation[]): Html {
-  const own = operations.filter((operation) => operation.tags.includes(tag));
-  return html`<h2>${tag}</h2>${own.map(renderOperation)}`;
+function permissionsOf({ security }: PlacedOperation): string[] {
+  return security.flatMap((entry) => Object.values(entry).flat());
 }
 
-function renderOperation(operation: Operation): Html {
-  const permissions = operation.security.flatMap((entry) => Object.values(entry).flat());
+function renderOperation(operation: PlacedOperation, example: string): Html {
+  const permissions = permissionsOf(operation);
   return html`<details id="${operation.operationId}"><summary><b class="m">${operation.method.toUpperCase()}</b>
 <code>${operation.path}</code> ${operation.summary}</summary>
 ${operation.description === undefined ? "" : html`<p>${renderText(operation.description)}</p>`}
@@ -92,13 +110,14 @@ ${operation.security.length === 0 ? html`<p>No credential needed.</p>` : ""}
 ${permissions.length === 0 ? "" : html`<p>Permission: <code>${permissions.join(" or ")}</code></p>`}
 ${renderParameters(operation)}
 ${operation.requestBody === undefined ? "" : html`<p>Body: ${renderContent(operation.requestBody.content)}</p>`}
+<pre>${example}</pre>
 <table>${Object.entries(operation.responses).map(
     ([status, response]) =>
       html`<tr><th>${status}</th><td>${renderText(response.description)}</td><td>${renderContent(response.content)}</td></tr>`,
   )}</table></details>`;
 }
 
-function renderParameters({ parameters }: Operation): Html | string {
+function renderParameters({ parameters }: PlacedOperation): Html | string {
   if (parameters === undefined || parameters.length === 0) return "";
   return html`<table>${parameters.map(
     (
@@ -135,8 +154,8 @@ function renderContent(content: Content): Html[] {
 /** One line about a schema: a link to its component, or its type with its bounds; nested objects as a table. */
 function renderType(schema: Schema): Html {
   if (schema.$ref !== undefined) {
-    const name = schema.$ref.split("/").at(-1) ?? "";
-    return html`<a href="#schema-${name}">${name}</a>`;
+    const name = componentName(schema.$ref);
+    return html`<a href="/docs#schema-${name}">${name}</a>`;
   }
   if (schema.anyOf !== undefined) return html`${schema.anyOf.map((branch) => html`${renderType(branch)} `)}`;
   const {

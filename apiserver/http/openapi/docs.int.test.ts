@@ -45,6 +45,23 @@ describe.each(["/openapi.json", "/docs"])("%s", (path) => {
 });
 
 describe("/docs", () => {
+  test("its examples name the public address of the API", async () => {
+    const { body: page } = await api.request("GET", "/docs", { as: null });
+    expect(page).toContain("curl &#39;http://127.0.0.1/api/v1/me&#39;");
+  });
+
+  test("a search has the policy of the page, and an ETag of its own", async () => {
+    const { body: page, headers } = await api.request("GET", "/docs?q=UPGRADE%20post", { as: null });
+    expect([...page.matchAll(/<details id="(.+?)"/g)].map(([, id]) => id)).toEqual(["upgradeCluster"]);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    const condition = { "if-none-match": headers.get("etag") ?? "" };
+    const again = await api.request("GET", "/docs?q=UPGRADE%20post", { as: null, headers: condition });
+    expect(again).toMatchObject({ status: 304, body: "" });
+    const { status, body: whole } = await api.request("GET", "/docs", { as: null, headers: condition });
+    expect(status).toBe(200);
+    expect((await api.request("GET", "/docs?q=%20", { as: null })).body).toBe(whole);
+  });
+
   test("shows every operation, and needs nothing from elsewhere", async () => {
     const { body: document } = await api.request("GET", "/openapi.json", { as: null });
     const { body: page, headers } = await api.request("GET", "/docs", { as: null });
@@ -52,4 +69,9 @@ describe("/docs", () => {
     expect(page).not.toMatch(/<script|<link|<iframe|src=|url\(|@import/);
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");
   });
+});
+
+test.each(["/", "/docs/"])("%s leads to /docs", async (path) => {
+  const { status, headers } = await api.request("GET", path, { as: null });
+  expect([status, headers.get("location")]).toEqual([302, "/docs"]);
 });

@@ -4,7 +4,7 @@ import { isNotModified } from "../contract/etag.ts";
 import type { Router } from "../contract/router.ts";
 import type { HttpEnv } from "../env.ts";
 import { compress, wantsGzip } from "../server/compress.ts";
-import { renderReference } from "./docs-page.ts";
+import { buildReference, type Reference } from "./docs-page.ts";
 import { buildDocument, type OpenApiDocument } from "./document.ts";
 
 const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
@@ -17,12 +17,14 @@ interface Static {
 }
 
 /**
- * Serves the OpenAPI document as /openapi.json and as the page /docs. Both are built and compressed at the first
- * request; caches keep them for five minutes, and then ask by ETag whether they have changed.
+ * Serves the OpenAPI document as /openapi.json and as the page /docs, to which / and /docs/ redirect. Both are built and
+ * compressed at the first request; caches keep them for five minutes, and then ask by ETag whether they have changed.
+ * The query `q` of the page searches it.
  */
-export function addDocumentRoutes(router: Router): void {
+export function addDocumentRoutes(router: Router, publicUrl: string): void {
   let document: OpenApiDocument | undefined;
   let json: Promise<Static> | undefined;
+  let reference: Promise<Reference> | undefined;
   let page: Promise<Static> | undefined;
   const read = () => {
     document ??= buildDocument(router.operations);
@@ -36,10 +38,19 @@ export function addDocumentRoutes(router: Router): void {
   });
   router.app.get("/docs", async (c) => {
     c.set("route", "/docs");
-    page ??= renderReference(read()).then((html) => prepare(String(html)));
+    reference ??= buildReference(read(), publicUrl);
+    page ??= reference.then((built) => prepare(built.page));
     c.header("Content-Security-Policy", PAGE_POLICY);
-    return serve(c, await page, "text/html; charset=UTF-8");
+    const query = c.req.query("q")?.trim() ?? "";
+    const shown = query === "" ? page : prepare(await (await reference).search(query));
+    return serve(c, await shown, "text/html; charset=UTF-8");
   });
+  for (const path of ["/", "/docs/"]) {
+    router.app.get(path, (c) => {
+      c.set("route", path);
+      return c.redirect("/docs");
+    });
+  }
 }
 
 async function prepare(text: string): Promise<Static> {

@@ -4,7 +4,6 @@ import { scopeOf } from "../authorization/permissions.ts";
 import { conditionSchema, type Operation, type ResponseSpec } from "../contract/operation.ts";
 import { idSchema } from "../contract/validate.ts";
 import type { ErrorCode } from "../errors.ts";
-import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { commonHeaders, describeErrors, headerRefs } from "./components.ts";
 
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
@@ -104,7 +103,7 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
   if (Object.values(operation.responses).some(({ stream }) => stream !== undefined)) {
     shape["Last-Event-ID"] = z
       .string()
-      .max(DEFAULT_REQUEST_LIMITS.maxHeaderBytes)
+      .max(255)
       .optional()
       .openapi({
         description:

@@ -72,6 +72,11 @@ test.each<[string | undefined, number | undefined]>([
   expect(parseLastEventId(text)).toBe(position);
 });
 
+test("a Last-Event-ID of more than 255 characters is refused", () => {
+  expect(parseLastEventId("9".repeat(255))).toBe(Number.MAX_SAFE_INTEGER);
+  expect(() => parseLastEventId("9".repeat(256))).toThrow("Last-Event-ID must have at most 255 characters.");
+});
+
 describe("cursors of the history", () => {
   test.each([0, 1, 255, 4096, 2 ** 32, Number.MAX_SAFE_INTEGER])("position %d comes back", (position) => {
     const cursor = positionToCursor(position);

@@ -1,3 +1,5 @@
+import { ApiError } from "../../http/errors.ts";
+
 /** One event of a stream. `data` is sent as one line of JSON. */
 export interface SseMessage {
   event: string;
@@ -23,11 +25,16 @@ export function encodeMessage(message: SseMessage): Uint8Array {
   return Buffer.from(formatMessage(message));
 }
 
+const MAX_EVENT_ID_LENGTH = 255;
+
 /**
  * The id in a Last-Event-ID header; undefined when it is missing or empty. One that is no position of this feed is beyond
- * the newest, so that its client gets a `gap` instead of a silent start.
+ * the newest, so that its client gets a `gap` instead of a silent start. Throws bad_request above 255 characters.
  */
 export function parseLastEventId(text: string | undefined): number | undefined {
   if (text === undefined || text === "") return undefined;
+  if (text.length > MAX_EVENT_ID_LENGTH) {
+    throw new ApiError("bad_request", "Last-Event-ID must have at most 255 characters.");
+  }
   return /^\d{1,15}$/.test(text) ? Number(text) : Number.MAX_SAFE_INTEGER;
 }
