@@ -11,7 +11,7 @@ const REQUESTS = 400;
 const PAUSE_MS = 10;
 /** Requests of the flooding tenant that are under way at once. */
 const FLOOD = 32;
-const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, min_nodes: 1, desired_nodes: 1, max_nodes: 4 };
 /** A dry run of as many Kubernetes calls as there can be in one request. */
 const BIG_CLUSTER = {
   name: "flood",
