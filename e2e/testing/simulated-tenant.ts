@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "yaml";
+import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
-import { kubectl } from "../stack/testing.ts";
 import { clusterClassKind, engineClusterKind } from "./custom-resources.ts";
 
 const BY_HAND = { fieldManager: "test" };
@@ -23,16 +23,17 @@ export function readPlayedServer(stack: Pick<StackInfo, "kubeconfig">): {
 /**
  * Creates a cluster whose API server is the management cluster's own, because in-memory API servers accept everyone. Its
  * Cluster API object is created by hand and paused, so that Cluster API ignores it; everything else is the real product.
- * Returns the cluster's public id.
+ * With `server`, an address of https, that is taken for its API server instead. Returns the cluster's public id.
  */
 export async function createSimulatedTenant(
   stack: Pick<StackInfo, "kubeconfig">,
   { client, namespace }: { client: KubeClient; namespace: string },
   name: string,
+  server = readPlayedServer(stack).server,
 ): Promise<string> {
   const id = randomUUID();
   const [clusterClass] = await client.listAll(clusterClassKind, { namespace: "marina-system" });
-  const { hostname: host, port } = new URL(readPlayedServer(stack).server);
+  const { hostname: host, port } = new URL(server);
   const metadata = { name, namespace, labels: { [LABEL_ID]: id } };
   await client.create(
     engineClusterKind,
@@ -73,14 +74,7 @@ export async function createSimulatedTenant(
     },
     BY_HAND,
   );
-  await kubectl(["apply", "-f", "-"], {
-    stdin: JSON.stringify({
-      apiVersion: "cloud.marina.dev/v1",
-      kind: "Cluster",
-      metadata,
-      spec: { version: "1.34.2" },
-    }),
-  });
+  await client.create(clusterKind, { metadata, spec: { version: "1.34.2" } }, BY_HAND);
   return id;
 }
 

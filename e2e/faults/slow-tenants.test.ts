@@ -1,0 +1,83 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { type Stack, startStack } from "../stack/stack.ts";
+import { waitFor } from "../stack/testing.ts";
+import { makeRequest } from "../testing/credentials.ts";
+import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
+import { createSimulatedTenant } from "../testing/simulated-tenant.ts";
+
+const SLOW_TENANTS = 61;
+const BY_HAND = { fieldManager: "test" };
+const SOON = { timeoutMs: 90_000, intervalMs: 200 };
+/** A fraction of the time that 61 requests of 10 s take ten at a time. */
+const WITHIN_ONE_ROUND = { timeoutMs: 30_000, intervalMs: 200 };
+let stack: Stack;
+let engineer: Engineer;
+let silent: Server;
+
+beforeAll(async () => {
+  stack = await startStack({
+    engine: "in-memory",
+    dir: ".marina/faults-slow-tenants",
+    fresh: true,
+    onCrash: "report",
+  });
+  engineer = await createEngineer(stack.info);
+  silent = createServer((socket) => socket.on("error", () => undefined));
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+});
+
+afterAll(async () => {
+  await engineer?.close();
+  await stack?.stop();
+  silent?.close();
+});
+
+/** A cluster with an access, in an organization of its own, whose API server accepts connections and never responds. */
+async function createSilentTenant(): Promise<void> {
+  const { client } = engineer;
+  const organization = randomUUID();
+  const namespace = `org-${organization}`;
+  const metadata = { name: namespace, labels: { [LABEL_ORG_ID]: organization } };
+  await client.create(namespaceKind, { metadata }, BY_HAND);
+  const server = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  await createSimulatedTenant(stack.info, { client, namespace }, "silent", server);
+  await createAccess(namespace, "silent");
+}
+
+async function createAccess(namespace: string, clusterName: string): Promise<void> {
+  const { csr } = await makeRequest();
+  const spec = { clusterName, subject: "alice", ttlSeconds: 600, csr };
+  await engineer.client.create(clusterAccessKind, { metadata: { name: "alice", namespace }, spec }, BY_HAND);
+}
+
+function countConnections(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    silent.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+  });
+}
+
+test("61 tenants whose API servers never respond are all connected to at once, and neither another tenant's access nor the operator's liveness waits for them", async () => {
+  const { client, namespace } = engineer;
+  const { pid } = stack.part("operator");
+  await createSimulatedTenant(stack.info, engineer, "served");
+  await Promise.all(Array.from({ length: SLOW_TENANTS }, createSilentTenant));
+  await waitFor("all to be connected to", async () => (await countConnections()) >= SLOW_TENANTS, SOON);
+  await createAccess(namespace, "served");
+  await waitFor(
+    "the access of the other tenant",
+    async () => {
+      const access = await client.get(clusterAccessKind, namespace, "alice");
+      return access?.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
+    },
+    WITHIN_ONE_ROUND,
+  );
+  expect((await fetch(new URL("healthz", stack.info.metrics.operator))).status).toBe(200);
+  expect(stack.part("operator").pid).toBe(pid);
+});
