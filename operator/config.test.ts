@@ -17,6 +17,7 @@ test("plans alone are enough, the rest has defaults", () => {
       plans: { default: plan },
       poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
       platformCIDRs: [],
+      clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
     },
   });
 });
@@ -40,6 +41,21 @@ test("all errors are reported together, by variable", () => {
   ]) {
     expect(read).toThrow(name);
   }
+});
+
+test.each([
+  ["MARINA_POD_CIDRS", { MARINA_POD_CIDRS: "10.0.0.0" }],
+  ["MARINA_POD_CIDRS", { MARINA_POD_CIDRS: "10.0.0.0/16,10.1.0.0/16" }],
+  ["MARINA_SERVICE_CIDRS", { MARINA_SERVICE_CIDRS: "10.0.0.5/16" }],
+  ["10.128.0.0/12 do", { MARINA_POD_CIDRS: "10.130.0.0/16" }],
+  ["10.64.0.0/10 do", { MARINA_SERVICE_CIDRS: "10.96.0.0/12" }],
+])("networks that no cluster could have are rejected: %s in %o", (message, networks) => {
+  expect(() => readConfig({ MARINA_PLANS, ...networks })).toThrow(message);
+});
+
+test("without networks the cluster class decides", () => {
+  const { settings } = readConfig({ MARINA_PLANS, MARINA_POD_CIDRS: "", MARINA_SERVICE_CIDRS: " " });
+  expect(settings.clusterNetwork).toEqual({ pods: undefined, services: undefined });
 });
 
 test("plans without a default are rejected, since a cluster may omit its plan", () => {

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { parseEnvironment } from "../shared/config.ts";
+import { findOverlap, networksSchema } from "../shared/crd/cluster-network.ts";
 import type { AutoscalerSettings } from "./autoscaler/observe.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";
-import { parseSubnetRange } from "./subnets/allocate.ts";
+import { formatRange, parseSubnetRange } from "./subnets/allocate.ts";
 
 const planSchema = z.strictObject({
   class: z.string().min(1),
@@ -13,35 +14,49 @@ const planSchema = z.strictObject({
 
 const seconds = (fallback: number) => z.coerce.number().int().min(1).max(86_400).default(fallback);
 
-const environmentSchema = z.object({
-  KUBECONFIG: z.string().optional(),
-  MARINA_LISTEN_ADDRESS: z.string().min(1).default("0.0.0.0"),
-  MARINA_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(8081),
-  MARINA_PLATFORM_NAMESPACE: z.string().min(1).default("marina-system"),
-  MARINA_APISERVER_SERVICE_ACCOUNT: z.string().min(1).default("marina-apiserver"),
-  MARINA_PLANS: jsonText(
-    z.record(z.string(), planSchema).refine((plans) => "default" in plans, "must have an entry `default`"),
-  ),
-  MARINA_CLUSTER_AUTOSCALER_IMAGE: z.string().min(1).optional(),
-  MARINA_SUBNET_RANGE: z.string().default("10.64.0.0/10").transform(toSubnetRange),
-  MARINA_PLATFORM_CIDRS: z
-    .string()
-    .default("")
-    .transform((text) => text.split(",").map((cidr) => cidr.trim()))
-    .transform((cidrs) => cidrs.filter((cidr) => cidr !== ""))
-    .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()]))),
-  MARINA_DRAIN_TIMEOUT_SECONDS: seconds(600),
-  MARINA_SCALE_DOWN_DELAY_SECONDS: seconds(600),
-  MARINA_SCALE_DOWN_UTILIZATION_PERCENT: z.coerce.number().int().min(10).max(90).default(50),
-  MARINA_DEGRADED_AFTER_SECONDS: seconds(60),
-  MARINA_NODE_DEGRADED_AFTER_SECONDS: seconds(300),
-  MARINA_SYNCED_NODE_LABELS: z.string().default(".*").transform(toExpression),
-  MARINA_WORKERS_PER_KIND: z.coerce.number().int().min(1).max(200).default(10),
-  MARINA_TENANT_WORKERS: z.coerce.number().int().min(1).max(2000).default(500),
-  MARINA_TENANT_WORKERS_PER_NAMESPACE: z.coerce.number().int().min(1).max(100).default(10),
-  MARINA_RESYNC_SECONDS: seconds(600),
-  MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
-});
+const environmentSchema = z
+  .object({
+    KUBECONFIG: z.string().optional(),
+    MARINA_LISTEN_ADDRESS: z.string().min(1).default("0.0.0.0"),
+    MARINA_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(8081),
+    MARINA_PLATFORM_NAMESPACE: z.string().min(1).default("marina-system"),
+    MARINA_APISERVER_SERVICE_ACCOUNT: z.string().min(1).default("marina-apiserver"),
+    MARINA_PLANS: jsonText(
+      z.record(z.string(), planSchema).refine((plans) => "default" in plans, "must have an entry `default`"),
+    ),
+    MARINA_CLUSTER_AUTOSCALER_IMAGE: z.string().min(1).optional(),
+    MARINA_SUBNET_RANGE: z.string().default("10.64.0.0/10").transform(toSubnetRange),
+    MARINA_PLATFORM_CIDRS: z
+      .string()
+      .default("")
+      .transform((text) => text.split(",").map((cidr) => cidr.trim()))
+      .transform((cidrs) => cidrs.filter((cidr) => cidr !== ""))
+      .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()]))),
+    MARINA_POD_CIDRS: networks("192.168.0.0/16"),
+    MARINA_SERVICE_CIDRS: networks("10.128.0.0/12"),
+    MARINA_DRAIN_TIMEOUT_SECONDS: seconds(600),
+    MARINA_SCALE_DOWN_DELAY_SECONDS: seconds(600),
+    MARINA_SCALE_DOWN_UTILIZATION_PERCENT: z.coerce.number().int().min(10).max(90).default(50),
+    MARINA_DEGRADED_AFTER_SECONDS: seconds(60),
+    MARINA_NODE_DEGRADED_AFTER_SECONDS: seconds(300),
+    MARINA_SYNCED_NODE_LABELS: z.string().default(".*").transform(toExpression),
+    MARINA_WORKERS_PER_KIND: z.coerce.number().int().min(1).max(200).default(10),
+    MARINA_TENANT_WORKERS: z.coerce.number().int().min(1).max(2000).default(500),
+    MARINA_TENANT_WORKERS_PER_NAMESPACE: z.coerce.number().int().min(1).max(100).default(10),
+    MARINA_RESYNC_SECONDS: seconds(600),
+    MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
+  })
+  .superRefine((env, context) => {
+    const { MARINA_POD_CIDRS: pods = [], MARINA_SERVICE_CIDRS: services = [] } = env;
+    const nodes = formatRange(env.MARINA_SUBNET_RANGE);
+    const [first] = [
+      findOverlap({ pods, services }),
+      findOverlap({ pods: [...pods, ...services], services: [nodes] }),
+    ].filter((pair) => pair !== undefined);
+    if (first === undefined) return;
+    const message = `networks of pods, Services and nodes must not overlap, but ${first.join(" and ")} do`;
+    context.addIssue({ code: "custom", path: ["MARINA_POD_CIDRS"], message });
+  });
 
 export interface Config {
   listenAddress: string;
@@ -73,6 +88,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       plans: env.MARINA_PLANS,
       subnetRange: env.MARINA_SUBNET_RANGE,
       platformCIDRs: env.MARINA_PLATFORM_CIDRS,
+      clusterNetwork: { pods: env.MARINA_POD_CIDRS, services: env.MARINA_SERVICE_CIDRS },
       poolDefaults: {
         drainTimeoutSeconds: env.MARINA_DRAIN_TIMEOUT_SECONDS,
         scaleDownDelaySeconds: env.MARINA_SCALE_DOWN_DELAY_SECONDS,
@@ -89,6 +105,15 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     resyncSeconds: env.MARINA_RESYNC_SECONDS,
     logLevel: env.MARINA_LOG_LEVEL,
   };
+}
+
+/** Separated by commas; empty = the cluster class decides. */
+function networks(fallback: string) {
+  return z
+    .string()
+    .default(fallback)
+    .transform((text) => (text.trim() === "" ? undefined : text.split(",").map((cidr) => cidr.trim())))
+    .pipe(networksSchema("").optional());
 }
 
 function jsonText<Schema extends z.ZodType>(schema: Schema) {

@@ -32,6 +32,7 @@ export const settings: ClusterSettings = {
   },
   subnetRange: parseSubnetRange("10.64.0.0/10"),
   platformCIDRs: ["192.0.2.0/24"],
+  clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
   poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
   degradedAfterSeconds: 60,
   nodeDegradedAfterSeconds: 300,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { waitFor } from "../stack/testing.ts";
+import { engineClusterKind } from "../testing/custom-resources.ts";
 import {
   FLUX,
   type Managed,
@@ -132,6 +133,36 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
     // REST owns what the pipeline does not apply.
     const rotated = await ways.alice.request("POST", `${managed.flux.path}/credentials/rotate`);
     expect(rotated.status).toBe(202);
+  });
+
+  test("clusterNetwork: kept by a change through REST, and refused to be changed or to overlap", async () => {
+    for (const way of ["kubectl", "flux"] as const) {
+      const name = `n-${way}`;
+      const spec = {
+        version: "1.34.2",
+        clusterNetwork: { pods: ["172.16.0.0/16"], services: ["172.17.0.0/16"] },
+      };
+      await ways.apply(way, ways.manifest("Cluster", name, spec));
+      const path = `${ways.clusters}/${await ways.findId(clusterKind, name)}`;
+      await ways.waitUntilServed(path);
+      expect((await ways.alice.request("PUT", path, { name: `${name}-2` })).status).toBe(200);
+      const kept = await ways.kube.get(clusterKind, ways.namespace, name);
+      expect(kept?.spec.clusterNetwork).toEqual(spec.clusterNetwork);
+      const engine = await waitFor("the networks in Cluster API", () =>
+        ways.kube.get(engineClusterKind, ways.namespace, name),
+      );
+      expect(engine.spec?.clusterNetwork).toEqual({
+        pods: { cidrBlocks: ["172.16.0.0/16"] },
+        services: { cidrBlocks: ["172.17.0.0/16"] },
+      });
+      for (const clusterNetwork of [
+        { pods: ["172.18.0.0/16"] },
+        { pods: ["172.16.0.0/12"], services: ["172.17.0.0/16"] },
+      ]) {
+        const change = ways.manifest("Cluster", name, { ...spec, clusterNetwork });
+        await expect(ways.apply(way, change)).rejects.toThrow("clusterNetwork");
+      }
+    }
   });
 
   test("values that REST would refuse are shown as they are, and PUT with what GET returned changes nothing", async () => {

@@ -11,6 +11,7 @@ import { hasFinalizer } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { composeNameTaken, composeOwnerReference } from "../ownership.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
+import { chooseNetwork, findNetworkFault } from "./network.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { findPoolRegistrationWait } from "./registration.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
@@ -60,11 +61,15 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     const message = `The platform has no free /24 network left for the workers of ${cluster.metadata.name}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
     return fail("NoFreeSubnet", message, target);
   }
+  const clusterNetwork = chooseNetwork(observed);
+  const overlapping = findNetworkFault(observed, clusterNetwork, subnet);
+  if (overlapping !== undefined) return { ok: false, fault: overlapping, target };
   const desired: DesiredCluster = {
     ...describeCluster(observed, plan, id),
     classRef: choice.classRef,
     version,
     workerSubnet: subnet,
+    clusterNetwork,
     authorizedCIDRs: authorizeCIDRs(cluster.spec.network?.authorizedCIDRs, subnet, settings.platformCIDRs),
     pools: composeDesiredPools(observed, now),
   };

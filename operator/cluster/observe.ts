@@ -1,5 +1,6 @@
 import type { Fault } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
@@ -31,6 +32,8 @@ export interface ClusterSettings {
   subnetRange: SubnetRange;
   /** Networks that may always reach every API endpoint. While empty, no cluster may have authorized CIDRs. */
   platformCIDRs: readonly string[];
+  /** Networks of new clusters that name none. */
+  clusterNetwork: ClusterNetwork;
   poolDefaults: PoolDefaults;
   degradedAfterSeconds: number;
   nodeDegradedAfterSeconds: number;

@@ -2,7 +2,7 @@ import type { Cluster, ClusterSpec } from "../../shared/crd/cluster.ts";
 import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import type { ClassCapabilities } from "../engine/cluster-class.ts";
-import type { EngineCluster, EngineCondition } from "../engine/kinds.ts";
+import type { EngineCluster, EngineCondition, EngineNetwork } from "../engine/kinds.ts";
 import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
 import { decideOwnership } from "../ownership.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
@@ -133,6 +133,7 @@ export interface EngineFacts {
   workers?: string[];
   metadata?: Partial<EngineCluster["metadata"]>;
   variables?: { name: string; value: unknown }[];
+  clusterNetwork?: EngineNetwork;
   observedGeneration?: number;
 }
 
@@ -164,6 +165,7 @@ export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
     },
     spec: {
       controlPlaneEndpoint: { host: "203.0.113.7", port: 6443 },
+      ...(facts.clusterNetwork && { clusterNetwork: facts.clusterNetwork }),
       topology: {
         controlPlane: { replicas: 1 },
         classRef: { name: "standard-v1", namespace: "marina-system" },
@@ -227,6 +229,7 @@ export function observeBlue(
       plans: { default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 } },
       subnetRange: parseSubnetRange("10.64.0.0/22"),
       platformCIDRs: ["192.0.2.0/24"],
+      clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
       poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
       degradedAfterSeconds: 60,
       nodeDegradedAfterSeconds: 300,

@@ -56,6 +56,12 @@ export interface EngineTopology {
   workers?: { machineDeployments?: EnginePool[] };
 }
 
+/** Cluster API's networks of a cluster, the fields that Marina reads and writes. */
+export interface EngineNetwork {
+  pods?: { cidrBlocks?: string[] };
+  services?: { cidrBlocks?: string[] };
+}
+
 interface EngineReplicas {
   versions?: { version: string; replicas?: number }[];
   upgradePlan?: unknown[];
@@ -66,6 +72,7 @@ export interface EngineCluster extends KubeObject {
   spec?: {
     paused?: boolean;
     controlPlaneEndpoint?: { host?: string; port?: number };
+    clusterNetwork?: EngineNetwork;
     topology?: EngineTopology;
   };
   status?: {

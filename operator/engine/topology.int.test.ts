@@ -55,6 +55,7 @@ function compose(change: Partial<DesiredCluster> = {}): EngineCluster {
     authorizedCIDRs: undefined,
     apiServerRateLimit: undefined,
     workerSubnet: "10.64.3.0/24",
+    clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12", "fd00:1::/108"] },
     pools: [pool],
     ...change,
   };
@@ -86,6 +87,10 @@ test("fields of other managers are never written, and an identical apply changes
     expect(again.metadata.generation).toBe(first.metadata.generation);
   }
   expect(first.spec?.paused).toBe(true);
+  expect(first.spec?.clusterNetwork).toEqual({
+    pods: { cidrBlocks: ["192.168.0.0/16"] },
+    services: { cidrBlocks: ["10.128.0.0/12", "fd00:1::/108"] },
+  });
   expect(first.metadata.annotations).toMatchObject({ "example.com/note": "mine" });
 
   const patch = { metadata: { labels: { team: "blue" } } };

@@ -1,7 +1,14 @@
 import type { Step } from "../../shared/controller/plan.ts";
+import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
 import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
 import type { ClassCapabilities } from "./cluster-class.ts";
-import { type EngineCluster, type EnginePool, type EngineVariable, engineClusterKind } from "./kinds.ts";
+import {
+  type EngineCluster,
+  type EngineNetwork,
+  type EnginePool,
+  type EngineVariable,
+  engineClusterKind,
+} from "./kinds.ts";
 import { composePool, type DesiredPool } from "./worker-pool.ts";
 
 /** A cluster in Marina's terms, every default resolved. */
@@ -20,6 +27,7 @@ export interface DesiredCluster {
   authorizedCIDRs: readonly string[] | undefined;
   apiServerRateLimit: { maxConnectionsPerSecond: number; burst: number } | undefined;
   workerSubnet: string;
+  clusterNetwork: ClusterNetwork;
   pools: readonly DesiredPool[];
 }
 
@@ -53,6 +61,7 @@ export function composeEngineCluster(
       ? []
       : desired.pools.map((pool) => composePool(pool, workerClass, capabilities.variables));
   const variables = composeVariables(desired, capabilities.variables);
+  const clusterNetwork = composeNetwork(desired.clusterNetwork);
   return {
     apiVersion: apiVersionOf(engineClusterKind),
     kind: engineClusterKind.kind,
@@ -63,6 +72,7 @@ export function composeEngineCluster(
       ownerReferences: [desired.owner],
     },
     spec: {
+      ...(clusterNetwork && { clusterNetwork }),
       topology: {
         classRef: desired.classRef,
         version: `v${desired.version}`,
@@ -87,6 +97,14 @@ export function removePoolEntry(cluster: EngineCluster, poolName: string): Step 
       { op: "test", path: `${path}/name`, value: poolName },
       { op: "remove", path },
     ],
+  };
+}
+
+function composeNetwork({ pods, services }: ClusterNetwork): EngineNetwork | undefined {
+  if (pods === undefined && services === undefined) return undefined;
+  return {
+    ...(pods && { pods: { cidrBlocks: pods } }),
+    ...(services && { services: { cidrBlocks: services } }),
   };
 }
 

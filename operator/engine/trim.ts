@@ -38,7 +38,7 @@ const MACHINE_CONDITIONS = new Set([
   "UpToDate",
 ]);
 
-/** Keeps the topology, the endpoint, and the conditions that are read. */
+/** Keeps the topology, the endpoint, the networks, and the conditions that are read. */
 export function trimEngineCluster(cluster: EngineCluster): EngineCluster {
   const { metadata, spec, status } = cluster;
   return {
@@ -48,7 +48,7 @@ export function trimEngineCluster(cluster: EngineCluster): EngineCluster {
       ...trimMetadata(metadata),
       ...pick(metadata, ["labels", "annotations", "ownerReferences"]),
     },
-    ...(spec && { spec: pick(spec, ["paused", "controlPlaneEndpoint", "topology"]) }),
+    ...(spec && { spec: pick(spec, ["paused", "controlPlaneEndpoint", "clusterNetwork", "topology"]) }),
     ...(status && {
       status: {
         ...pick(status, ["observedGeneration", "phase"]),

@@ -25,6 +25,11 @@ export function parseSubnetRange(text: string): SubnetRange {
   return { first: Buffer.from(address.octets).readUInt32BE(), count: 2 ** (PREFIX_LENGTH - length) };
 }
 
+/** The range as a block in CIDR notation. */
+export function formatRange({ first, count }: SubnetRange): string {
+  return `${formatAddress(first)}/${PREFIX_LENGTH - Math.log2(count)}`;
+}
+
 /**
  * A free /24 of the range for this cluster; undefined = none is left. The search starts at a place that the cluster's id
  * decides, so that many clusters made at once seldom want the same one, and the same cluster wants the same again.
@@ -43,6 +48,9 @@ export function chooseSubnet(
 }
 
 function formatSubnet(address: number): string {
-  const octets = [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256);
-  return `${octets.join(".")}/${PREFIX_LENGTH}`;
+  return `${formatAddress(address)}/${PREFIX_LENGTH}`;
+}
+
+function formatAddress(address: number): string {
+  return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
 }

@@ -52,6 +52,29 @@ const clusterChanges: ChangeCase[] = [
     to: { publicEndpoint: true },
     rejected: "spec.publicEndpoint: Forbidden",
   },
+  {
+    title: "the same networks",
+    from: { clusterNetwork: { pods: ["10.0.0.0/16"] } },
+    to: { clusterNetwork: { pods: ["10.0.0.0/16"] } },
+  },
+  {
+    title: "other networks",
+    from: { clusterNetwork: { pods: ["10.0.0.0/16"] } },
+    to: { clusterNetwork: { pods: ["10.1.0.0/16"] } },
+    rejected:
+      "spec.clusterNetwork: Forbidden: cannot be added, changed or removed after the cluster was created",
+  },
+  {
+    title: "networks added later",
+    to: { clusterNetwork: { services: ["10.0.0.0/16"] } },
+    rejected: "spec.clusterNetwork: Forbidden",
+  },
+  {
+    title: "networks removed",
+    from: { clusterNetwork: { services: ["10.0.0.0/16"] } },
+    to: {},
+    rejected: "spec.clusterNetwork: Forbidden",
+  },
   { title: "credentials renewed for the first time", to: { credentialsGeneration: 1 } },
   {
     title: "credentials renewed again",

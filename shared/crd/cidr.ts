@@ -45,7 +45,7 @@ function networkOf(cidr: string): string {
   return `${network.toString()}/${prefixLength}`;
 }
 
-const cidrRules: readonly Rule<string>[] = [
+export const cidrRules: readonly Rule<string>[] = [
   {
     field: "",
     code: "invalid_cidr",
@@ -79,6 +79,13 @@ export const cidrSchema = withRules(
     .meta({ description: "A block of addresses in CIDR notation, IPv4 or IPv6." }),
   cidrRules,
 );
+
+/** Whether two blocks have an address in common. Both must satisfy `isCidr`. */
+export function overlap(left: string, right: string): boolean {
+  const [a, b] = [ipaddr.parseCIDR(left), ipaddr.parseCIDR(right)];
+  if (a[0].kind() !== b[0].kind()) return false;
+  return a[1] <= b[1] ? b[0].match(a) : a[0].match(b);
+}
 
 export const authorizedCIDRsSchema = withRules(
   z.array(cidrSchema).max(MAX_AUTHORIZED_CIDRS).meta({

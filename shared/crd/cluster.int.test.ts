@@ -165,10 +165,52 @@ const networkCases: SpecCase[] = [
   },
 ];
 
+const networks = (clusterNetwork: object) => ({ ...clusterSpec, clusterNetwork });
+const clusterNetworkCases: SpecCase[] = [
+  { title: "no networks of its own", spec: networks({}) },
+  ...[["10.0.0.0/16"], ["fd00::/56"], ["10.0.0.0/16", "fd00::/56"], ["fd00::/56", "10.0.0.0/16"]].map(
+    (pods) => ({ title: `pods in ${pods.join()}`, spec: networks({ pods }) }),
+  ),
+  {
+    title: "pods and Services of both families",
+    spec: networks({ pods: ["10.0.0.0/16", "fd00::/56"], services: ["10.1.0.0/16", "fd00:0:0:100::/108"] }),
+  },
+  ...[[], ["10.0.0.0/16", "fd00::/56", "fd01::/56"]].map((pods) => ({
+    title: `pods in ${pods.length} networks`,
+    spec: networks({ pods }),
+    rejected: "spec.clusterNetwork.pods",
+  })),
+  ...["10.0.0.0", "10.0.0.5/16", "::ffff:10.0.0.0/104"].map((block) => ({
+    title: `Services in ${block}`,
+    spec: networks({ services: [block] }),
+    rejected: "spec.clusterNetwork.services[0]",
+  })),
+  ...[
+    ["10.0.0.0/16", "10.1.0.0/16"],
+    ["fd00::/56", "fd00:0:0:100::/56"],
+  ].map((pods) => ({
+    title: `pods in ${pods.join(" and ")}`,
+    spec: networks({ pods }),
+    rejected: "spec.clusterNetwork.pods: Invalid value: must have at most one IPv4 and one IPv6 block",
+  })),
+  ...[
+    { pods: ["10.0.0.0/8"], services: ["10.96.0.0/12"] },
+    { pods: ["10.96.1.0/24"], services: ["10.96.0.0/12"] },
+    { pods: ["10.0.0.0/16", "fd00::/56"], services: ["10.1.0.0/16", "fd00::/108"] },
+  ].map((given) => ({
+    title: `overlapping networks ${JSON.stringify(given)}`,
+    spec: networks(given),
+    rejected: "spec.clusterNetwork.services: Invalid value: must not overlap the networks of pods",
+  })),
+];
+
 describe("a Cluster with", () => {
-  test.each([...clusterCases, ...networkCases])("$title", async ({ spec, rejected }) => {
-    expect(await validateSpec(api, clusterDefinition, spec)).toEqual(bothReturn(rejected));
-  });
+  test.each([...clusterCases, ...networkCases, ...clusterNetworkCases])(
+    "$title",
+    async ({ spec, rejected }) => {
+      expect(await validateSpec(api, clusterDefinition, spec)).toEqual(bothReturn(rejected));
+    },
+  );
 });
 
 test("the name of a Cluster has at most 40 characters and no dot", async () => {

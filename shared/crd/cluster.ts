@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { authorizedCIDRsSchema } from "./cidr.ts";
+import { clusterNetworkSchema, clusterNetworkTransitionRule } from "./cluster-network.ts";
 import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
 import {
   displayNameSchema,
@@ -83,6 +84,7 @@ const clusterFields = z
       description: "Number of control-plane machines: 1, 3 or 5. Absent means the number of the plan.",
       type: "integer",
     }),
+    clusterNetwork: clusterNetworkSchema.optional(),
     suspend: z.boolean().optional().meta({
       description:
         "Whether the cluster is suspended: nothing of it, its node pools and its accesses is changed until it is resumed, and Cluster API is paused for it. What runs continues to run. Only accesses are still revoked.",
@@ -111,6 +113,7 @@ export const clusterTransitionRules: readonly TransitionRule<z.output<typeof clu
     "publicEndpoint",
     "cannot be changed after the cluster was created; create another cluster instead",
   ),
+  clusterNetworkTransitionRule,
   credentialsRule,
 ];
 
