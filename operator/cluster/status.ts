@@ -112,7 +112,9 @@ function composeConditions(
 /** A control plane serves its version before Cluster API reports the first rollout as converged. */
 function findRunningVersion({ cluster, engine }: ObservedCluster): string | undefined {
   if (engine?.state.converged) return engine.state.version;
-  return cluster.status?.version ?? engine?.state.controlPlaneVersions[0];
+  if (cluster.status?.version !== undefined || engine === undefined) return cluster.status?.version;
+  const { controlPlaneVersions, controlPlaneInitialized, version } = engine.state;
+  return controlPlaneVersions[0] ?? (controlPlaneInitialized ? version : undefined);
 }
 
 function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {

@@ -46,6 +46,13 @@ describe("an upgrade", () => {
     expect(upgrade?.message).toContain(message);
   });
 
+  test("of a control plane that reports no versions settles, from its creation on", () => {
+    const facts: EngineFacts = { controlPlane: [] };
+    expect(statusAfter(upgrading(facts)).version).toBe("1.35.1");
+    const created = { conditions: [aCondition("RollingOut", "True")], controlPlane: [], workers: [] };
+    expect(statusAfter(observeBlue({ engineFacts: created })).version).toBe("1.34.2");
+  });
+
   test("that Cluster API defers is waiting; one that it rejects is Stalled with its message", () => {
     const current = converged(aCluster({ version: "1.34" }));
     const cluster = { ...current.cluster, spec: { ...current.cluster.spec, version: "1.35" } };

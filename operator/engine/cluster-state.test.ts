@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makeCondition } from "../testing.ts";
 import { readEngineCluster } from "./cluster-state.ts";
 import type { EngineCluster } from "./kinds.ts";
@@ -16,6 +16,7 @@ const converged: EngineCluster = {
     conditions: [
       makeCondition("TopologyReconciled", "True", { observedGeneration: 4 }),
       makeCondition("RollingOut", "False"),
+      makeCondition("ControlPlaneInitialized", "True"),
     ],
     controlPlane: { versions: [{ version: "v1.34.2" }] },
     workers: { versions: [{ version: "v1.34.2" }] },
@@ -51,7 +52,17 @@ test.each<{ what: string; status: EngineCluster["status"] }>([
     what: "versions are still planned",
     status: { ...converged.status, controlPlane: { upgradePlan: [{}] } },
   },
-  { what: "no version is reported", status: { ...converged.status, controlPlane: {} } },
+  {
+    what: "the control plane has never been up",
+    status: { ...statusWith(makeCondition("ControlPlaneInitialized", "False")), controlPlane: {} },
+  },
+  {
+    what: "a control plane that reports no versions has not reached the topology's",
+    status: {
+      ...statusWith(makeCondition("TopologyReconciled", "False", { reason: "ClusterUpgrading" })),
+      controlPlane: {},
+    },
+  },
   {
     what: "some workers run another version",
     status: { ...converged.status, workers: { versions: [{ version: "v1.34.2" }, { version: "v1.33.6" }] } },
@@ -63,6 +74,30 @@ test.each<{ what: string; status: EngineCluster["status"] }>([
 test("workers without nodes report no version and block nothing", () => {
   const { workers: _, ...status } = converged.status ?? {};
   expect(readEngineCluster({ ...converged, status }).converged).toBe(true);
+});
+
+describe("a control plane that reports status.version alone", () => {
+  const { controlPlane: _, workers: __, ...status } = converged.status ?? {};
+  const workers = { versions: [{ version: "v1.34.2" }] };
+  const upgrading = statusWith(makeCondition("TopologyReconciled", "False", { reason: "ClusterUpgrading" }));
+  const old = { versions: [{ version: "v1.33.6" }] };
+  const mixed = { versions: [{ version: "v1.33.6" }, { version: "v1.34.2" }] };
+
+  test.each([
+    ["with its workers, has converged", { ...status, workers }, true, ["1.34.2"]],
+    ["without workers, has converged", status, true, ["1.34.2"]],
+    ["is not known to run it while it upgrades", { ...upgrading, controlPlane: {}, workers: old }, false, []],
+    [
+      "runs it as soon as one of the workers does",
+      { ...upgrading, controlPlane: {}, workers: mixed },
+      false,
+      ["1.34.2"],
+    ],
+    ["has not converged while a worker is behind", { ...status, workers: old }, false, []],
+  ])("%s", (_name, status, isConverged, versions) => {
+    const state = readEngineCluster({ ...converged, status });
+    expect([state.converged, state.controlPlaneVersions]).toEqual([isConverged, versions]);
+  });
 });
 
 test.each([

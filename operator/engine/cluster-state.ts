@@ -11,7 +11,10 @@ export interface EngineState {
   /** "https://host:port", once Cluster API reported both. */
   endpoint: { url: string; host: string } | undefined;
   controlPlaneInitialized: boolean;
-  /** What the control plane's machines run (no `v`): several during an upgrade. */
+  /**
+   * What the control plane's machines run (no `v`): several during an upgrade. Of a provider that reports no list, the
+   * version that is certain; empty while none is.
+   */
   controlPlaneVersions: readonly string[];
   /** What a control plane that was never initialized waits for; undefined = nothing is reported. */
   blockingCondition: EngineCondition | undefined;
@@ -50,9 +53,7 @@ export function readEngineCluster(cluster: EngineCluster): EngineState {
     classRef: topology && { namespace, ...topology.classRef },
     endpoint: readEndpoint(cluster),
     controlPlaneInitialized: isTrue(cluster, "ControlPlaneInitialized"),
-    controlPlaneVersions: (cluster.status?.controlPlane?.versions ?? []).map((entry) =>
-      entry.version.replace(/^v/, ""),
-    ),
+    controlPlaneVersions: readControlPlaneVersions(cluster),
     blockingCondition: STARTUP_CONDITIONS.map((type) => findEngineCondition(cluster, type)).find(
       (condition) => condition !== undefined && condition.status !== "True",
     ),
@@ -105,6 +106,20 @@ function readEndpoint(cluster: EngineCluster): EngineState["endpoint"] {
   return { url: `https://${inUrl}:${port}`, host };
 }
 
+/**
+ * A provider may report `status.version` alone, which Cluster API reads for itself and does not pass on. Workers follow the
+ * control plane: once one of them runs the requested version, the control plane does.
+ */
+function readControlPlaneVersions(cluster: EngineCluster): string[] {
+  const { controlPlane, workers } = cluster.status ?? {};
+  const desired = cluster.spec?.topology?.version;
+  const reported = (controlPlane?.versions ?? []).map((entry) => entry.version);
+  const isCertain =
+    isConverged(cluster) || (workers?.versions ?? []).some((entry) => entry.version === desired);
+  const versions = reported.length === 0 && isCertain && desired !== undefined ? [desired] : reported;
+  return versions.map((version) => version.replace(/^v/, ""));
+}
+
 function isObserved(cluster: EngineCluster): boolean {
   const reconciled = findEngineCondition(cluster, "TopologyReconciled");
   const generation = cluster.metadata.generation ?? 0;
@@ -117,7 +132,8 @@ function isObserved(cluster: EngineCluster): boolean {
 /**
  * Whether a rollout has ended. No single condition is enough: RollingOut is False for seconds between the stages of an
  * upgrade, and TopologyReconciled is True a second or two before the last old Machine is deleted. Workers without nodes
- * report no versions.
+ * report no versions. Of a control plane that reports none TopologyReconciled tells: it is False while `status.version`, the
+ * other field of the contract, is behind.
  */
 function isConverged(cluster: EngineCluster): boolean {
   const { controlPlane, workers } = cluster.status ?? {};
@@ -129,7 +145,7 @@ function isConverged(cluster: EngineCluster): boolean {
     findEngineCondition(cluster, "RollingOut")?.status === "False" &&
     (controlPlane?.upgradePlan ?? []).length === 0 &&
     (workers?.upgradePlan ?? []).length === 0 &&
-    (controlPlane?.versions ?? []).length > 0 &&
+    isTrue(cluster, "ControlPlaneInitialized") &&
     versions.every((entry) => entry.version === desired)
   );
 }
