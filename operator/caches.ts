@@ -17,7 +17,7 @@ import type { Kind, KubeObject } from "../shared/kube/kind.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
 import type { VersionCatalogue } from "../shared/kubernetes-version.ts";
-import type { ClusterClass, EngineCluster, Machine, MachineDeployment } from "./engine/kinds.ts";
+import type { ClusterClass, EngineCluster, Machine, MachineDeployment, MachineSet } from "./engine/kinds.ts";
 
 /** The cached kinds, by the name of their cache. */
 export interface Cached {
@@ -27,6 +27,7 @@ export interface Cached {
   namespaces: Namespace;
   engineClusters: EngineCluster;
   machineDeployments: MachineDeployment;
+  machineSets: MachineSet;
   machines: Machine;
   clusterClasses: ClusterClass;
   /** The Secrets of the tenant clusters' CAs: their metadata only. */

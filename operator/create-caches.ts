@@ -45,9 +45,10 @@ import {
   LABEL_ENGINE_CLUSTER,
   machineDeploymentKind,
   machineKind,
+  machineSetKind,
 } from "./engine/kinds.ts";
 import { trimCaSecret } from "./engine/secrets.ts";
-import { trimEngineCluster, trimMachine, trimMachineDeployment } from "./engine/trim.ts";
+import { trimEngineCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./engine/trim.ts";
 import { trimEvent } from "./events/trim.ts";
 import { indexById } from "./identity.ts";
 import {
@@ -159,6 +160,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool, {
       transform: trimMachineDeployment,
     }),
+    machineSets: declare("machineSets", machineSetKind, byPool, { transform: trimMachineSet }),
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
     caSecrets: declare("caSecrets", metadataOnly(secretKind), {}, caSecrets),

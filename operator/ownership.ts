@@ -6,7 +6,7 @@ import { toKey } from "../shared/kube/object.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
 import { type EngineState, readEngineCluster } from "./engine/cluster-state.ts";
-import type { EngineCluster, Machine, MachineDeployment } from "./engine/kinds.ts";
+import type { EngineCluster, Machine, MachineDeployment, MachineSet } from "./engine/kinds.ts";
 import { INDEX_CLUSTER_AND_POOL } from "./indexes.ts";
 
 /** Cluster API's Cluster with what it reports. */
@@ -30,6 +30,7 @@ interface OwnershipCaches {
 
 interface PoolCaches {
   machineDeployments: Pick<Store<MachineDeployment>, "byIndex">;
+  machineSets: Pick<Store<MachineSet>, "byIndex">;
   machines: Pick<Store<Machine>, "byIndex">;
 }
 
@@ -52,16 +53,17 @@ export function decideOwnership(
     : { engine: undefined, nameTaken: true };
 }
 
-/** The MachineDeployments and Machines of a pool; of a foreign cluster none. */
+/** The MachineDeployments, MachineSets and Machines of a pool; of a foreign cluster none. */
 export function findPoolObjects(
   caches: OwnershipCaches & PoolCaches,
   clusterKey: string,
   poolName: string,
-): { deployments: MachineDeployment[]; machines: Machine[] } {
-  if (findEngine(caches, clusterKey).nameTaken) return { deployments: [], machines: [] };
+): { deployments: MachineDeployment[]; sets: MachineSet[]; machines: Machine[] } {
+  if (findEngine(caches, clusterKey).nameTaken) return { deployments: [], sets: [], machines: [] };
   const key = toKey(clusterKey, poolName);
   return {
     deployments: caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, key),
+    sets: caches.machineSets.byIndex(INDEX_CLUSTER_AND_POOL, key),
     machines: caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, key),
   };
 }

@@ -130,8 +130,12 @@ export function enginePoolWith(counts: {
   });
 }
 
-export function makeMachine(name: string, status: Machine["status"] = {}, applied = settingsOf()) {
-  return readMachine({
+export function makeMachine(
+  name: string,
+  status: Machine["status"] = {},
+  { applied = settingsOf(), isOfOtherTemplate = false } = {},
+) {
+  const machine = {
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "Machine",
     metadata: {
@@ -143,5 +147,6 @@ export function makeMachine(name: string, status: Machine["status"] = {}, applie
     },
     spec: { version: "v1.34.2" },
     status: { phase: "Running", nodeRef: { name: `node-${name}` }, ...status },
-  });
+  };
+  return readMachine(machine, isOfOtherTemplate);
 }

@@ -2213,7 +2213,7 @@ export interface components {
              * @enum {string}
              */
             status: "provisioning" | "ready" | "not_ready" | "deleting" | "failed";
-            /** @description Whether the node is about to be replaced. */
+            /** @description Whether the node is being replaced, or is about to be: on request, as unhealthy, or for a new version or size. */
             replacing: boolean;
             /**
              * @description Kubernetes version that it runs; null until reported.

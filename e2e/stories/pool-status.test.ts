@@ -25,6 +25,8 @@ interface Field {
 
 const uidsOf = (machines: Machines) => new Set(machines.map(({ metadata }) => metadata.uid));
 const expectKept = (machines: Machines, before: Machines) => expect(uidsOf(machines)).toEqual(uidsOf(before));
+const expectReplaced = (machines: Machines, before: Machines) =>
+  expect([...uidsOf(machines)].filter((uid) => uidsOf(before).has(uid))).toEqual([]);
 
 const FIELDS: readonly Field[] = [
   {
@@ -49,6 +51,9 @@ const FIELDS: readonly Field[] = [
     },
   },
   { field: "max_nodes", chooseValue: (round) => 5 + (round % 2), verify: expectKept },
+  { field: "vcpus", chooseValue: (round) => 3 + (round % 2), verify: expectReplaced },
+  { field: "memory_gb", chooseValue: (round) => 6 + (round % 2), verify: expectReplaced },
+  { field: "disk_gb", chooseValue: (round) => 30 + (round % 2), verify: expectReplaced },
   { field: "name", chooseValue: (round) => `name ${round}`, verify: expectKept },
 ];
 
@@ -88,11 +93,14 @@ describe.concurrent("ready is answered only when the change is there", () => {
         const value = chooseValue(round);
         const written = await alice.request("PUT", pool, { [field]: value });
         expectUnderWay(written.body);
-        const record = await pollUntilReady(pool);
+        const { record, replacing } = await pollUntilReady(pool);
         expect(record).toMatchObject({ [field]: value, status_message: null });
         expect(record.observed_generation).toBe(record.generation);
         const machines = await listMachines(field);
         verify(machines, before, value);
+        // Each old node was replacing for a while if it is gone because of a rollout; a scaled one is not.
+        const isKept = machines.some(({ metadata }) => uidsOf(before).has(metadata.uid));
+        expect(replacing).toEqual(isKept ? new Set() : uidsOf(before));
         expect(record).toMatchObject({ ready_nodes: machines.length, current_nodes: machines.length });
       }
     },
@@ -104,13 +112,27 @@ function expectUnderWay(record: { status: string; status_message: string | null 
   expect(record.status_message).toEqual(expect.any(String));
 }
 
-/** Asks again and again from the first moment; every answer before `ready` says what is under way. */
+/**
+ * Asks again and again from the first moment; every answer before `ready` says what is under way. Returns the record and the
+ * nodes (by id) that were replacing before it; none is then.
+ */
 async function pollUntilReady(path: string) {
   const until = performance.now() + ROUND_TIMEOUT_MS;
+  const replacing = new Set<string>();
+  const listReplacing = async (): Promise<string[]> => {
+    const { body } = await alice.request("GET", `${path}/nodes?limit=100`);
+    return body.items
+      .filter((node: { replacing: boolean }) => node.replacing)
+      .map(({ id }: { id: string }) => id);
+  };
   while (performance.now() < until) {
     const { status, body } = await alice.request("GET", path);
-    if (status === 200 && body.status === "ready") return body;
+    if (status === 200 && body.status === "ready") {
+      expect(await listReplacing()).toEqual([]);
+      return { record: body, replacing };
+    }
     if (status === 200) expectUnderWay(body);
+    for (const id of await listReplacing()) replacing.add(id);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`${path} is not ready`);

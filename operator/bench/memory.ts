@@ -30,6 +30,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
     "cloud.marina.dev NodePool": [caches.nodePools],
     "cluster.x-k8s.io Cluster": [caches.engineClusters],
     "cluster.x-k8s.io MachineDeployment": [caches.machineDeployments],
+    "cluster.x-k8s.io MachineSet": [caches.machineSets],
     "cluster.x-k8s.io Machine": [caches.machines],
     "cluster.x-k8s.io ClusterClass": [caches.clusterClasses],
   } as unknown as Record<string, Store<never>[]>;

@@ -9,7 +9,7 @@ import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Caches } from "../caches.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
 import { type ClassCapabilities, readClusterClass } from "../engine/cluster-class.ts";
-import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
+import { type EngineMachine, type EnginePoolState, readMachines, readPool } from "../engine/pool-state.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
 import { findEngine, findPoolObjects, type OwnEngine } from "../ownership.ts";
@@ -135,7 +135,7 @@ function observePool(
   pool: NodePool,
   blocked: boolean,
 ): ObservedClusterPool {
-  const { deployments, machines } = findPoolObjects(caches, clusterKey, pool.metadata.name);
+  const { deployments, sets, machines } = findPoolObjects(caches, clusterKey, pool.metadata.name);
   const [deployment] = deployments;
   return {
     pool,
@@ -143,7 +143,7 @@ function observePool(
     engineDeleting: deployment?.metadata.deletionTimestamp !== undefined,
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool.metadata),
     blocked,
-    machines: machines.map(readMachine),
+    machines: readMachines(machines, deployment, sets),
   };
 }
 

@@ -68,6 +68,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}, rest: Partial<NodePool> 
 
 export function aMachine(name: string, rest: Partial<EngineMachine> = {}): EngineMachine {
   return {
+    outdated: false,
     name,
     uid: `${name}-uid`,
     node: `${name}-node`,

@@ -84,8 +84,22 @@ export interface EngineCluster extends KubeObject {
   };
 }
 
+interface EngineReference {
+  apiGroup?: string;
+  kind?: string;
+  name?: string;
+}
+
+/** What Cluster API replaces machines for when it changes; everything else of a template it changes in place. */
+export interface EngineMachineTemplate {
+  version?: string;
+  failureDomain?: string;
+  infrastructureRef?: EngineReference;
+  bootstrap?: { configRef?: EngineReference };
+}
+
 export interface MachineDeployment extends KubeObject {
-  spec?: { clusterName?: string; replicas?: number };
+  spec?: { clusterName?: string; replicas?: number; template?: { spec?: EngineMachineTemplate } };
   status?: {
     observedGeneration?: number;
     selector?: string;
@@ -97,11 +111,16 @@ export interface MachineDeployment extends KubeObject {
   };
 }
 
+/** The machines of a MachineDeployment that were made from one template. Its template never changes. */
+export interface MachineSet extends KubeObject {
+  spec?: { template?: { spec?: EngineMachineTemplate } };
+}
+
 export interface Machine extends KubeObject {
   spec?: {
     clusterName?: string;
     version?: string;
-    infrastructureRef?: { apiGroup?: string; kind?: string; name?: string };
+    infrastructureRef?: EngineReference;
   };
   status?: {
     phase?: string;
@@ -132,6 +151,14 @@ export const machineDeploymentKind = defineKind<MachineDeployment>({
   version: VERSION,
   kind: "MachineDeployment",
   plural: "machinedeployments",
+  namespaced: true,
+});
+
+export const machineSetKind = defineKind<MachineSet>({
+  group: GROUP,
+  version: VERSION,
+  kind: "MachineSet",
+  plural: "machinesets",
   namespaced: true,
 });
 

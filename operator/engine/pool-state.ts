@@ -5,8 +5,10 @@ import {
   findEngineCondition,
   type Machine,
   type MachineDeployment,
+  type MachineSet,
   REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
+import { isOfOtherTemplate } from "./machine-template.ts";
 
 /** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */
 export interface EnginePoolState {
@@ -68,8 +70,10 @@ export interface EngineMachine {
   phase: string;
   ready: boolean;
   version: string | undefined;
-  /** The hash of the pool's settings that it has (see hashPoolSettings); undefined also when it will be replaced for them. */
+  /** The hash of the pool's settings that it was given (see hashPoolSettings); an outdated one is given it as well. */
   settings: string | undefined;
+  /** Cluster API replaces it in a rollout; undefined = not known yet. */
+  outdated: boolean | undefined;
   createdAt: string;
   deleting: boolean;
   /** The reason for which Cluster API replaces it as unhealthy; undefined = it does not. */
@@ -82,8 +86,17 @@ export interface EngineMachine {
   unhealthy: { since: string; reason: string; message: string } | undefined;
 }
 
+/** Reads the Machines of one MachineDeployment and its MachineSets. */
+export function readMachines(
+  machines: readonly Machine[],
+  deployment: MachineDeployment | undefined,
+  sets: readonly MachineSet[],
+): EngineMachine[] {
+  return machines.map((machine) => readMachine(machine, isOfOtherTemplate(machine, deployment, sets)));
+}
+
 /** Reads a Machine. An unhealthy one has a node, is not being deleted, and has NodeHealthy False or Unknown. */
-export function readMachine(machine: Machine): EngineMachine {
+export function readMachine(machine: Machine, isOfOtherTemplate: boolean | undefined): EngineMachine {
   const node = machine.status?.nodeRef?.name;
   const deleting = machine.metadata.deletionTimestamp !== undefined;
   const health = findEngineCondition(machine, "NodeHealthy");
@@ -96,11 +109,8 @@ export function readMachine(machine: Machine): EngineMachine {
     phase: machine.status?.phase ?? "Pending",
     ready: findEngineCondition(machine, "Ready")?.status === "True",
     version: machine.spec?.version?.replace(/^v/, ""),
-    // A machine that is about to be replaced is given the annotation as well.
-    settings:
-      findEngineCondition(machine, "UpToDate")?.status === "False"
-        ? undefined
-        : machine.metadata.annotations?.[ANNOTATION_APPLIED],
+    settings: machine.metadata.annotations?.[ANNOTATION_APPLIED],
+    outdated: findEngineCondition(machine, "UpToDate")?.status === "False" || isOfOtherTemplate,
     createdAt: machine.metadata.creationTimestamp ?? "",
     deleting,
     remediation: readRemediation(machine),

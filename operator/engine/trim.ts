@@ -8,8 +8,10 @@ import {
   LABEL_ENGINE_POOL,
   type Machine,
   type MachineDeployment,
+  type MachineSet,
   REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
+import { pickTemplate } from "./machine-template.ts";
 
 /**
  * What the operator reads of Cluster API's objects, which are most of its memory: a whole Machine has 9 KB, the fields that
@@ -60,9 +62,10 @@ export function trimEngineCluster(cluster: EngineCluster): EngineCluster {
   };
 }
 
-/** Keeps its identity and its counters. */
+/** Keeps its identity, its counters, and what decides about replacements. */
 export function trimMachineDeployment(deployment: MachineDeployment): MachineDeployment {
   const { metadata, spec, status } = deployment;
+  const template = pickTemplate(deployment);
   return {
     apiVersion: deployment.apiVersion,
     kind: deployment.kind,
@@ -72,7 +75,7 @@ export function trimMachineDeployment(deployment: MachineDeployment): MachineDep
       ...trimAnnotations(metadata),
       finalizers: trimFinalizers(metadata),
     },
-    ...(spec && { spec: pick(spec, ["replicas"]) }),
+    ...(spec && { spec: { ...pick(spec, ["replicas"]), ...(template && { template }) } }),
     ...(status && {
       status: {
         ...pick(status, [
@@ -89,13 +92,30 @@ export function trimMachineDeployment(deployment: MachineDeployment): MachineDep
   };
 }
 
-/** Keeps its identity, its infrastructure object, and its state. */
+/** Keeps its identity and what decides about replacements. */
+export function trimMachineSet(set: MachineSet): MachineSet {
+  const { apiVersion, kind, metadata } = set;
+  const template = pickTemplate(set);
+  return {
+    apiVersion,
+    kind,
+    metadata: { ...trimMetadata(metadata), ...trimLabels(metadata) },
+    ...(template && { spec: { template } }),
+  };
+}
+
+/** Keeps its identity, its MachineSet, its infrastructure object, and its state. */
 export function trimMachine(machine: Machine): Machine {
   const { metadata, spec, status } = machine;
   return {
     apiVersion: machine.apiVersion,
     kind: machine.kind,
-    metadata: { ...trimMetadata(metadata), ...trimLabels(metadata), ...trimAnnotations(metadata) },
+    metadata: {
+      ...trimMetadata(metadata),
+      ...trimLabels(metadata),
+      ...trimAnnotations(metadata),
+      ...pick(metadata, ["ownerReferences"]),
+    },
     ...(spec && { spec: pick(spec, ["version", "infrastructureRef"]) }),
     ...(status && {
       status: {

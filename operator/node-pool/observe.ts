@@ -9,7 +9,7 @@ import type { Caches } from "../caches.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../engine/events.ts";
-import { type EngineMachine, type EnginePoolState, readMachine, readPool } from "../engine/pool-state.ts";
+import { type EngineMachine, type EnginePoolState, readMachines, readPool } from "../engine/pool-state.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { findEngine, findPoolObjects } from "../ownership.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
@@ -84,10 +84,12 @@ export function observePool(
   const clusterKey = `${namespace}/${pool.spec.clusterName}`;
   const state = findEngine(caches, clusterKey).engine?.state;
   const isKnown = state?.poolNames.includes(name) === true;
-  const { deployments, machines: found } = findPoolObjects(caches, clusterKey, name);
+  const { deployments, sets, machines: found } = findPoolObjects(caches, clusterKey, name);
   const deployment =
     deployments.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? deployments[0];
-  const machines = found.map(readMachine).sort((left, right) => (left.name < right.name ? -1 : 1));
+  const machines = readMachines(found, deployment, sets).sort((left, right) =>
+    left.name < right.name ? -1 : 1,
+  );
   return {
     pool,
     organization: findOrganization(caches.namespaces, namespace),

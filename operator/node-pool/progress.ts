@@ -52,6 +52,7 @@ export function measurePool(
       ? (engine?.replicas ?? pool.spec.desiredNodes)
       : pool.spec.desiredNodes;
   const hasSettings = blocked ? () => true : findUpdated(pool, poolDefaults);
+  const upToDate = machines.filter((machine) => hasSettings(machine) && !mayBeOutdated(pool, machine));
   const nodes = engine?.nodes ?? last?.nodes ?? 0;
   const readyNodes = engine?.readyNodes ?? last?.readyNodes ?? 0;
   const unhealthy = machines.filter((machine) => machine.unhealthy !== undefined);
@@ -62,14 +63,14 @@ export function measurePool(
     state: determineState(
       engine,
       { desiredNodes, nodes, readyNodes, unhealthyNodes: unhealthy.length },
-      engine !== undefined && [engine, ...machines].every(hasSettings),
+      engine !== undefined && hasSettings(engine) && upToDate.length === machines.length,
     ),
     desiredNodes,
     nodes,
     readyNodes,
     upToDateNodes: Math.min(
       engine?.upToDateNodes ?? last?.upToDateNodes ?? 0,
-      machines.some((machine) => !hasSettings(machine)) ? machines.filter(hasSettings).length : Infinity,
+      upToDate.length < machines.length ? upToDate.length : Infinity,
     ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
     version: engine?.nodes === 0 ? undefined : (engine?.version ?? last?.version),
@@ -100,6 +101,11 @@ function findUpdated(
   if (isSettled || deletionTimestamp !== undefined) return () => true;
   const desired = hashPoolSettings(composeDesiredPool(pool, defaults));
   return ({ settings }) => settings === desired;
+}
+
+/** A pool that is being deleted waits for no rollout. */
+function mayBeOutdated(pool: NodePool, machine: EngineMachine): boolean {
+  return machine.outdated !== false && pool.metadata.deletionTimestamp === undefined;
 }
 
 interface Counts {

@@ -17,6 +17,7 @@ function machine(name: string, rest: Partial<EngineMachine> = {}): EngineMachine
     ready: true,
     version: "1.34.2",
     settings: settingsOf(),
+    outdated: false,
     createdAt: "2026-03-01T11:00:00Z",
     deleting: false,
     remediation: undefined,

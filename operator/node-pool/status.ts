@@ -123,13 +123,14 @@ function findReportWaitMs(observed: ObservedPool, conditions: Conditions, now: D
 }
 
 function presentMachines(observed: ObservedPool): NonNullable<NodePoolStatus["machines"]> {
-  return observed.machines.map(({ name, uid, node, phase, ready, version, createdAt }) => ({
+  return observed.machines.map(({ name, uid, node, phase, ready, version, outdated, createdAt }) => ({
     name,
     uid,
     ...(node !== undefined && { node }),
     phase,
     ready,
     ...(version !== undefined && { version }),
+    ...(outdated && { outdated }),
     createdAt,
   }));
 }

@@ -33,6 +33,10 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
   set.listen("clusters", addPoolsOf);
   set.listen("engineClusters", addPoolsOf);
   set.listen("machineDeployments", addByEngineLabel);
+  // A machine that is seen before its MachineSet counts as outdated until then; nothing else of a MachineSet matters.
+  set.listen("machineSets", (change) => {
+    if (change.type !== "updated") addByEngineLabel(change);
+  });
   set.listen("machines", addByEngineLabel);
   set.listen("deployments", (change) => {
     const { namespace, name } = change.object.metadata;

@@ -119,6 +119,10 @@ const machineSchema = z
     phase: z.string().max(64).optional().meta({ description: "Phase of the machine's lifecycle." }),
     ready: z.boolean().meta({ description: "Whether its node is ready." }),
     version: kubernetesVersion("Kubernetes version of the machine.").optional(),
+    outdated: z.boolean().optional().meta({
+      description:
+        "True while the machine is being replaced, or will be, for a newer version or size; else absent.",
+    }),
     createdAt: timestamp("When the machine was created."),
   })
   .meta({ description: "A machine of the pool." });

@@ -85,6 +85,15 @@ test("a node is replacing from the request on, and while its replacement is unde
   expect(presentNode(other, MACHINE).replacing).toBe(false);
 });
 
+test("a node is replacing while a rollout replaces it, also while it goes", () => {
+  const outdated = { ...MACHINE, outdated: true };
+  expect(presentNode(aPool({}), outdated).replacing).toBe(true);
+  expect(presentNode(aPool({}), { ...outdated, phase: "Deleting" })).toMatchObject({
+    status: "deleting",
+    replacing: true,
+  });
+});
+
 test("a page is in the order of uid, after the cursor, and has one more than the limit", () => {
   const pool = aPool({ machines: UIDS.toReversed().map((uid) => ({ ...MACHINE, uid })) });
   const idsOf = (cursor: string | undefined, limit: number) =>

@@ -24,7 +24,7 @@ export function requireMachine(pool: NodePool, node: string): NodePoolMachine {
   return found;
 }
 
-/** Whether the replacement of a machine was requested, or has begun. */
+/** Whether the replacement of this one machine was requested, or has begun, apart from a rollout. */
 export function isReplacing({ metadata, status }: NodePool, { uid, node }: NodePoolMachine): boolean {
   const isRequested =
     node !== undefined && metadata.annotations?.[`${ANNOTATION_REPLACE_PREFIX}${node}`] !== undefined;
@@ -38,7 +38,7 @@ export function presentNode(pool: ProjectedNodePool, machine: NodePoolMachine): 
     node_pool_id: pool.id,
     name: machine.node ?? machine.name,
     status: nodeStatusOf(machine),
-    replacing: isReplacing(pool.object, machine),
+    replacing: isReplacing(pool.object, machine) || machine.outdated === true,
     version: machine.version?.replace(/^v/, "") ?? null,
     conditions: [{ type: "Ready", status: readyOf(machine) }],
     created_at: new Date(machine.createdAt).toISOString(),

@@ -26,7 +26,10 @@ export const nodeRecord = z
       EXAMPLE_NAME,
     ),
     status: z.enum(NODE_STATUSES).openapi({ description: "Summary of the state." }),
-    replacing: z.boolean().openapi({ description: "Whether the node is about to be replaced." }),
+    replacing: z.boolean().openapi({
+      description:
+        "Whether the node is being replaced, or is about to be: on request, as unhealthy, or for a new version or size.",
+    }),
     version: textField(16, "Kubernetes version that it runs; null until reported.", "1.34.2").nullable(),
     conditions: z
       .array(nodeCondition)

@@ -195,6 +195,7 @@ const WARM_PATHS = [
   "/apis/cluster.x-k8s.io/v1beta2/clusters",
   "/apis/cluster.x-k8s.io/v1beta2/clusterclasses",
   "/apis/cluster.x-k8s.io/v1beta2/machinedeployments",
+  "/apis/cluster.x-k8s.io/v1beta2/machinesets",
   "/apis/cluster.x-k8s.io/v1beta2/machines",
   "/api/v1/namespaces",
   "/api/v1/secrets",

@@ -43,6 +43,7 @@ const OF_A_CLUSTER: readonly Kind<KubeObject>[] = [
   nodePoolKind,
   engineKind("Cluster"),
   engineKind("MachineDeployment"),
+  engineKind("MachineSet"),
   engineKind("Machine"),
   secretKind,
   rbacKind("Role"),
