@@ -94,6 +94,7 @@ describe.concurrent("ready is answered only when the change is there", () => {
         const written = await alice.request("PUT", pool, { [field]: value });
         expectUnderWay(written.body);
         const { record, replacing } = await pollUntilReady(pool);
+        expect(await listReplacing(pool)).toEqual([]);
         expect(record).toMatchObject({ [field]: value, status_message: null });
         expect(record.observed_generation).toBe(record.generation);
         const machines = await listMachines(field);
@@ -114,28 +115,26 @@ function expectUnderWay(record: { status: string; status_message: string | null 
 
 /**
  * Asks again and again from the first moment; every answer before `ready` says what is under way. Returns the record and the
- * nodes (by id) that were replacing before it; none is then.
+ * nodes (by id) that were replacing before it.
  */
 async function pollUntilReady(path: string) {
   const until = performance.now() + ROUND_TIMEOUT_MS;
   const replacing = new Set<string>();
-  const listReplacing = async (): Promise<string[]> => {
-    const { body } = await alice.request("GET", `${path}/nodes?limit=100`);
-    return body.items
-      .filter((node: { replacing: boolean }) => node.replacing)
-      .map(({ id }: { id: string }) => id);
-  };
   while (performance.now() < until) {
     const { status, body } = await alice.request("GET", path);
-    if (status === 200 && body.status === "ready") {
-      expect(await listReplacing()).toEqual([]);
-      return { record: body, replacing };
-    }
+    if (status === 200 && body.status === "ready") return { record: body, replacing };
     if (status === 200) expectUnderWay(body);
-    for (const id of await listReplacing()) replacing.add(id);
+    for (const id of await listReplacing(path)) replacing.add(id);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`${path} is not ready`);
+}
+
+/** The ids of the nodes that are replacing. */
+async function listReplacing(path: string): Promise<string[]> {
+  const { body } = await alice.request("GET", `${path}/nodes?limit=100`);
+  const nodes: { id: string; replacing: boolean }[] = body.items;
+  return nodes.filter((node) => node.replacing).map(({ id }) => id);
 }
 
 /** The machines of the pool that was created for a field, with their states at Cluster API. */
