@@ -102,13 +102,6 @@ test("a rollout is reported as such, not as scaling", () => {
   expect(pool.plan().status?.phase).toBe("Scaling");
 });
 
-test("a machine whose MachineSet is not seen yet is neither up to date nor listed as outdated", () => {
-  const machines = [{ ...makeMachine("a"), outdated: undefined }, makeMachine("b")];
-  const pool = aPool().withNodes(2).with({ machines });
-  expect(pool.condition("UpToDate")).toMatchObject({ status: "False" });
-  expect(pool.plan().status?.machines?.map(({ outdated }) => outdated)).toEqual([undefined, undefined]);
-});
-
 describe("new settings", () => {
   const ready = aPool()
     .withNodes(2)
@@ -224,12 +217,6 @@ test("all machines are listed, including unhealthy ones", () => {
       createdAt: "2026-01-01T00:00:00.000Z",
     },
   ]);
-});
-
-test("a machine of another template is listed as outdated, and no other one", () => {
-  const machines = [makeMachine("a", {}, { isOfOtherTemplate: true }), makeMachine("b")];
-  const listed = aPool().withNodes(2).with({ machines }).plan().status?.machines;
-  expect(listed?.map(({ outdated }) => outdated)).toEqual([true, undefined]);
 });
 
 test("an object in the wrong place is Failed with the next step, and gets no id", () => {
