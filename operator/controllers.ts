@@ -65,7 +65,14 @@ export function createControllers(deps: ControllersDeps): Controllers {
   });
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
   const clusterDeps = { caches, settings, prober, throttle: createStatusThrottle(), now };
-  const poolDeps = { caches, settings, throttle: createStatusThrottle(), now, observed: new Set<string>() };
+  const poolDeps = {
+    caches,
+    settings,
+    throttle: createStatusThrottle(),
+    now,
+    observed: new Set<string>(),
+    log: deps.log,
+  };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
   const bindingsDeps = { caches, apiserver, tenants, now, random: Math.random, checked: new Set<string>() };
 

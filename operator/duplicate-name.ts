@@ -24,6 +24,6 @@ export function findDuplicateName<T extends Named>(store: Store<T>, object: T): 
     .find((other) => !isDeleting(other) && isOlder(other.metadata, object.metadata));
   if (older === undefined) return undefined;
   const name = object.spec.displayName ?? object.metadata.name;
-  const message = `The name ${name} is taken by the older object ${older.metadata.namespace}/${older.metadata.name}; set another spec.displayName, or delete one of the two.`;
+  const message = `The name ${name} is taken by the older object ${older.metadata.name}; set another spec.displayName, or delete one of the two.`;
   return { reason: "DuplicateName", message };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { findTenantTextFault } from "../e2e/seen/message-forms.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS, MAX_STATUS_MESSAGE_LENGTH } from "../shared/crd/conditions.ts";
 import { createStore } from "../shared/kube/store.ts";
@@ -126,6 +127,7 @@ describe("after a minute every wait and failure is explained in a sentence with 
     expect(reasons).toContain(reason);
     expect(message).toMatch(/^[A-Z0-9].*[.]$/s);
     expect(message).not.toMatch(/undefined|null|\[object|NaN/);
+    expect(findTenantTextFault(message ?? "")).toBeUndefined();
     expect(message?.length).toBeLessThanOrEqual(MAX_STATUS_MESSAGE_LENGTH);
     expect(isIn("progressing", reason) || NEXT_STEP.test(message ?? "")).toBe(true);
   });

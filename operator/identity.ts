@@ -22,20 +22,19 @@ export function findOlderDuplicate(store: Store<KubeObject>, metadata: ObjectMet
 
 /** Why the identity of an object keeps it from being reconciled; undefined = nothing does. */
 export function findIdentityFault(
-  namespace: string,
   organization: Organization,
   olderDuplicate: string | undefined,
 ): Fault | undefined {
   if (organization.kind === "unknown") {
-    const message = `The namespace ${namespace} belongs to no organization; put the object into the namespace of one, or have the label ${LABEL_ORG_ID} set.`;
+    const message = `This namespace belongs to no organization; put the object into the namespace of one, or have the label ${LABEL_ORG_ID} set.`;
     return { reason: "UnknownOrganization", message };
   }
   if (organization.kind === "duplicate") {
-    const message = `The organization of the namespace ${namespace} uses the older namespace ${organization.namespace}; create the object there.`;
+    const message = `The organization of this namespace uses the older namespace ${organization.namespace}; create the object there.`;
     return { reason: "DuplicateOrganization", message };
   }
   if (olderDuplicate === undefined) return undefined;
-  const message = `The older object ${olderDuplicate} has the same label ${LABEL_ID}; delete this one and create it again without the label.`;
+  const message = `An older object has the same label ${LABEL_ID}; delete this one and create it again without the label.`;
   return { reason: "DuplicateID", message };
 }
 

@@ -86,7 +86,7 @@ export function composeOwnerReference({ metadata }: Cluster): OwnerReference {
 
 /** The fault of a Cluster, or of what depends on it, whose name a foreign Cluster API cluster has. */
 export function composeNameTaken(clusterName: string): Fault {
-  const message = `The namespace has a Cluster API cluster ${clusterName} that does not belong to this platform; create the cluster under another name.`;
+  const message = `The name ${clusterName} is taken by a cluster that this platform does not run; create the cluster under another name.`;
   return { reason: "NameTaken", message };
 }
 

@@ -14,7 +14,7 @@ export interface HttpEnv {
     sourceAddress: string | undefined;
     /** addRoute: the pattern of the path, as in the OpenAPI document; undefined until an operation matched. */
     route: string | undefined;
-    /** authenticate: undefined on public paths. */
+    /** authenticate: undefined until then, and on paths of no operation. */
     principal: Principal | undefined;
     /** authorize: undefined outside an organization. */
     membership: Membership | undefined;

@@ -56,6 +56,7 @@ function check(seen: ObservedResponse): void {
   }
   rememberSeen("response", `${place.operation.operationId} ${seen.status}`);
   rememberMessages(place.operation.operationId, seen);
+  if (!pathname.startsWith("/api/v1/admin/")) rememberTexts(place.operation.operationId, seen);
 }
 
 /** The messages about fields of a refused request. */
@@ -64,6 +65,16 @@ function rememberMessages(operationId: string, { status, text = "" }: ObservedRe
   const { details = [] } = JSON.parse(text).error;
   for (const { code, message } of details)
     rememberSeen("message", JSON.stringify({ operationId, code, message }));
+}
+
+/** What an operation says to tenants about their clusters. */
+function rememberTexts(operationId: string, { status, text = "", headers }: ObservedResponse): void {
+  if (status >= 300 || !headers.get("content-type")?.startsWith("application/json")) return;
+  JSON.parse(text, (key, value) => {
+    const isText = (key === "status_message" || key === "message") && typeof value === "string";
+    if (isText) rememberSeen("text", JSON.stringify({ where: operationId, text: value }));
+    return value;
+  });
 }
 
 function findFaults({ operation }: Place, { status, headers, text }: ObservedResponse): string[] {

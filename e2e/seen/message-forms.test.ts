@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findFormFault } from "./message-forms.ts";
+import { findFormFault, findTenantTextFault } from "./message-forms.ts";
 
 test.each([
   ["out_of_range", "must be a whole number from 1 to 128"],
@@ -19,4 +19,25 @@ test.each([
   ["unheard_of", "must be a string"],
 ])("%s: %j is none", (code, message) => {
   expect(findFormFault(code, message)).toBeDefined();
+});
+
+test.each([
+  "Machine demo-web-x7k2p-abcde has not joined: no capacity.",
+  "Scaling to 1 node: 1 exists, 0 are ready.",
+  "The control plane of demo is being provisioned: not enough memory.",
+])("tenants may read %j", (text) => {
+  expect(findTenantTextFault(text)).toBeUndefined();
+});
+
+test.each([
+  "remove its finalizers",
+  "UID in precondition: 1",
+  "the object 7205b06a-a404-49fb-bc96-844d27d421e3 exists",
+  "look at org-0193a1f2/first",
+  "MachineDeployment demo-web-x7k2p is not available",
+  "look at the Deployment demo-autoscaler",
+  "the object has been modified",
+  "Scaling to 1 nodes",
+])("tenants do not read %j", (text) => {
+  expect(findTenantTextFault(text)).toBeDefined();
 });

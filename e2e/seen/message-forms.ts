@@ -56,6 +56,25 @@ const FORBIDDEN: readonly RegExp[] = [
   /\.$/,
 ];
 
+/** What no text to tenants may hold: what only the platform's operator can act on, and wrong plurals. */
+const NOT_FOR_TENANTS: readonly RegExp[] = [
+  /finalizer/i,
+  /\buids?\b/i,
+  /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/,
+  /\borg-[0-9a-f]{6,}/,
+  /\b\w*(MachineSet|MachineDeployment|MachinePool|ControlPlane(?!\w)|KubeadmConfig|MachineTemplate)\b/,
+  /\bDeployment\b/,
+  /object (has been|was) modified|requeue|precondition/i,
+  /\b1 (node pools|nodes|machines|minutes|seconds|hours|days|characters|entries|items|accesses)\b/,
+  /undefined|\[object|NaN/,
+];
+
+/** Why a text must not reach tenants; undefined when it may. */
+export function findTenantTextFault(text: string): string | undefined {
+  const forbidden = NOT_FOR_TENANTS.find((pattern) => pattern.test(text));
+  return forbidden && `holds ${forbidden}`;
+}
+
 /** Why a message has no allowed form; undefined when it has one. */
 export function findFormFault(code: string, message: string): string | undefined {
   const forbidden = FORBIDDEN.find((pattern) => pattern.test(message));

@@ -5,6 +5,7 @@ import type { Kind } from "../../shared/kube/kind.ts";
 import { createReflector } from "../../shared/kube/reflector.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/log.ts";
+import { rememberSeen } from "../seen/seen.ts";
 
 /** Every state of the clusters and pools of a namespace, recorded by a watch, so that none is missed. */
 export interface History {
@@ -29,6 +30,7 @@ export async function followHistory(
       store: createStore<T>({}),
       onChange({ type, object }) {
         if (type === "deleted") return;
+        rememberTexts(object);
         states.set(object.metadata.uid ?? "", [...(states.get(object.metadata.uid ?? "") ?? []), object]);
       },
       log: createLogger({ name: "history", level: "fatal" }),
@@ -44,6 +46,13 @@ export async function followHistory(
       return [...states.values()].flatMap(findLies);
     },
   };
+}
+
+function rememberTexts({ kind, status }: Cluster | NodePool): void {
+  const texts = [status?.message, ...(status?.conditions ?? []).map(({ message }) => message)];
+  for (const text of texts) {
+    if (text !== undefined) rememberSeen("text", JSON.stringify({ where: kind, text }));
+  }
 }
 
 /** Reasons for which a ready object may become not ready. */

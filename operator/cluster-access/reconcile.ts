@@ -45,7 +45,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   }
   const expiresAt = findExpiry(access);
   if (expiresAt <= now) return { kind: "delete" };
-  const fault = findIdentityFault(metadata.namespace ?? "", organization, observed.olderDuplicate);
+  const fault = findIdentityFault(organization, observed.olderDuplicate);
   if (fault !== undefined || organization.kind !== "known") {
     return fault === undefined ? { kind: "ignore" } : { kind: "reject", fault };
   }

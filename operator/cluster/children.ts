@@ -46,7 +46,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   const pinned = findPinnedClass(observed, plan);
   const choice = chooseClassAndVersion(observed, plan, pinned, unknownPlan);
   if (choice === undefined) {
-    const message = `The cluster class ${pinned.namespace}/${pinned.name} does not exist; ask the platform's operator to install it.`;
+    const message = `The cluster class ${pinned.name} does not exist; ask the platform's operator to install it.`;
     return fail("ClassNotFound", message);
   }
   if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };

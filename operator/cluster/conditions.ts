@@ -1,9 +1,10 @@
 import { type Fault, findCondition, type NewCondition } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+import { explainRejection } from "../engine/explain.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { isSuspended, SUSPENDED } from "../suspension.ts";
-import { adviseOperator, describePause } from "./messages.ts";
+import { ADVICE, PAUSED } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 export type ClusterCondition = NewCondition<ClusterConditionType>;
@@ -65,7 +66,7 @@ function decideControlPlane({ cluster, engine }: ObservedCluster): ClusterCondit
   if (state.controlPlaneFailure === undefined) {
     return condition(type, "True", "Available", "The control plane is available.");
   }
-  const message = `The control plane of ${cluster.metadata.name} is unavailable: ${state.controlPlaneFailure}. ${adviseOperator(cluster)}`;
+  const message = `The control plane of ${cluster.metadata.name} is unavailable: ${state.controlPlaneFailure}. ${ADVICE}`;
   return condition(type, "False", "ControlPlaneUnavailable", message);
 }
 
@@ -119,7 +120,7 @@ function decideEndpoint(observed: ObservedCluster): ClusterCondition {
     return condition(type, "True", "EndpointReachable", "The endpoint responds over verified TLS.");
   }
   const { url } = engine.state.endpoint;
-  const message = `The API endpoint ${url} does not respond: ${probe.message}. ${adviseOperator(cluster)}`;
+  const message = `The API endpoint ${url} does not respond: ${probe.message}. ${ADVICE}`;
   return condition(type, "False", "EndpointUnreachable", message);
 }
 
@@ -155,7 +156,8 @@ function decideUpgrading(facts: Facts): ClusterCondition {
 
 /** Cluster API upgrades the control plane first, then one pool after another. */
 function describeStage({ observed, pools, running }: Facts): string {
-  if (observed.upgradeRejection !== undefined) return `Cluster API waits: ${observed.upgradeRejection}`;
+  if (observed.upgradeRejection !== undefined)
+    return `Cluster API waits: ${explainRejection(observed.upgradeRejection)}`;
   const state = observed.engine?.state;
   const step = state?.version;
   if (state === undefined || step === undefined || step === running) return "waiting to start";
@@ -179,7 +181,7 @@ function decidePaused({ cluster, engine }: ObservedCluster): ClusterCondition {
   }
   return isSuspended(cluster)
     ? condition(type, "True", "Suspended", SUSPENDED)
-    : condition(type, "True", "Paused", describePause(cluster));
+    : condition(type, "True", "Paused", PAUSED);
 }
 
 /** True once Cluster API has confirmed its pause. */

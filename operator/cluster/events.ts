@@ -3,6 +3,7 @@ import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import { count } from "../../shared/plural.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
 import { identifyChange } from "../identify-change.ts";
 import { findLongWait } from "../long-wait.ts";
@@ -51,7 +52,7 @@ function findReason(phase: ClusterPhase, last: ClusterStatus | undefined, next: 
 
 /** An entry of the topology that is not a node pool of this cluster was removed. */
 export function composeForeignPoolEvent(observed: ObservedCluster, poolName: string): RecordedEvent {
-  const note = `The entry ${poolName} in the Cluster API topology was not a node pool of this cluster and was removed. Create a NodePool instead.`;
+  const note = `The nodes of ${poolName}, which was not a node pool of this cluster, were removed. Create a NodePool instead.`;
   return {
     ...composeEvent(observed, { type: "Warning", reason: "ForeignNodePoolRemoved", action: "Update", note }),
     ...(observed.engine && { related: referTo(engineClusterKind, observed.engine.object.metadata) }),
@@ -89,7 +90,7 @@ function describePhase(phase: ClusterPhase, observed: ObservedCluster, next: Clu
     case "Upgrading":
       return message("Upgrading");
     case "Deleting":
-      return `Deleting the cluster with ${observed.pools.length} node pools.`;
+      return `Deleting the cluster with ${count(observed.pools.length, "node pool")}.`;
     default:
       return message("Ready");
   }

@@ -1,12 +1,5 @@
-import type { Cluster } from "../../shared/crd/cluster.ts";
+/** The next step where a tenant can only wait. */
+export const ADVICE = "If this lasts, ask the platform's operator to look at the cluster.";
 
-/** The next step where a tenant can only wait: whom to ask, and for what. */
-export function adviseOperator(cluster: Cluster): string {
-  const { namespace, name } = cluster.metadata;
-  return `If this lasts, ask the platform's operator to look at the Cluster API Cluster ${namespace}/${name}.`;
-}
-
-export function describePause(cluster: Cluster): string {
-  const { namespace, name } = cluster.metadata;
-  return `Cluster API is paused for this cluster: set spec.paused of the Cluster API Cluster ${namespace}/${name} to false.`;
-}
+/** The pause is a field of the Cluster API cluster, which tenants cannot change. */
+export const PAUSED = "The platform's operator has paused the cluster; ask them to resume it.";

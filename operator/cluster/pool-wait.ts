@@ -47,9 +47,9 @@ export function findMissingPools(observed: ObservedCluster): string[] {
 
 /** Explains what a restored cluster waits for. */
 export function composeMissingPools({ cluster }: ObservedCluster, names: readonly string[]): Fault {
-  const { name, namespace } = cluster.metadata;
+  const { name } = cluster.metadata;
   const pools = count(names.length, "node pool");
-  const message = `Cluster API runs ${pools} of ${name} without a NodePool: ${names.join(", ")}. Create them again from the backup; or, to delete these nodes, set the annotation: kubectl annotate clusters.cloud.marina.dev ${name} -n ${namespace} ${ANNOTATION_DELETE_MISSING_POOLS}=true`;
+  const message = `Cluster API runs ${pools} of ${name} without a NodePool: ${names.join(", ")}. Create them again from the backup; or, to delete these nodes, set the annotation ${ANNOTATION_DELETE_MISSING_POOLS}=true of the Cluster`;
   return { reason: "NodePoolsMissing", message: `${message}.` };
 }
 

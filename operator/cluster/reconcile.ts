@@ -37,7 +37,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const { metadata } = observed.cluster;
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
   const { organization } = observed;
-  const fault = findIdentityFault(metadata.namespace ?? "", organization, observed.olderDuplicate);
+  const fault = findIdentityFault(organization, observed.olderDuplicate);
   if (fault !== undefined || organization.kind !== "known") {
     return composeClusterPlan(NO_STEPS, { ...NOTHING_DECIDED, observed, fault }, now);
   }

@@ -127,7 +127,7 @@ describe("a wait that lasts", () => {
   });
   test("names cause, object and next step within a minute: message, condition and Event", () => {
     const { status, events } = waiting(55);
-    const message = /control plane of blue .*no capacity in zone a.*ask the platform's operator.*\/blue/;
+    const message = /control plane of blue .*no capacity in zone a.*ask the platform's operator/;
     expect(status?.message).toMatch(message);
     expect(findCondition(status?.conditions, "Ready")?.message).toMatch(message);
     expect(events).toMatchObject([
@@ -171,5 +171,5 @@ test("a copy of a cluster is Stalled and gets nothing", () => {
   const plan = reconcileCluster(observeBlue({ engine: undefined, olderDuplicate: "org-x/original" }), NOW);
   expect(plan).toMatchObject({ apply: [], remove: [], metadata: undefined });
   expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True DuplicateID");
-  expect(plan.status?.message).toContain("org-x/original");
+  expect(plan.status?.message).toMatch(/^An older object has the same label/);
 });

@@ -1,11 +1,12 @@
 import { type ConditionLike, type Fault, findCondition } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
-import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { explain } from "../engine/explain.ts";
 import { isSuspended, SUSPENDED } from "../suspension.ts";
 import { type ClusterCondition, condition, type Facts } from "./conditions.ts";
-import { adviseOperator, describePause } from "./messages.ts";
+import { ADVICE, PAUSED } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
+
+const UNAVAILABLE = `Cluster API does not respond and is retried automatically. ${ADVICE}`;
 
 type Conditions = readonly ConditionLike<ClusterConditionType>[];
 
@@ -57,34 +58,33 @@ function decideStalled(fault: Fault | undefined): ClusterCondition {
 function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wait | undefined {
   const { cluster, applyFailure, engine } = observed;
   const { name } = cluster.metadata;
-  const advice = adviseOperator(cluster);
   if (applyFailure !== undefined) {
-    return { reason: "ClusterAPIUnavailable", message: describeUnavailable(observed) };
+    return { reason: "ClusterAPIUnavailable", message: UNAVAILABLE };
   }
   const state = engine?.state;
   if (isSuspended(cluster)) return { reason: "Suspended", message: SUSPENDED };
-  if (state?.paused) return { reason: "Paused", message: describePause(cluster) };
+  if (state?.paused) return { reason: "Paused", message: PAUSED };
   if (!state?.controlPlaneInitialized) {
     const cause = state?.blockingCondition === undefined ? "" : `: ${explain(state.blockingCondition)}`;
-    const message = `The control plane of ${name} is being provisioned${cause}. ${advice}`;
+    const message = `The control plane of ${name} is being provisioned${cause}. ${ADVICE}`;
     return { reason: "WaitingForControlPlane", message };
   }
   const workers = findCondition(conditions, "WorkersReady");
   if (workers?.status === "False") {
-    return { reason: "WaitingForNodes", message: `${workers.message} ${advice}` };
+    return { reason: "WaitingForNodes", message: `${workers.message} ${ADVICE}` };
   }
   if (state.available?.status !== "True") {
     const cause = state.available
       ? explain(state.available)
       : "Cluster API has not reported it available yet";
-    return { reason: "WaitingForNodes", message: `The cluster ${name} is not complete: ${cause}. ${advice}` };
+    return { reason: "WaitingForNodes", message: `The cluster ${name} is not complete: ${cause}. ${ADVICE}` };
   }
   const endpoint = findCondition(conditions, "EndpointReachable");
   if (endpoint?.status === "True" || endpoint?.reason === "PrivateEndpoint") return undefined;
   const message =
     endpoint?.status === "False"
       ? endpoint.message
-      : `The API endpoint of ${name} has not responded yet: ${endpoint?.message ?? "there is none"} ${advice}`;
+      : `The API endpoint of ${name} has not responded yet: ${endpoint?.message ?? "there is none"} ${ADVICE}`;
   return { reason: "WaitingForEndpoint", message };
 }
 
@@ -92,8 +92,7 @@ function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wai
 function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondition): Wait | undefined {
   const { observed } = facts;
   if (observed.applyFailure !== undefined) {
-    const message = clipConditionMessage(describeUnavailable(observed));
-    return { reason: "ClusterAPIUnavailable", message };
+    return { reason: "ClusterAPIUnavailable", message: UNAVAILABLE };
   }
   if (isSuspended(observed.cluster)) return { reason: "Suspended", message: SUSPENDED };
   if (observed.engine?.state.paused) return findCondition(conditions, "ClusterAPIPaused");
@@ -111,14 +110,10 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
     : { reason: "Provisioning", message: "Cluster API has not observed the change yet." };
 }
 
-function describeUnavailable({ cluster, applyFailure }: ObservedCluster): string {
-  return `Cluster API does not respond and is retried automatically: ${applyFailure?.message}. ${adviseOperator(cluster)}`;
-}
-
 function describeDeletion(observed: ObservedCluster): string {
   const { cluster, engine, pools } = observed;
   if (isSuspended(cluster)) return `Deletion waits. ${SUSPENDED}`;
-  if (engine?.state.paused) return `Deletion waits. ${describePause(cluster)}`;
+  if (engine?.state.paused) return `Deletion waits. ${PAUSED}`;
   const left = pools.map(({ pool }) => pool.metadata.name);
   if (engine === undefined) {
     return left.length === 0
@@ -126,9 +121,9 @@ function describeDeletion(observed: ObservedCluster): string {
       : `Cluster API has deleted the cluster; remaining node pools: ${left.join(", ")}.`;
   }
   const { deletion } = engine.state;
-  if (observed.applyFailure !== undefined) return `Deletion waits. ${describeUnavailable(observed)}`;
+  if (observed.applyFailure !== undefined) return `Deletion waits. ${UNAVAILABLE}`;
   if (deletion?.status === "True") {
-    return `Cluster API is deleting the cluster: ${explain(deletion)}. ${adviseOperator(cluster)}`;
+    return `Cluster API is deleting the cluster: ${explain(deletion)}. ${ADVICE}`;
   }
   return engine.state.deleting
     ? "Cluster API is deleting the cluster."

@@ -1,5 +1,6 @@
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import { engineClusterKind, isEngineGroup, isMachineKind } from "./kinds.ts";
+import { toTenantWords } from "./tenant-words.ts";
 
 /** What reports an Event: Cluster API's own decisions, a machine of the cluster, or what hosts the machine. */
 export type EventSource = "operator" | "machine" | "hypervisor";
@@ -28,16 +29,13 @@ const TOLD: Readonly<Record<string, readonly string[]>> = {
   MachineSet: ["SuccessfulCreate", "SuccessfulDelete"],
 };
 
-/** What Cluster API repeats by itself within a moment: a write on an older version of an object. */
-const ROUTINE_RETRY = /the object has been modified/;
-
 /**
- * Whether an Event of Cluster API or of a provider tells its cluster's people something: every failure, all that a
- * provider does, and of Cluster API's normal activity a list. What it does with its own objects tells them nothing.
+ * Whether an Event of Cluster API or of a provider tells its cluster's people something: every failure that it does
+ * not just try again, all that a provider does, and of Cluster API's normal activity a list. What it does with its own objects tells them nothing.
  */
 export function isTold(event: Event): boolean {
   const { type, note = "", reason = "", regarding: { apiVersion, kind = "" } = {} } = event;
-  if (type === "Warning") return !ROUTINE_RETRY.test(note);
+  if (type === "Warning") return toTenantWords(note || reason) !== "";
   const group = groupOf(apiVersion);
   const isOfProvider = !isEngineGroup(group) || group.startsWith("infrastructure.");
   return isOfProvider ? !kind.endsWith("Template") : TOLD[kind]?.includes(reason) === true;

@@ -1,27 +1,32 @@
 import type { EngineCondition } from "./kinds.ts";
+import { toTenantWords } from "./tenant-words.ts";
 
 /** Long enough for a cause, short enough that object and next step stay visible. */
 const MAX_LENGTH = 500;
 
-/** The message of a Cluster API condition in one line (it writes bulleted lists), or its reason when it has none. */
+/**
+ * The message of a Cluster API condition for tenants, in one line (it writes bulleted lists); its reason when it has none, or
+ * nothing in it concerns them.
+ */
 export function explain(condition: EngineCondition): string {
   const text = (condition.message ?? "")
     .split("\n")
     .map((line) => line.trim().replace(/^\* /, ""))
     .filter((line) => line !== "")
     .join("; ");
-  return shorten(text === "" ? condition.reason : text);
+  return shorten(toTenantWords(text) || condition.reason);
 }
 
 /**
- * Why Cluster API rejected an object, without the name of the webhook: 'admission webhook "x" denied the request: Cluster
- * "y" is invalid: <why>' becomes <why>.
+ * Why Cluster API rejected an object, for tenants, without the name of the webhook: 'admission webhook "x" denied the request:
+ * Cluster "y" is invalid: <why>' becomes <why>.
  */
 export function explainRejection(message: string): string {
   const core = message
     .replace(/^.*?denied the request: /s, "")
     .replace(/^\S+ "[^"]*" is (invalid|forbidden): /s, "");
-  return shorten(core.replace(/\s+/g, " ").trim() || message);
+  const why = toTenantWords(core.replace(/\s+/g, " "));
+  return shorten(why || "it cannot be carried out");
 }
 
 /** `rollout`: the previous rollout has not ended, so it has to wait; `quota`: a ResourceQuota of the namespace. */

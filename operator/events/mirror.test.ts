@@ -185,6 +185,16 @@ test("an Event of an unknown cluster has no subject", () => {
   expect(findSubject(makeCaches(), eventOn(API, "MachineSet", "other-x"))).toBeUndefined();
 });
 
+test.each([
+  ["MachineSet", "demo-web-x7k2p", "Created Machine m1", "Cluster demo-web: Created Machine m1"],
+  ["Machine", "m1", "Machine m1: no capacity", "Machine m1: no capacity"],
+  ["Machine", "m1", 'MachineSet "demo-web-x7k2p" deleted it', "Machine m1: node pool deleted it"],
+])("an Event on the %s %s with the note %j says to tenants %j", (kind, name, note, words) => {
+  const event = eventOn(API, kind, name, { type: "Warning", note });
+  const subject = findSubject(makeCaches(), event);
+  expect(subject && mirrorEvent(event, subject)?.note).toBe(words);
+});
+
 test("a mirrored Event keeps note and action, has our labels, and has one name for all repeats, which of a Machine are not counted", () => {
   const event = eventOn(API, "Machine", "m1", { type: "Warning", deprecatedCount: 3 });
   const subject = findSubject(makeCaches(), event);

@@ -1,13 +1,16 @@
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
-import { clusterKind } from "../../shared/crd/cluster.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import { actionOfEvent, groupOf } from "../engine/events.ts";
+import { isMachineKind } from "../engine/kinds.ts";
+import { toTenantWords } from "../engine/tenant-words.ts";
 import type { EventSubject } from "./subject.ts";
 
 /**
- * The Event for the Marina Cluster, with the same text; `related` is Cluster API's object. One Event of Cluster API is one of
+ * The Event for the Marina Cluster, with the same text in the words of tenants; `related` is Cluster API's object. One Event of Cluster API is one of
  * ours, however often it is counted or read again. Undefined while the cluster has no id.
  */
 export function mirrorEvent(event: Event, subject: EventSubject): RecordedEvent | undefined {
@@ -27,7 +30,7 @@ export function mirrorEvent(event: Event, subject: EventSubject): RecordedEvent 
     type: event.type === "Warning" ? "Warning" : "Normal",
     reason,
     action: actionOfEvent(event),
-    note: composeNote(`${kind} ${name}`, event.note ?? reason),
+    note: composeNote(event, subject),
     labels: {
       [LABEL_CLUSTER_ID]: clusterId,
       ...(poolId !== undefined && { [LABEL_NODE_POOL_ID]: poolId }),
@@ -45,6 +48,19 @@ export function isMirror({ regarding, related }: Event): boolean {
 }
 
 /** Cluster API names the object in some of its notes only. */
-function composeNote(object: string, note: string): string {
-  return note.startsWith(object) ? note : `${object}: ${note}`;
+function composeNote({ regarding, note, reason = "" }: Event, { cluster, pool }: EventSubject): string {
+  const { kind = "", name = "" } = regarding ?? {};
+  const words = toTenantWords(note ?? reason) || reason;
+  if (words.startsWith(`${kind} ${name}`)) return words;
+  return `${nameObject(kind, name, cluster, pool)}: ${words}`;
+}
+
+/** A machine by its name, which its node has as well; anything else by what it belongs to. */
+function nameObject(kind: string, name: string, cluster: Cluster, pool: NodePool | undefined): string {
+  if (kind.endsWith("Machine")) return `Machine ${name}`;
+  if (kind.endsWith("ControlPlane")) return "Control plane";
+  if (!isMachineKind(kind) || pool === undefined) {
+    return `Cluster ${cluster.spec.displayName ?? cluster.metadata.name}`;
+  }
+  return `Node pool ${pool.spec.displayName ?? pool.metadata.name}`;
 }

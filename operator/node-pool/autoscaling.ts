@@ -1,7 +1,6 @@
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { count } from "../../shared/plural.ts";
-import { nameAutoscaler } from "../autoscaler/children.ts";
 import { condition, type PoolCondition } from "./condition.ts";
 import type { ObservedPool } from "./observe.ts";
 
@@ -26,8 +25,8 @@ export function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondi
     return condition(type, "True", "Enabled", describeRange(pool.spec));
   }
   if (available?.status === "False") {
-    const deployment = nameAutoscaler(`${pool.metadata.namespace}/${pool.spec.clusterName}`);
-    const message = `The cluster autoscaler does not run: ${available.message ?? "no reason given"}. If this lasts, ask the platform's operator to look at the Deployment ${deployment}.`;
+    const message =
+      "The cluster autoscaler does not run, so the number of nodes stays as it is. If this lasts, ask the platform's operator to look at it.";
     return condition(type, "False", "AutoscalerUnavailable", message);
   }
   return condition(type, "Unknown", "WaitingForAutoscaler", "The cluster autoscaler is starting.");

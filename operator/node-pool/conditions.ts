@@ -1,4 +1,5 @@
 import type { Fault } from "../../shared/controller/conditions.ts";
+import { count } from "../../shared/plural.ts";
 import { decideAutoscaling } from "./autoscaling.ts";
 import { findRejection, findUnpropagatedLabels } from "./blockers.ts";
 import { condition, type PoolCondition } from "./condition.ts";
@@ -93,8 +94,8 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Fault 
     return { reason: "UpgradeInProgress", message };
   }
   const { nodes, readyNodes, desiredNodes } = progress;
-  const counts = `${readyNodes} of ${desiredNodes} nodes are ready, ${nodes} exist.`;
-  return { reason: "WaitingForNodes", message: `${counts}${describeLateMachine(observed, progress)}` };
+  const counts = `${readyNodes} of ${count(desiredNodes, "node")} ${be(readyNodes, desiredNodes)} ready, ${nodes} ${exist(nodes)}.`;
+  return { reason: "WaitingForNodes", message: `${counts}${describeLateMachine(progress)}` };
 }
 
 function decideScaling(
@@ -108,16 +109,16 @@ function decideScaling(
   }
   if (rejection !== undefined) return condition("Scaling", "True", rejection.reason, rejection.message);
   if (observed.cluster?.suspended) {
-    const message = `The change to ${desiredNodes} nodes waits: the cluster is suspended.`;
+    const message = `The change to ${count(desiredNodes, "node")} waits: the cluster is suspended.`;
     return condition("Scaling", "True", "Suspended", message);
   }
   const waits = observed.cluster?.upgrading === true && observed.engine?.replicas !== desiredNodes;
   if (waits) {
-    const message = `The change to ${desiredNodes} nodes waits for the upgrade of the cluster to reach this pool.`;
+    const message = `The change to ${count(desiredNodes, "node")} waits for the upgrade of the cluster to reach this pool.`;
     return condition("Scaling", "True", "UpgradeInProgress", message);
   }
-  const counts = `Scaling to ${desiredNodes} nodes: ${nodes} exist, ${readyNodes} are ready.`;
-  return condition("Scaling", "True", "Scaling", `${counts}${describeLateMachine(observed, progress)}`);
+  const counts = `Scaling to ${count(desiredNodes, "node")}: ${nodes} ${exist(nodes)}, ${readyNodes} ${readyNodes === 1 ? "is" : "are"} ready.`;
+  return condition("Scaling", "True", "Scaling", `${counts}${describeLateMachine(progress)}`);
 }
 
 function decideUpToDate(
@@ -138,7 +139,7 @@ function decideUpToDate(
   }
   if (progress.state === "updating") {
     if (rejection !== undefined) return condition(type, "False", rejection.reason, rejection.message);
-    const message = `The new settings are being applied: ${upToDateNodes} of ${desiredNodes} nodes have them.`;
+    const message = `The new settings are being applied: ${upToDateNodes} of ${count(desiredNodes, "node")} ${isOne(upToDateNodes, desiredNodes) ? "has" : "have"} them.`;
     return condition(type, "False", "Updating", message);
   }
   return progress.state === "absent"
@@ -149,6 +150,21 @@ function decideUpToDate(
 /** A rollout has begun before its counter of nodes that are up to date follows. */
 function describeRollout(upToDateNodes: number, desiredNodes: number): string {
   const isCounted = upToDateNodes < desiredNodes;
-  const counts = isCounted ? `: ${upToDateNodes} of ${desiredNodes} are up to date` : "";
+  const counts = isCounted
+    ? `: ${upToDateNodes} of ${desiredNodes} ${be(upToDateNodes, desiredNodes)} up to date`
+    : "";
   return `Nodes are being replaced one after another${counts}.`;
+}
+
+/** Of "0 of 1 node" and of "1 of 2 nodes" the verb is singular. */
+function isOne(amount: number, total: number): boolean {
+  return amount === 1 || total === 1;
+}
+
+function be(amount: number, total: number): string {
+  return isOne(amount, total) ? "is" : "are";
+}
+
+function exist(amount: number): string {
+  return amount === 1 ? "exists" : "exist";
 }

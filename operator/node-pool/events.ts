@@ -3,6 +3,7 @@ import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { count } from "../../shared/plural.ts";
 import { identifyChange } from "../identify-change.ts";
 import { findLongWait } from "../long-wait.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -87,11 +88,11 @@ function describePhase(pool: NodePool, next: NodePoolStatus): string {
   const messageOf = (type: "Stalled" | "Reconciling") => findCondition(next.conditions, type)?.message;
   switch (next.phase) {
     case "Ready":
-      return `${next.readyNodes ?? 0} of ${next.nodes ?? 0} nodes are ready.`;
+      return `Nodes ready: ${next.readyNodes ?? 0} of ${next.nodes ?? 0}.`;
     case "Failed":
       return messageOf("Stalled") ?? "failed";
     case "Deleting":
-      return `it is being deleted with ${pool.status?.nodes ?? 0} nodes.`;
+      return `it is being deleted with ${count(pool.status?.nodes ?? 0, "node")}.`;
     default:
       return messageOf("Reconciling") ?? "changing";
   }

@@ -36,7 +36,8 @@ export function findLeftover(
   return waitMs > 0 ? { ...NO_LEFTOVER, requeueAfterMs: waitMs } : { ...NO_LEFTOVER, isStuck: true };
 }
 
+/** For the operator of the platform: it runs nothing, so tenants have nothing to know or to do. */
 export function describeLeftover({ pool, engine }: ObservedPool): string {
   const name = `${pool.metadata.namespace}/${engine?.name}`;
-  return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers.`;
+  return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers`;
 }

@@ -8,19 +8,14 @@ export function describeDeletion({ pool, cluster, machines }: ObservedPool): str
   const left = `The pool is being deleted; machines left: ${machines.length}.`;
   const blocked = machines.find(({ deletion }) => deletion !== undefined);
   if (blocked === undefined) return left;
-  const object = `Machine ${pool.metadata.namespace}/${blocked.name}`;
-  return `${left} ${object} is being deleted: ${blocked.deletion}. If this lasts, ask the platform's operator to look at it.`;
+  return `${left} Machine ${blocked.name} is being deleted: ${blocked.deletion}. If this lasts, ask the platform's operator to look at it.`;
 }
 
 /** The oldest machine that has not joined, what it waits for, and the next step. */
-export function describeLateMachine({ pool }: ObservedPool, { joining }: PoolProgress): string {
+export function describeLateMachine({ joining }: PoolProgress): string {
   const [late] = joining;
-  const { namespace, name } = pool.metadata;
-  if (late === undefined) {
-    return ` If this lasts, ask the platform's operator to look at the NodePool ${namespace}/${name}.`;
-  }
-  const object = `Machine ${namespace}/${late.name}`;
-  return ` ${object} has not joined: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
+  if (late === undefined) return " If this lasts, ask the platform's operator to look at the node pool.";
+  return ` Machine ${late.name} has not joined: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
 }
 
 export function describeUnhealthyNodes(names: readonly string[]): string {

@@ -5,7 +5,7 @@ import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../engine/kinds.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
-import { describeLeftover, findLeftover, NO_LEFTOVER } from "./leftover.ts";
+import { findLeftover, NO_LEFTOVER } from "./leftover.ts";
 import type { ObservedPool } from "./observe.ts";
 import { findRequests } from "./replacements.ts";
 import { composePoolStatus } from "./status.ts";
@@ -21,9 +21,8 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
   const deleting = isDeleting(pool);
   const isSuspended = observed.cluster?.suspended === true;
   const leftover = deleting && !isSuspended ? findLeftover(observed, now) : NO_LEFTOVER;
-  if (deleting && (isGone(observed) || leftover.isStuck)) return release(observed, leftover.isStuck);
-  const { namespace = "" } = pool.metadata;
-  const identityFault = findIdentityFault(namespace, organization, observed.olderDuplicate);
+  if (deleting && (isGone(observed) || leftover.isStuck)) return release(observed);
+  const identityFault = findIdentityFault(organization, observed.olderDuplicate);
   const fault = identityFault ?? (deleting ? undefined : observed.blocker);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
   const changed = isDeepStrictEqual(status, pool.status) ? undefined : status;
@@ -46,17 +45,8 @@ function isGone(observed: ObservedPool): boolean {
   return observed.leftTopology && observed.engine === undefined && observed.machines.length === 0;
 }
 
-function release(observed: ObservedPool, leavesDeployment: boolean): PoolPlan {
-  const event = {
-    type: "Warning",
-    reason: "LeftBehind",
-    action: "Delete",
-    message: describeLeftover(observed),
-  } as const;
-  return composePlan({
-    events: leavesDeployment ? [composePoolEvent(observed, event)] : [],
-    releaseFinalizer: hasFinalizer(observed.pool.metadata),
-  });
+function release({ pool }: ObservedPool): PoolPlan {
+  return composePlan({ releaseFinalizer: hasFinalizer(pool.metadata) });
 }
 
 /**

@@ -2,8 +2,10 @@ import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { Logger } from "../../shared/log.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
+import { describeLeftover } from "./leftover.ts";
 import { observePool, type PoolSettings } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 
@@ -14,6 +16,7 @@ export interface PoolDeps {
   now(): Date;
   /** The pools that this process has reconciled before. */
   observed: Set<string>;
+  log: Pick<Logger, "warn">;
 }
 
 /** Reconciles one pool: observe, decide, apply. Rejects with a KubeError, or a StepError of another object. */
@@ -26,6 +29,9 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
   }
   const plan = deps.throttle(key, observed.pool.status, reconcilePool(observed, now));
   await applyPlan({ ...context, kind: nodePoolKind }, observed.pool, plan);
+  if (plan.releaseFinalizer && observed.engine !== undefined) {
+    deps.log.warn({ pool: key }, describeLeftover(observed));
+  }
   deps.observed.add(key);
   return { requeueAfterMs: plan.requeueAfterMs };
 }

@@ -15,7 +15,7 @@ import {
 import type { ObservedOwner, ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 
-export { enginePoolWith, makeMachine, NAMESPACE, ORG, POOL_ID, settingsOf } from "../testing.ts";
+export { enginePoolWith, makeMachine, ORG, POOL_ID, settingsOf } from "../testing.ts";
 
 export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneInitialized: true };
 

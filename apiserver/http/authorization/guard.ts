@@ -8,11 +8,11 @@ import { type Permission, scopeOf } from "./permissions.ts";
  * Who may call an operation; `user` is a person, never a token. A permission (or any one of several) needs `{orgID}` in
  * the path and a membership; the handler asks for more by `call.requirePermission`.
  */
-export type Access = "anyone" | "signed-in" | "user" | "platform-admin" | Permission | readonly Permission[];
+export type Access = "signed-in" | "user" | "platform-admin" | Permission | readonly Permission[];
 
 /** Whether an operation needs a membership of the organization in its path. */
 export function needsMembership(access: Access): access is Permission | readonly Permission[] {
-  return typeof access !== "string" || !["anyone", "signed-in", "user", "platform-admin"].includes(access);
+  return typeof access !== "string" || !["signed-in", "user", "platform-admin"].includes(access);
 }
 
 /** How the http layer identifies callers; app.ts makes it of the slices, so that http/ imports none. */
@@ -51,7 +51,7 @@ export async function authorize(
   principal: Principal,
   orgId = "",
 ): Promise<Membership | undefined> {
-  if (access === "anyone" || access === "signed-in") return undefined;
+  if (access === "signed-in") return undefined;
   if (access === "platform-admin") {
     if (isPlatformAdmin(principal)) return undefined;
     throw new ApiError("forbidden", `This operation needs the role ${PLATFORM_ADMIN_ROLE}.`);

@@ -6,16 +6,14 @@ import type { Router } from "./router.ts";
 
 /**
  * Sets `principal` by the request's credential or ticket. Responds with 401 without a valid one and 429 beyond the rate
- * limits; a public operation needs none.
+ * limits.
  */
 export function authenticateCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
-    if (operation.access !== "anyone") {
-      const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
-      const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
-      const credential = ticket ?? c.req.header("authorization");
-      c.set("principal", await router.limiter.limit(control, operation, c).authenticate(credential));
-    }
+    const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
+    const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
+    const credential = ticket ?? c.req.header("authorization");
+    c.set("principal", await router.limiter.limit(control, operation, c).authenticate(credential));
     await next();
   };
 }

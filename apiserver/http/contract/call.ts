@@ -11,18 +11,14 @@ export interface TransactOptions<T> extends Pick<OnceOptions, "secret"> {
   afterCommit?: (result: T) => Promise<void>;
 }
 
-/** What the handler of a public operation gets besides the Hono context. */
-export interface PublicCall<P, Q, B> {
+/** What a handler gets besides the Hono context. */
+export interface SignedInCall<P, Q, B> {
   requestId: string;
   /** Path parameters; UUIDs in lower case. */
   params: P;
   query: Q;
   /** Reads and validates the body; call it after the parents in the path were found. Throws 415, 413, 400 or 422. */
   readBody: () => Promise<B>;
-}
-
-/** The same for an authenticated caller. */
-export interface SignedInCall<P, Q, B> extends PublicCall<P, Q, B> {
   origin: Origin;
   /**
    * Runs a POST whose effect lies in Postgres, at most once per Idempotency-Key: `effect`, its audit row and the
@@ -54,8 +50,6 @@ export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B> {
   confirmAccess: (tx: Queryable) => Promise<ConfirmedAccess>;
 }
 
-export type CallFor<A extends Access, P, Q, B> = A extends "anyone"
-  ? PublicCall<P, Q, B>
-  : A extends "signed-in" | "user" | "platform-admin"
-    ? SignedInCall<P, Q, B>
-    : OrganizationCall<P, Q, B>;
+export type CallFor<A extends Access, P, Q, B> = A extends "signed-in" | "user" | "platform-admin"
+  ? SignedInCall<P, Q, B>
+  : OrganizationCall<P, Q, B>;

@@ -11,13 +11,12 @@ import {
   type StoreResponse,
 } from "../idempotency/run-once.ts";
 import { readJsonBody } from "./body.ts";
-import type { OrganizationCall, PublicCall, SignedInCall } from "./call.ts";
+import type { OrganizationCall, SignedInCall } from "./call.ts";
 import type { Operation } from "./operation.ts";
 import { toOrigin } from "./origin.ts";
 import type { Router } from "./router.ts";
 import type { TenantWork } from "./tenant-work.ts";
 
-type Public = PublicCall<unknown, unknown, unknown>;
 type SignedIn = SignedInCall<unknown, unknown, unknown>;
 type InOrganization = OrganizationCall<unknown, unknown, unknown>;
 
@@ -27,23 +26,11 @@ export function createCall(
   operation: Operation,
   c: Context<HttpEnv>,
   work: TenantWork,
-): Public | SignedIn | InOrganization {
+): SignedIn | InOrganization {
   let body: unknown;
-  const publicCall: Public = {
-    requestId: c.get("requestId"),
-    params: c.req.valid("param" as never),
-    query: c.req.valid("query" as never),
-    async readBody() {
-      if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
-      const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
-      const { value, json } = await readJsonBody(c, operation.body, limits);
-      body = json;
-      await work.begin();
-      return value;
-    },
-  };
   const [principal, membership] = [c.get("principal"), c.get("membership")];
-  if (principal === undefined) return publicCall;
+  if (principal === undefined) throw new Error(`${operation.operationId} has authenticated nobody`);
+  const query: unknown = c.req.valid("query" as never);
 
   const runKeyed = async <R extends Response>(
     options: OnceOptions,
@@ -53,12 +40,22 @@ export function createCall(
       scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
       key: c.req.header("idempotency-key"),
       body,
-      isDryRun: isDryRun(publicCall.query),
+      isDryRun: isDryRun(query),
     };
     return (await runOnce(c, router.idempotency, request, options, run)) as Once<R>;
   };
   const signedInCall: SignedIn = {
-    ...publicCall,
+    requestId: c.get("requestId"),
+    params: c.req.valid("param" as never),
+    query,
+    async readBody() {
+      if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
+      const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
+      const { value, json } = await readJsonBody(c, operation.body, limits);
+      body = json;
+      await work.begin();
+      return value;
+    },
     origin: toOrigin(c, operation, principal),
     runOnce: runKeyed,
     transact: (effect, respond, { afterCommit, ...options } = {}) =>

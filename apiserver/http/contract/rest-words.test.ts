@@ -16,6 +16,11 @@ test.each([
     "look at the cluster first-abcde.",
   ],
   [
+    "Create them again; or, to delete these nodes, set the annotation cloud.marina.dev/x=true of the Cluster.",
+    "Create them again, or ask the platform's operator to delete these nodes.",
+  ],
+  ["1 node pool of first without a NodePool: web.", "1 node pool of first without a node pool: web."],
+  [
     "There is no cluster first in this namespace yet; create it.",
     "There is no cluster first in this organization yet; create it.",
   ],

@@ -31,9 +31,14 @@ export function toRestWords(message: string): string {
     .replaceAll(/\bspec\.(?:network\.)?(\w+)/g, (_, field: string) => WIRE_NAMES[field] ?? field)
     .replaceAll(/\w+/g, (word) => (Object.hasOwn(WIRE_NAMES, word) ? (WIRE_NAMES[word] ?? word) : word))
     .replaceAll(/\b(?:Cluster API )?Cluster (?=[a-z0-9-]+\/)/g, "cluster ")
-    .replaceAll(/\bNodePool /g, "node pool ")
+    .replaceAll(
+      /; or, to delete these nodes, set the annotation \S+ of the Cluster\b/g,
+      ", or ask the platform's operator to delete these nodes",
+    )
+    .replaceAll(/\bNodePool\b/g, "node pool")
     .replaceAll(/\bMachine (?=[a-z0-9])/g, "machine ")
     .replaceAll(/\borg-[0-9a-z-]+\//g, "")
     .replaceAll(/\bthis namespace\b/g, "this organization")
-    .replaceAll(/\bthe namespace org-[0-9a-z-]+/g, "the organization");
+    .replaceAll(/\bThis namespace\b/g, "This organization")
+    .replaceAll(/\bthe (?:older )?namespace org-[0-9a-z-]+/g, "the organization");
 }

@@ -1,5 +1,4 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
-import type { Access } from "../authorization/guard.ts";
 import { RESPONSE_HEADERS, type ResponseHeader } from "../contract/operation.ts";
 import {
   DETAIL_CODES,
@@ -101,7 +100,7 @@ export function headerRefs(names: readonly ResponseHeader[]): Record<string, { $
 }
 
 /** One response per status of the codes, with one named example per code. */
-export function describeErrors(codes: readonly ErrorCode[], access: Access) {
+export function describeErrors(codes: readonly ErrorCode[]) {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of ERROR_CODES) {
     if (!codes.includes(code)) continue;
@@ -113,7 +112,7 @@ export function describeErrors(codes: readonly ErrorCode[], access: Access) {
       {
         description: names.map((name) => `\`${name}\`: ${MESSAGES[name]}`).join("\n\n"),
         headers: headerRefs([
-          ...commonHeaders(status === 401 ? "anyone" : access),
+          ...(status === 401 ? HEADERS_OF_ANY : COMMON_HEADERS),
           ...headersOfStatus(status),
         ]),
         content: {
@@ -129,10 +128,9 @@ export function describeErrors(codes: readonly ErrorCode[], access: Access) {
   );
 }
 
-/** The headers of every response. Without a valid credential there is no rate limit to report. */
-export function commonHeaders(access: Access): ResponseHeader[] {
-  return access === "anyone" ? ["X-Request-Id"] : ["X-Request-Id", "RateLimit", "RateLimit-Policy"];
-}
+const HEADERS_OF_ANY: readonly ResponseHeader[] = ["X-Request-Id"];
+/** Without a valid credential there is no rate limit to report. */
+export const COMMON_HEADERS: readonly ResponseHeader[] = [...HEADERS_OF_ANY, "RateLimit", "RateLimit-Policy"];
 
 function headersOfStatus(status: number): ResponseHeader[] {
   if (status === 401) return ["WWW-Authenticate"];

@@ -4,7 +4,7 @@ import { scopeOf } from "../authorization/permissions.ts";
 import { conditionSchema, type Operation, type ResponseSpec } from "../contract/operation.ts";
 import { idSchema } from "../contract/validate.ts";
 import type { ErrorCode } from "../errors.ts";
-import { commonHeaders, describeErrors, headerRefs } from "./components.ts";
+import { COMMON_HEADERS, describeErrors, headerRefs } from "./components.ts";
 
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
@@ -28,13 +28,12 @@ export function documentOperation(registry: Registry, operation: Operation): voi
       ...(operation.acceptsTicket === true ? [{ ticket: [] }] : []),
     ],
     request: describeRequest(operation),
-    responses: { ...describeResponses(operation), ...describeErrors(errorsOf(operation), operation.access) },
+    responses: { ...describeResponses(operation), ...describeErrors(errorsOf(operation)) },
   });
 }
 
 /** Any one of these is enough: a user with one of the permissions, or a token with one of the scopes. */
 function describeSecurity(access: Access): NonNullable<RouteConfig["security"]> {
-  if (access === "anyone") return [];
   if (access === "signed-in") return [{ bearer: [] }, { apiToken: [] }];
   if (access === "user" || access === "platform-admin")
     return [{ bearer: access === "user" ? [] : [access] }];
@@ -118,7 +117,6 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
 /** The error codes of an operation: its own, and those that follow from its method, path, body and access. */
 function errorsOf(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ["bad_request", "internal", ...(operation.errors ?? [])];
-  if (operation.access === "anyone") return codes;
   codes.push("unauthorized", "rate_limited", "dependency_unavailable");
   if (operation.access !== "signed-in") codes.push("forbidden");
   if (operation.path.includes("{")) codes.push("not_found");
@@ -141,8 +139,8 @@ function describeResponses(operation: Operation): Responses {
   );
 }
 
-function describeResponse({ access, method }: Operation, response: ResponseSpec): Responses[string] {
-  const headers = [...commonHeaders(access), ...(response.headers ?? [])];
+function describeResponse({ method }: Operation, response: ResponseSpec): Responses[string] {
+  const headers = [...COMMON_HEADERS, ...(response.headers ?? [])];
   if (method === "post") headers.push("Idempotency-Replayed");
   const content = {
     ...describeBody(response),

@@ -70,7 +70,6 @@ test.each([
   ["delete", "clusters:access", undefined],
   ["get", "clusters:read", undefined],
   ["get", "signed-in", undefined],
-  ["get", "anyone", undefined],
 ] as const)("%s behind %s is counted as %s", (method, access, name) => {
   expect(rateClassOf({ method, access })).toBe(name);
 });

@@ -73,6 +73,11 @@ test.each<[string, Partial<Event>]>([
   expect(harvestEvent({ ...EVENT, ...change })).toBeUndefined();
 });
 
+test("a related object that is no machine is not shown", () => {
+  const related = { ...EVENT.related, kind: "MachineSet", name: "first-web-x7k2p" };
+  expect(harvestEvent({ ...EVENT, related })?.payload.object).toEqual({ kind: "Cluster", name: "first" });
+});
+
 test("an unknown source is the operator, and the regarded object stands in for a related one", () => {
   const { related: _, ...alone } = EVENT;
   const harvested = harvestEvent({ ...alone, metadata: { ...EVENT.metadata, labels: {} } });

@@ -20,7 +20,8 @@ export interface HarvestedEvent {
 /**
  * Reads an Event of events.k8s.io/v1; undefined for one of another controller or about an object of another group. A
  * repeated event is read in both forms: `series` (this API) and `deprecatedCount` with its timestamps (written through
- * the core API). The object shown is the related one, such as the machine, if there is one.
+ * the core API). The object shown is the related one if that is a machine: tenants
+ * know no other object of Cluster API.
  */
 export function harvestEvent(event: Event): HarvestedEvent | undefined {
   const { regarding, related, metadata } = event;
@@ -28,7 +29,8 @@ export function harvestEvent(event: Event): HarvestedEvent | undefined {
   if (metadata.uid === undefined || !UID.test(regarding?.uid ?? "")) return undefined;
   if (regarding?.uid === undefined || regarding.apiVersion?.split("/", 1)[0] !== GROUP) return undefined;
 
-  const object = related?.name === undefined ? regarding : related;
+  const isMachine = related?.name !== undefined && related.kind?.endsWith("Machine") === true;
+  const object = isMachine ? related : regarding;
   const firstSeenAt = toTimestamp(
     event.deprecatedFirstTimestamp ?? event.eventTime ?? metadata.creationTimestamp,
   );
