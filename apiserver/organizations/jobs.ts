@@ -3,18 +3,28 @@ import { formatLimits } from "../../shared/crd/quota.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
+import { removeEndedNamespaces } from "./ended-namespaces.ts";
 import { ensureNamespace, limitsOn, organizationNamespace } from "./namespace.ts";
 import { listWithoutNamespace, readAllQuotas } from "./store.ts";
 
 const BATCH = 100;
 const MISSING_EVERY_MS = 15_000;
 const ALL_EVERY_MS = 10 * 60_000;
+const ENDED_EVERY_MS = 5 * 60_000;
 
-/** Creates and updates Namespaces: shortly after a change, and periodically those of all organizations. */
+/**
+ * Creates and updates Namespaces: shortly after a change, and periodically those of all organizations. Removes those of deleted
+ * organizations.
+ */
 export function organizationJobs(deps: Deps): PeriodicJob[] {
   return [
     { name: "missing-namespaces", everyMs: MISSING_EVERY_MS, run: () => ensureMissing(deps) },
     { name: "all-namespaces", everyMs: ALL_EVERY_MS, run: () => ensureAll(deps) },
+    {
+      name: "ended-namespaces",
+      everyMs: ENDED_EVERY_MS,
+      run: (signal) => removeEndedNamespaces(deps, signal),
+    },
   ];
 }
 

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, isNull, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNotNull, isNull, sql } from "drizzle-orm";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import { NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
@@ -180,6 +180,15 @@ export async function listWithoutNamespace(db: Queryable, limit: number): Promis
     .where(and(isNull(organizations.namespaceReadyAt), isNull(organizations.deletedAt)))
     .limit(limit);
   return rows.map(({ id }) => id);
+}
+
+/** Which of these organizations are deleted. */
+export async function findDeleted(db: Queryable, orgIds: readonly string[]): Promise<Set<string>> {
+  const rows = await db
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(and(inArray(organizations.id, [...orgIds]), isNotNull(organizations.deletedAt)));
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** Records that the Namespace is up to date. Writes nothing when that is recorded already. */

@@ -1,5 +1,6 @@
+import { ACCEPT_DISCOVERY, readListableKinds } from "./discovery.ts";
 import { KubeError, toKubeError } from "./errors.ts";
-import { apiVersionOf, type Kind } from "./kind.ts";
+import { apiVersionOf, type Kind, type KubeObject } from "./kind.ts";
 import { acceptOf, collectionPath, metadataOf, objectPath, readAs } from "./object.ts";
 import { APPLY_PATCH, type Transport, type TransportRequest } from "./transport.ts";
 import { type WatchEvent, type WatchOptions, watchEvents } from "./watch.ts";
@@ -87,6 +88,11 @@ export interface KubeClient {
   list<T>(kind: Kind<T>, opts?: ListOptions): Promise<ListResult<T>>;
   /** All objects, read in pages. */
   listAll<T>(kind: Kind<T>, opts?: ListAllOptions): Promise<T[]>;
+  /**
+   * All namespaced kinds that can be listed, read as metadata only. Rejects also while an API server behind this one does not
+   * respond.
+   */
+  listKinds(opts?: CallOptions): Promise<Kind<KubeObject>[]>;
   /** The namespace is `object.metadata.namespace`. */
   create<T>(kind: Kind<T>, object: DeepPartial<NoInfer<T>>, opts: WriteOptions): Promise<T>;
   /** Server-side apply of all fields that the manager owns; creates a missing object. */
@@ -154,6 +160,31 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
     return items;
   }
 
+  async function listKinds(opts: CallOptions = {}): Promise<Kind<KubeObject>[]> {
+    const roots = ["/api", "/apis"].map(async (path) => {
+      const response = await transport.request({
+        method: "GET",
+        path,
+        accept: ACCEPT_DISCOVERY,
+        ...callOptions(opts),
+      });
+      if (response.status >= 300) throw toKubeError(response, `GET ${path}`);
+      try {
+        return readListableKinds(response.body);
+      } catch (cause) {
+        const kubeMessage = cause instanceof Error ? cause.message : String(cause);
+        throw new KubeError({
+          status: 0,
+          reason: "InvalidResponse",
+          kubeMessage,
+          request: `GET ${path}`,
+          cause,
+        });
+      }
+    });
+    return (await Promise.all(roots)).flat();
+  }
+
   function patch<T>(
     kind: Kind<T>,
     target: { namespace: string | undefined; name: string; contentType: string; body: unknown },
@@ -182,6 +213,7 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
     },
     list,
     listAll,
+    listKinds,
     create: (kind, object, opts) =>
       call(kind, {
         method: "POST",

@@ -1,0 +1,104 @@
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../../e2e/stack/testing.ts";
+import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
+import { createId } from "../../shared/id.ts";
+import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import { removeEndedNamespaces } from "./ended-namespaces.ts";
+import { ensureNamespace, organizationNamespace } from "./namespace.ts";
+import { organizations } from "./table.ts";
+
+const BY_MARINA = { fieldManager: "marina-apiserver" };
+const BY_HAND = { fieldManager: "kubectl" };
+const configMapKind = defineKind<KubeObject & { data?: Record<string, string> }>({
+  group: "",
+  version: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  namespaced: true,
+});
+
+let api: TestApp;
+beforeAll(async () => {
+  api = await startTestApp();
+});
+afterAll(() => api.close());
+
+/** An organization, deleted or not; its Namespace is not made yet. */
+async function addOrganization(isDeleted: boolean): Promise<string> {
+  const id = createId();
+  await api.deps.db.insert(organizations).values({
+    id,
+    name: "Ended",
+    slug: `ended-${id.slice(-8)}`,
+    deletedAt: isDeleted ? sql`now()` : null,
+  });
+  return id;
+}
+
+/** Whether the Namespace is deleted, or about to be. */
+async function isEnded(namespace: string): Promise<boolean> {
+  const found = await api.deps.kube.get(namespaceKind, undefined, namespace);
+  return found?.metadata.deletionTimestamp !== undefined || found === undefined;
+}
+
+const run = () => removeEndedNamespaces(api.deps, new AbortController().signal);
+
+test("the Namespace of a deleted organization is removed when only what belongs to every Namespace is left", async () => {
+  const { kube } = api.deps;
+  const namespace = await ensureNamespace(api.deps, await addOrganization(true));
+  const inventory = { metadata: { name: STORAGE_INVENTORY_NAME, namespace }, spec: {} };
+  await kube.create(storageInventoryKind, inventory, BY_MARINA);
+  await waitFor("Kubernetes' own ConfigMap", () => kube.get(configMapKind, namespace, "kube-root-ca.crt"));
+  await run();
+  expect(await isEnded(namespace)).toBe(true);
+});
+
+test("it stays while anything else is left in it, of whatever kind", async () => {
+  const { kube } = api.deps;
+  const [withSecret, withConfigMap, withQuota] = [
+    await ensureNamespace(api.deps, await addOrganization(true)),
+    await ensureNamespace(api.deps, await addOrganization(true)),
+    await ensureNamespace(api.deps, await addOrganization(true)),
+  ];
+  const resourceQuotaKind = defineKind({
+    group: "",
+    version: "v1",
+    kind: "ResourceQuota",
+    plural: "resourcequotas",
+    namespaced: true,
+  });
+  await kube.create(secretKind, { metadata: { name: "keep", namespace: withSecret } }, BY_HAND);
+  await kube.create(configMapKind, { metadata: { name: "keep", namespace: withConfigMap } }, BY_HAND);
+  await kube.create(resourceQuotaKind, { metadata: { name: "keep", namespace: withQuota } }, BY_HAND);
+  await run();
+  for (const namespace of [withSecret, withConfigMap, withQuota])
+    expect(await isEnded(namespace)).toBe(false);
+
+  await kube.delete(secretKind, withSecret, "keep");
+  await run();
+  expect(await isEnded(withSecret)).toBe(true);
+  expect(await isEnded(withConfigMap)).toBe(false);
+});
+
+test("it stays while the organization exists, and when it was not made by Marina", async () => {
+  const { kube } = api.deps;
+  const alive = await ensureNamespace(api.deps, await addOrganization(false));
+  const deleted = await addOrganization(true);
+  const labels = { "cloud.marina.dev/org-id": deleted };
+  const made = await kube.create(
+    namespaceKind,
+    { metadata: { name: organizationNamespace(deleted), labels } },
+    BY_HAND,
+  );
+  const named = await kube.create(
+    namespaceKind,
+    { metadata: { name: `team-${deleted}`, labels } },
+    BY_MARINA,
+  );
+  await run();
+  for (const name of [alive, made.metadata.name, named.metadata.name])
+    expect(await isEnded(name)).toBe(false);
+});

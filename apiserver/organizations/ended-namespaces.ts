@@ -1,0 +1,96 @@
+import { LABEL_ORG_ID, MANAGER_APISERVER, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
+import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
+import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import type { Deps } from "../deps.ts";
+import { organizationNamespace } from "./namespace.ts";
+import { findDeleted } from "./store.ts";
+
+const LABEL_MANAGED_BY = "app.kubernetes.io/managed-by";
+const LABEL_ORG_ID_FIELD = `f:${LABEL_ORG_ID}`;
+
+type EndDeps = Pick<Deps, "kube" | "db" | "log">;
+
+/**
+ * Removes the Namespaces of deleted organizations in which nothing but the StorageInventory is left, and what Kubernetes and
+ * Marina put into every Namespace. One that Marina did not make is left alone. One call at a time: one that is not empty costs
+ * few, for the core kinds come first. Rejects with a KubeError.
+ */
+export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal): Promise<void> {
+  const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID, signal });
+  const made = namespaces.filter(isMadeByMarina);
+  if (made.length === 0) return;
+  const deleted = await findDeleted(deps.db, made.map(organizationOf));
+  const ended = made.filter((namespace) => deleted.has(organizationOf(namespace)));
+  if (ended.length === 0) return;
+  const kinds = await deps.kube.listKinds({ signal });
+  for (const namespace of ended) await removeIfEmpty(deps, namespace, kinds, signal);
+}
+
+async function removeIfEmpty(
+  { kube, log }: EndDeps,
+  { metadata: { name, uid, resourceVersion } }: Namespace,
+  kinds: readonly Kind<KubeObject>[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const kind of kinds) {
+    const objects = await kube.listAll(kind, { namespace: name, signal });
+    const other = objects.find((object) => !isExpected(kind, object.metadata));
+    if (other === undefined) continue;
+    log.info(
+      { namespace: name, kind: kind.kind, object: other.metadata.name },
+      "ended namespace is not empty",
+    );
+    return;
+  }
+  try {
+    await kube.delete(namespaceKind, undefined, name, { uid, resourceVersion, signal });
+    log.info({ namespace: name }, "removed the namespace of a deleted organization");
+  } catch (error) {
+    // It has changed since it was read: the next run looks again.
+    if (!(error instanceof KubeError && error.isConflict)) throw error;
+  }
+}
+
+/** Marina wrote the label of the organization, and nobody else made a Namespace of that name before. */
+function isMadeByMarina({ metadata }: Namespace): boolean {
+  const orgId = metadata.labels?.[LABEL_ORG_ID] ?? "";
+  return (
+    metadata.deletionTimestamp === undefined &&
+    metadata.name === organizationNamespace(orgId) &&
+    metadata.managedFields?.some(
+      (entry) => entry.manager === MANAGER_APISERVER && ownsLabel(entry.fieldsV1),
+    ) === true
+  );
+}
+
+function ownsLabel(fields: Record<string, unknown> | undefined): boolean {
+  const metadata = fields?.["f:metadata"] as Record<string, unknown> | undefined;
+  const labels = metadata?.["f:labels"] as Record<string, unknown> | undefined;
+  return labels !== undefined && LABEL_ORG_ID_FIELD in labels;
+}
+
+function organizationOf({ metadata }: Namespace): string {
+  return metadata.labels?.[LABEL_ORG_ID] ?? "";
+}
+
+const PUT_BY_KUBERNETES = new Set(["/ServiceAccount/default", "/ConfigMap/kube-root-ca.crt"]);
+const PUT_BY_MARINA = new Set([
+  "/ResourceQuota",
+  "rbac.authorization.k8s.io/Role",
+  "rbac.authorization.k8s.io/RoleBinding",
+]);
+
+/** Whether an object does not keep the Namespace: Events expire by themselves. */
+function isExpected({ group, kind }: Kind<KubeObject>, { name, labels }: ObjectMeta): boolean {
+  if (kind === "Event" && (group === "" || group === "events.k8s.io")) return true;
+  if (group === storageInventoryKind.group && kind === storageInventoryKind.kind) {
+    return name === STORAGE_INVENTORY_NAME;
+  }
+  const manager = labels?.[LABEL_MANAGED_BY];
+  const isMarinas = manager === MANAGER_APISERVER || manager === MANAGER_OPERATOR;
+  return (
+    PUT_BY_KUBERNETES.has(`${group}/${kind}/${name}`) || (isMarinas && PUT_BY_MARINA.has(`${group}/${kind}`))
+  );
+}
