@@ -68,7 +68,7 @@ export const createApiTokenBody = z
           context.addIssue({ code: "custom", path: [index], message: "must be given once", params });
         }
       })
-      .openapi({ uniqueItems: true, description: "Any scope of a resource also grants reading it." }),
+      .openapi({ description: "Each at most once. Any scope of a resource also grants reading it." }),
     expires_in_days: wholeNumber(1, MAX_LIFETIME_DAYS)
       .default(DEFAULT_LIFETIME_DAYS)
       .openapi({ description: "Days until the token expires." }),

@@ -6,15 +6,17 @@ import { idSchema, lowerCaseIds } from "../http/contract/validate.ts";
 const ACTOR_KINDS = ["user", "token", "kubernetes", "system", "provider", "staff"] as const;
 const MAX_TEXT_LENGTH = 253;
 
-export const auditActorRecord = z.object({
-  kind: z.enum(ACTOR_KINDS).openapi({
-    description:
-      "A user, an API token, a field manager of the Kubernetes API, the service itself, or the platform's staff (`provider` to tenants, `staff` to staff).",
-  }),
-  id: z.guid().nullable().openapi({ description: "Id of the user or of the API token." }),
-  email: textField(254, "The user's e-mail address at that time.").nullable(),
-  name: textField(MAX_TEXT_LENGTH, "The field manager, or the component of the service.").nullable(),
-});
+export const auditActorRecord = z
+  .object({
+    kind: z.enum(ACTOR_KINDS).openapi({
+      description:
+        "A user, an API token, a field manager of the Kubernetes API, the service itself, or the platform's staff (`provider` to tenants, `staff` to staff).",
+    }),
+    id: z.guid().nullable().openapi({ description: "Id of the user or of the API token." }),
+    email: textField(254, "The user's e-mail address at that time.").nullable(),
+    name: textField(MAX_TEXT_LENGTH, "The field manager, or the component of the service.").nullable(),
+  })
+  .openapi("AuditActor", { description: "Who made the change." });
 
 const MAX_FIELDS = 64;
 const fieldsSchema = z.record(z.string(), z.unknown()).nullable();
@@ -23,7 +25,7 @@ export const auditEntryRecord = z
   .object({
     id: idField("The entry."),
     at: timestampField("When it happened."),
-    actor: auditActorRecord.openapi({ description: "Who made the change." }),
+    actor: auditActorRecord,
     action: textField(MAX_TEXT_LENGTH, "The action: `<resource>.<verb>`."),
     org_id: idField("The organization concerned.").nullable(),
     target: z
@@ -31,7 +33,7 @@ export const auditEntryRecord = z
         kind: textField(64, "Kind of the record."),
         id: textField(512, "Id of the record."),
       })
-      .openapi({ description: "The record concerned." }),
+      .openapi("AuditTarget", { description: "The record concerned." }),
     before: fieldsSchema.openapi({
       description: "Fields before the change; never a secret.",
       maxProperties: MAX_FIELDS,

@@ -75,29 +75,33 @@ export const meRecord = z
           .max(1000)
           .openapi({ description: "Platform roles granted by the issuer." }),
       })
-      .openapi({ description: "The caller." }),
+      .openapi("Principal", { description: "The caller." }),
     organizations: z
       .array(
-        z.object({
-          id: idField("The organization."),
-          name: textField(100, "Display name."),
-          slug: textField(40, "Unique name for URLs and commands."),
-          role: roleField("The caller's role in it."),
-          permissions: permissionsField("The caller's permissions in it."),
-        }),
+        z
+          .object({
+            id: idField("The organization."),
+            name: textField(100, "Display name."),
+            slug: textField(40, "Unique name for URLs and commands."),
+            role: roleField("The caller's role in it."),
+            permissions: permissionsField("The caller's permissions in it."),
+          })
+          .openapi("Membership"),
       )
       .max(10_000)
       .openapi({ description: "The caller's organizations, ordered by id." }),
     invitations: z
       .array(
-        z.object({
-          id: idField("The invitation: accept or decline it by this id."),
-          org_id: idField("The organization."),
-          organization_name: textField(100, "Display name of the organization."),
-          role: roleField("The role that the invitation grants."),
-          expires_at: timestampField("When the invitation expires.").nullable(),
-          created_at: timestampField("When the invitation was sent."),
-        }),
+        z
+          .object({
+            id: idField("The invitation: accept or decline it by this id."),
+            org_id: idField("The organization."),
+            organization_name: textField(100, "Display name of the organization."),
+            role: roleField("The role that the invitation grants."),
+            expires_at: timestampField("When the invitation expires.").nullable(),
+            created_at: timestampField("When the invitation was sent."),
+          })
+          .openapi("Invitation"),
       )
       .max(1000)
       .openapi({
@@ -105,10 +109,12 @@ export const meRecord = z
       }),
     roles: z
       .array(
-        z.object({
-          role: roleField("The role."),
-          permissions: permissionsField("The permissions of the role."),
-        }),
+        z
+          .object({
+            role: roleField("The role."),
+            permissions: permissionsField("The permissions of the role."),
+          })
+          .openapi("RolePermissions"),
       )
       .max(ROLES.length)
       .openapi({ description: "The permissions of each role." }),

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
-import { MAX_NODE_TAINTS, nodeTaintSchema, strictNodeTaintsSchema } from "../../shared/crd/node-metadata.ts";
+import { MAX_NODE_TAINTS, nodeTaintSchema, taintsOf } from "../../shared/crd/node-metadata.ts";
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
@@ -47,6 +47,10 @@ const MAX_GENERATION = Number.MAX_SAFE_INTEGER;
 const taint = z.object(nodeTaintSchema.shape).openapi("Taint", {
   example: { key: "batch", value: "true", effect: "NoSchedule" },
 });
+/** Without unknown fields, which a custom resource drops and REST refuses. */
+const createTaint = z
+  .strictObject(nodeTaintSchema.shape)
+  .openapi("CreateTaint", { example: { key: "batch", value: "true", effect: "NoSchedule" } });
 const exampleNodePool = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
   cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
@@ -122,7 +126,7 @@ export const createNodePoolBody = z
     min_nodes: spec.minNodes.optional(),
     max_nodes: spec.maxNodes.optional(),
     ...optionalSettings,
-    node_taints: strictNodeTaintsSchema.optional(),
+    node_taints: taintsOf(createTaint).optional(),
     ...platformDefaulted,
   })
   .openapi("CreateNodePool", {

@@ -17,16 +17,16 @@ const settings = {
   memory_gb: settable(memoryGB, "GiB of memory of all nodes"),
 };
 
-const amountsRecord = (description: string) =>
-  z
-    .object({
-      clusters: countField(MAX_QUOTA, "Clusters."),
-      node_pools: countField(MAX_QUOTA, "Node pools."),
-      nodes: countField(MAX_QUOTA, "Nodes."),
-      vcpus: countField(MAX_QUOTA, "Virtual CPUs."),
-      memory_gb: countField(MAX_QUOTA, "Memory in GiB."),
-    })
-    .openapi({ description });
+const amounts = z
+  .object({
+    clusters: countField(MAX_QUOTA, "Clusters."),
+    node_pools: countField(MAX_QUOTA, "Node pools."),
+    nodes: countField(MAX_QUOTA, "Nodes."),
+    vcpus: countField(MAX_QUOTA, "Virtual CPUs."),
+    memory_gb: countField(MAX_QUOTA, "Memory in GiB."),
+  })
+  .openapi("OrganizationQuotaAmounts");
+const amountsRecord = (description: string) => amounts.openapi({ description });
 
 export const quotasRecord = z
   .object({

@@ -25,7 +25,7 @@ const quotaEffectRecord = z
       .openapi({ description: "What the request adds or, negative, frees.", example: 3 }),
     projected: countField(MAX_QUOTA, "What it uses afterwards.", 12),
   })
-  .openapi({ description: "The effect on one quota." });
+  .openapi("QuotaEffect", { description: "The effect on one quota." });
 
 export type QuotaEffect = z.output<typeof quotaEffectRecord>;
 

@@ -77,14 +77,15 @@ export function describeStream(): NonNullable<ResponseSpec["stream"]> {
       } as object);
     const event = z.literal(example.event).openapi({ description: "The name of the event." });
     const id = z.string().max(16).openapi({ description: "The id to send as Last-Event-ID." });
-    return z.object(isResumable ? { event, id, data } : { event, data });
+    const fields = isResumable ? { event, id, data } : { event, data };
+    return z.object(fields).openapi(`${schema}Message`);
   });
   if (first === undefined || second === undefined) throw new Error("a union of fewer than two");
   return {
     mediaType: "text/event-stream",
-    schema: z
-      .union([first, second, ...others])
-      .openapi({ description: "One event of the stream; comments (`: ping`) keep an idle connection open." }),
+    schema: z.discriminatedUnion("event", [first, second, ...others]).openapi("StreamMessage", {
+      description: "One event of the stream; comments (`: ping`) keep an idle connection open.",
+    }),
     examples: Object.fromEntries(
       MESSAGES.map(({ summary, example }) => [example.event, { summary, value: toText(example) }]),
     ),

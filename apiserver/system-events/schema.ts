@@ -36,7 +36,7 @@ export const systemEventRecord = z
         kind: textField(253, "Kind of the object."),
         name: textField(253, "Name of the object."),
       })
-      .openapi({ description: "The object concerned." }),
+      .openapi("EventObject", { description: "The object concerned." }),
     count: countField(
       2_147_483_647,
       "How often it has occurred so far; each increase is an event of its own.",
@@ -75,15 +75,19 @@ export const byeRecord = z
   .openapi("ByeEvent");
 
 export const eventRecord = z
-  .union([
-    z.object({
-      event: z.literal("system-event").openapi({ description: "The kind of event." }),
-      data: systemEventRecord,
-    }),
-    z.object({
-      event: z.literal("status").openapi({ description: "The kind of event." }),
-      data: statusRecord,
-    }),
+  .discriminatedUnion("event", [
+    z
+      .object({
+        event: z.literal("system-event").openapi({ description: "The kind of event." }),
+        data: systemEventRecord,
+      })
+      .openapi("StreamedSystemEvent"),
+    z
+      .object({
+        event: z.literal("status").openapi({ description: "The kind of event." }),
+        data: statusRecord,
+      })
+      .openapi("StreamedStatusEvent"),
   ])
   .openapi("StreamedEvent", {
     example: {

@@ -10,8 +10,10 @@ const organizationsField = quotaLimitSchema.nullable().openapi({
   example: 20,
 });
 
-const amountsRecord = (description: string) =>
-  z.object({ organizations: countField(MAX_QUOTA, "Organizations.") }).openapi({ description });
+const amounts = z
+  .object({ organizations: countField(MAX_QUOTA, "Organizations.") })
+  .openapi("UserQuotaAmounts");
+const amountsRecord = (description: string) => amounts.openapi({ description });
 
 export const userQuotasRecord = z
   .object({

@@ -924,6 +924,23 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description Who made the change. */
+        AuditActor: {
+            /**
+             * @description A user, an API token, a field manager of the Kubernetes API, the service itself, or the platform's staff (`provider` to tenants, `staff` to staff).
+             * @enum {string}
+             */
+            kind: "user" | "token" | "kubernetes" | "system" | "provider" | "staff";
+            /**
+             * Format: uuid
+             * @description Id of the user or of the API token.
+             */
+            id: string | null;
+            /** @description The user's e-mail address at that time. */
+            email: string | null;
+            /** @description The field manager, or the component of the service. */
+            name: string | null;
+        };
         /**
          * @example {
          *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
@@ -964,23 +981,7 @@ export interface components {
              * @example 2026-11-21T09:00:00.000Z
              */
             at: string;
-            /** @description Who made the change. */
-            actor: {
-                /**
-                 * @description A user, an API token, a field manager of the Kubernetes API, the service itself, or the platform's staff (`provider` to tenants, `staff` to staff).
-                 * @enum {string}
-                 */
-                kind: "user" | "token" | "kubernetes" | "system" | "provider" | "staff";
-                /**
-                 * Format: uuid
-                 * @description Id of the user or of the API token.
-                 */
-                id: string | null;
-                /** @description The user's e-mail address at that time. */
-                email: string | null;
-                /** @description The field manager, or the component of the service. */
-                name: string | null;
-            };
+            actor: components["schemas"]["AuditActor"];
             /** @description The action: `<resource>.<verb>`. */
             action: string;
             /**
@@ -989,13 +990,7 @@ export interface components {
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             org_id: string | null;
-            /** @description The record concerned. */
-            target: {
-                /** @description Kind of the record. */
-                kind: string;
-                /** @description Id of the record. */
-                id: string;
-            };
+            target: components["schemas"]["AuditTarget"];
             /** @description Fields before the change; never a secret. */
             before: {
                 [key: string]: unknown;
@@ -1055,12 +1050,28 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description The record concerned. */
+        AuditTarget: {
+            /** @description Kind of the record. */
+            kind: string;
+            /** @description Id of the record. */
+            id: string;
+        };
         ByeEvent: {
             /**
              * @description Why the stream ends.
              * @enum {string}
              */
             reason: "token_expired" | "access_withdrawn" | "shutting_down";
+        };
+        ByeEventMessage: {
+            /**
+             * @description The name of the event. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            event: "bye";
+            /** @description The stream ends; reconnect with Last-Event-ID. */
+            data: string;
         };
         /**
          * @example {
@@ -1385,7 +1396,7 @@ export interface components {
              * @enum {string}
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
-            /** @description Any scope of a resource also grants reading it. */
+            /** @description Each at most once. Any scope of a resource also grants reading it. */
             scopes: ("organization:read" | "organization:write" | "members:read" | "clusters:read" | "clusters:write" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "nodepools:read" | "nodepools:write" | "network:read" | "network:write" | "events:read" | "webhooks:read" | "webhooks:write" | "billing:read" | "billing:write" | "tickets:read" | "tickets:write" | "registry:read" | "registry:write" | "storage:read" | "audit:read")[];
             /**
              * Format: int32
@@ -1499,17 +1510,7 @@ export interface components {
                 [key: string]: string;
             };
             /** @description Taints that new nodes of the pool register with. Immutable, because existing nodes would not be updated. */
-            node_taints?: {
-                /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
-                key: string;
-                /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
-                value?: string;
-                /**
-                 * @description What happens to pods that do not tolerate the taint.
-                 * @enum {string}
-                 */
-                effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
-            }[];
+            node_taints?: components["schemas"]["CreateTaint"][];
             /**
              * Format: int32
              * @description Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent: the platform's default of 600 applies.
@@ -1555,6 +1556,24 @@ export interface components {
              */
             vat_id?: string | null;
         };
+        /**
+         * @example {
+         *       "key": "batch",
+         *       "value": "true",
+         *       "effect": "NoSchedule"
+         *     }
+         */
+        CreateTaint: {
+            /** @description Key of the taint: a name, optionally after a DNS domain and a '/'. */
+            key: string;
+            /** @description Value of the taint, 1 to 63 characters; without one it is left out. */
+            value?: string;
+            /**
+             * @description What happens to pods that do not tolerate the taint.
+             * @enum {string}
+             */
+            effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+        };
         DeletedEvent: {
             /**
              * Format: uuid
@@ -1562,6 +1581,15 @@ export interface components {
              * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
              */
             cluster_id: string;
+        };
+        DeletedEventMessage: {
+            /**
+             * @description The name of the event. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            event: "deleted";
+            /** @description The cluster was deleted; the stream ends for good. */
+            data: string;
         };
         /**
          * @description What the request does beyond the record itself.
@@ -1582,37 +1610,7 @@ export interface components {
          */
         Effects: {
             /** @description The effect on every quota. */
-            quota: {
-                /**
-                 * @description The quota.
-                 * @enum {string}
-                 */
-                name: "clusters" | "node_pools" | "nodes" | "vcpus" | "memory_gb";
-                /**
-                 * Format: int32
-                 * @description What the organization may have.
-                 * @example 100
-                 */
-                limit: number;
-                /**
-                 * Format: int32
-                 * @description What it uses now.
-                 * @example 9
-                 */
-                used: number;
-                /**
-                 * Format: int32
-                 * @description What the request adds or, negative, frees.
-                 * @example 3
-                 */
-                delta: number;
-                /**
-                 * Format: int32
-                 * @description What it uses afterwards.
-                 * @example 12
-                 */
-                projected: number;
-            }[];
+            quota: components["schemas"]["QuotaEffect"][];
             /**
              * Format: int32
              * @description Nodes that are replaced by new ones.
@@ -1641,33 +1639,43 @@ export interface components {
          *     }
          */
         Error: {
-            /** @description What went wrong. */
-            error: {
-                /**
-                 * @description Stable and machine-readable; one code has one status.
-                 * @enum {string}
-                 */
-                code: "bad_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "already_exists" | "cluster_not_ready" | "cluster_not_running" | "operation_in_progress" | "last_owner" | "organization_not_empty" | "quota_below_usage" | "managed_elsewhere" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "quota_exceeded" | "idempotency_key_reused" | "rate_limited" | "internal" | "not_implemented" | "dependency_unavailable" | "attachments_unavailable" | "event_harvester_disabled";
-                /** @description A sentence for people; not stable. */
-                message: string;
-                /** @description Every error of the request, at most 100. */
-                details?: {
-                    /**
-                     * @description Path of the field.
-                     * @example node_pools[0].vcpus
-                     */
-                    field: string;
-                    /**
-                     * @description The reason.
-                     * @enum {string}
-                     */
-                    code: "required" | "invalid_type" | "out_of_range" | "too_long" | "too_short" | "too_many" | "invalid_format" | "invalid_enum" | "immutable" | "unknown_field" | "duplicate" | "not_found" | "invalid_cidr" | "private_address" | "embedded_credentials" | "not_https" | "unknown_event" | "not_incremental" | "not_ascending" | "min_gt_desired" | "desired_gt_max" | "min_gt_max" | "below_one_node";
-                    /** @description A sentence that continues the name of the field. */
-                    message: string;
-                }[];
-                /** @description The id of this request, as in X-Request-Id; quote it to support. */
-                request_id: string;
-            };
+            error: components["schemas"]["ErrorInfo"];
+        };
+        /** @description One error. */
+        ErrorDetail: {
+            /**
+             * @description Path of the field.
+             * @example node_pools[0].vcpus
+             */
+            field: string;
+            /**
+             * @description The reason.
+             * @enum {string}
+             */
+            code: "required" | "invalid_type" | "out_of_range" | "too_long" | "too_short" | "too_many" | "invalid_format" | "invalid_enum" | "immutable" | "unknown_field" | "duplicate" | "not_found" | "invalid_cidr" | "private_address" | "embedded_credentials" | "not_https" | "unknown_event" | "not_incremental" | "not_ascending" | "min_gt_desired" | "desired_gt_max" | "min_gt_max" | "below_one_node";
+            /** @description A sentence that continues the name of the field. */
+            message: string;
+        };
+        /** @description What went wrong. */
+        ErrorInfo: {
+            /**
+             * @description Stable and machine-readable; one code has one status.
+             * @enum {string}
+             */
+            code: "bad_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "conflict" | "already_exists" | "cluster_not_ready" | "cluster_not_running" | "operation_in_progress" | "last_owner" | "organization_not_empty" | "quota_below_usage" | "managed_elsewhere" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "quota_exceeded" | "idempotency_key_reused" | "rate_limited" | "internal" | "not_implemented" | "dependency_unavailable" | "attachments_unavailable" | "event_harvester_disabled";
+            /** @description A sentence for people; not stable. */
+            message: string;
+            /** @description Every error of the request, at most 100. */
+            details?: components["schemas"]["ErrorDetail"][];
+            /** @description The id of this request, as in X-Request-Id; quote it to support. */
+            request_id: string;
+        };
+        /** @description The object concerned. */
+        EventObject: {
+            /** @description Kind of the object. */
+            kind: string;
+            /** @description Name of the object. */
+            name: string;
         };
         GapEvent: {
             /**
@@ -1682,6 +1690,48 @@ export interface components {
              * @example 4711
              */
             newest_id: number;
+        };
+        GapEventMessage: {
+            /**
+             * @description The name of the event. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            event: "gap";
+            /** @description Some events after Last-Event-ID are no longer available: read the record again. */
+            data: string;
+        };
+        Invitation: {
+            /**
+             * Format: uuid
+             * @description The invitation: accept or decline it by this id.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /** @description Display name of the organization. */
+            organization_name: string;
+            /**
+             * @description The role that the invitation grants.
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "member" | "billing" | "viewer";
+            /**
+             * Format: date-time
+             * @description When the invitation expires.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the invitation was sent.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            created_at: string;
         };
         /**
          * @example {
@@ -1896,90 +1946,13 @@ export interface components {
          *     }
          */
         Me: {
-            /** @description The caller. */
-            principal: {
-                /**
-                 * @description Whether a user or an API token sent the request.
-                 * @enum {string}
-                 */
-                kind: "user" | "token";
-                /**
-                 * Format: uuid
-                 * @description Of the user (`sub`), or of the API token.
-                 * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-                 */
-                id: string;
-                /** @description The e-mail address in the token. */
-                email: string | null;
-                /** @description Whether the issuer has verified it. */
-                email_verified: boolean;
-                /** @description Platform roles granted by the issuer. */
-                realm_roles: string[];
-            };
+            principal: components["schemas"]["Principal"];
             /** @description The caller's organizations, ordered by id. */
-            organizations: {
-                /**
-                 * Format: uuid
-                 * @description The organization.
-                 * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-                 */
-                id: string;
-                /** @description Display name. */
-                name: string;
-                /** @description Unique name for URLs and commands. */
-                slug: string;
-                /**
-                 * @description The caller's role in it.
-                 * @enum {string}
-                 */
-                role: "owner" | "admin" | "member" | "billing" | "viewer";
-                /** @description The caller's permissions in it. */
-                permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
-            }[];
+            organizations: components["schemas"]["Membership"][];
             /** @description Pending invitations to the caller's verified e-mail address, ordered by id. */
-            invitations: {
-                /**
-                 * Format: uuid
-                 * @description The invitation: accept or decline it by this id.
-                 * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-                 */
-                id: string;
-                /**
-                 * Format: uuid
-                 * @description The organization.
-                 * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
-                 */
-                org_id: string;
-                /** @description Display name of the organization. */
-                organization_name: string;
-                /**
-                 * @description The role that the invitation grants.
-                 * @enum {string}
-                 */
-                role: "owner" | "admin" | "member" | "billing" | "viewer";
-                /**
-                 * Format: date-time
-                 * @description When the invitation expires.
-                 * @example 2026-11-21T09:00:00.000Z
-                 */
-                expires_at: string | null;
-                /**
-                 * Format: date-time
-                 * @description When the invitation was sent.
-                 * @example 2026-11-21T09:00:00.000Z
-                 */
-                created_at: string;
-            }[];
+            invitations: components["schemas"]["Invitation"][];
             /** @description The permissions of each role. */
-            roles: {
-                /**
-                 * @description The role.
-                 * @enum {string}
-                 */
-                role: "owner" | "admin" | "member" | "billing" | "viewer";
-                /** @description The permissions of the role. */
-                permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
-            }[];
+            roles: components["schemas"]["RolePermissions"][];
             /** @description The scopes that an API token can have. */
             scopes: ("organization:read" | "organization:write" | "members:read" | "clusters:read" | "clusters:write" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "nodepools:read" | "nodepools:write" | "network:read" | "network:write" | "events:read" | "webhooks:read" | "webhooks:write" | "billing:read" | "billing:write" | "tickets:read" | "tickets:write" | "registry:read" | "registry:write" | "storage:read" | "audit:read")[];
         };
@@ -2073,6 +2046,25 @@ export interface components {
              * @description Pass it as cursor; null at the end.
              */
             next_cursor: string | null;
+        };
+        Membership: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /** @description Display name. */
+            name: string;
+            /** @description Unique name for URLs and commands. */
+            slug: string;
+            /**
+             * @description The caller's role in it.
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "member" | "billing" | "viewer";
+            /** @description The caller's permissions in it. */
+            permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
         };
         /**
          * @example {
@@ -2221,24 +2213,26 @@ export interface components {
              */
             version: string | null;
             /** @description The conditions of the node. */
-            conditions: {
-                /**
-                 * @description What the condition is about.
-                 * @example Ready
-                 */
-                type: string;
-                /**
-                 * @description Whether it holds.
-                 * @enum {string}
-                 */
-                status: "True" | "False" | "Unknown";
-            }[];
+            conditions: components["schemas"]["NodeCondition"][];
             /**
              * Format: date-time
              * @description When its machine was created.
              * @example 2026-11-21T09:00:00.000Z
              */
             created_at: string;
+        };
+        /** @description One condition. */
+        NodeCondition: {
+            /**
+             * @description What the condition is about.
+             * @example Ready
+             */
+            type: string;
+            /**
+             * @description Whether it holds.
+             * @enum {string}
+             */
+            status: "True" | "False" | "Unknown";
         };
         /**
          * @example {
@@ -2543,6 +2537,34 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description The limits in force. */
+        OrganizationQuotaAmounts: {
+            /**
+             * Format: int32
+             * @description Clusters.
+             */
+            clusters: number;
+            /**
+             * Format: int32
+             * @description Node pools.
+             */
+            node_pools: number;
+            /**
+             * Format: int32
+             * @description Nodes.
+             */
+            nodes: number;
+            /**
+             * Format: int32
+             * @description Virtual CPUs.
+             */
+            vcpus: number;
+            /**
+             * Format: int32
+             * @description Memory in GiB.
+             */
+            memory_gb: number;
+        };
         /**
          * @example {
          *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
@@ -2612,90 +2634,11 @@ export interface components {
              * @example 20
              */
             memory_gb: number | null;
-            /** @description The limits in force. */
-            effective: {
-                /**
-                 * Format: int32
-                 * @description Clusters.
-                 */
-                clusters: number;
-                /**
-                 * Format: int32
-                 * @description Node pools.
-                 */
-                node_pools: number;
-                /**
-                 * Format: int32
-                 * @description Nodes.
-                 */
-                nodes: number;
-                /**
-                 * Format: int32
-                 * @description Virtual CPUs.
-                 */
-                vcpus: number;
-                /**
-                 * Format: int32
-                 * @description Memory in GiB.
-                 */
-                memory_gb: number;
-            };
+            effective: components["schemas"]["OrganizationQuotaAmounts"];
             /** @description The platform's defaults. */
-            defaults: {
-                /**
-                 * Format: int32
-                 * @description Clusters.
-                 */
-                clusters: number;
-                /**
-                 * Format: int32
-                 * @description Node pools.
-                 */
-                node_pools: number;
-                /**
-                 * Format: int32
-                 * @description Nodes.
-                 */
-                nodes: number;
-                /**
-                 * Format: int32
-                 * @description Virtual CPUs.
-                 */
-                vcpus: number;
-                /**
-                 * Format: int32
-                 * @description Memory in GiB.
-                 */
-                memory_gb: number;
-            };
+            defaults: components["schemas"]["OrganizationQuotaAmounts"];
             /** @description What is in use, including writes in progress. */
-            used: {
-                /**
-                 * Format: int32
-                 * @description Clusters.
-                 */
-                clusters: number;
-                /**
-                 * Format: int32
-                 * @description Node pools.
-                 */
-                node_pools: number;
-                /**
-                 * Format: int32
-                 * @description Nodes.
-                 */
-                nodes: number;
-                /**
-                 * Format: int32
-                 * @description Virtual CPUs.
-                 */
-                vcpus: number;
-                /**
-                 * Format: int32
-                 * @description Memory in GiB.
-                 */
-                memory_gb: number;
-            };
+            used: components["schemas"]["OrganizationQuotaAmounts"];
             /**
              * Format: date-time
              * @description When a limit was last set; null if never.
@@ -2734,6 +2677,58 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description The caller. */
+        Principal: {
+            /**
+             * @description Whether a user or an API token sent the request.
+             * @enum {string}
+             */
+            kind: "user" | "token";
+            /**
+             * Format: uuid
+             * @description Of the user (`sub`), or of the API token.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /** @description The e-mail address in the token. */
+            email: string | null;
+            /** @description Whether the issuer has verified it. */
+            email_verified: boolean;
+            /** @description Platform roles granted by the issuer. */
+            realm_roles: string[];
+        };
+        /** @description The effect on one quota. */
+        QuotaEffect: {
+            /**
+             * @description The quota.
+             * @enum {string}
+             */
+            name: "clusters" | "node_pools" | "nodes" | "vcpus" | "memory_gb";
+            /**
+             * Format: int32
+             * @description What the organization may have.
+             * @example 100
+             */
+            limit: number;
+            /**
+             * Format: int32
+             * @description What it uses now.
+             * @example 9
+             */
+            used: number;
+            /**
+             * Format: int32
+             * @description What the request adds or, negative, frees.
+             * @example 3
+             */
+            delta: number;
+            /**
+             * Format: int32
+             * @description What it uses afterwards.
+             * @example 12
+             */
+            projected: number;
+        };
         /**
          * @description How many there are, and how many of them are ready.
          * @example {
@@ -2754,6 +2749,15 @@ export interface components {
              * @example 3
              */
             ready: number;
+        };
+        RolePermissions: {
+            /**
+             * @description The role.
+             * @enum {string}
+             */
+            role: "owner" | "admin" | "member" | "billing" | "viewer";
+            /** @description The permissions of the role. */
+            permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
         };
         /**
          * @example {
@@ -2896,6 +2900,17 @@ export interface components {
              */
             at: string;
         };
+        StatusEventMessage: {
+            /**
+             * @description The name of the event. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            event: "status";
+            /** @description The id to send as Last-Event-ID. */
+            id: string;
+            /** @description The status of the cluster or of a node pool changed. */
+            data: string;
+        };
         /**
          * @example {
          *       "event": "status",
@@ -2910,21 +2925,25 @@ export interface components {
          *       }
          *     }
          */
-        StreamedEvent: {
+        StreamedEvent: components["schemas"]["StreamedSystemEvent"] | components["schemas"]["StreamedStatusEvent"];
+        StreamedStatusEvent: {
             /**
-             * @description The kind of event.
-             * @enum {string}
-             */
-            event: "system-event";
-            data: components["schemas"]["SystemEvent"];
-        } | {
-            /**
-             * @description The kind of event.
+             * @description The kind of event. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             event: "status";
             data: components["schemas"]["StatusEvent"];
         };
+        StreamedSystemEvent: {
+            /**
+             * @description The kind of event. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            event: "system-event";
+            data: components["schemas"]["SystemEvent"];
+        };
+        /** @description One event of the stream; comments (`: ping`) keep an idle connection open. */
+        StreamMessage: components["schemas"]["SystemEventMessage"] | components["schemas"]["StatusEventMessage"] | components["schemas"]["GapEventMessage"] | components["schemas"]["DeletedEventMessage"] | components["schemas"]["ByeEventMessage"];
         /**
          * @example {
          *       "ticket": "mKf9oBR2yq1gkz0pX3vQ7cWb5tJ8sLdE6hNaYuR4iTo",
@@ -2977,13 +2996,7 @@ export interface components {
              * @enum {string}
              */
             source: "operator" | "machine" | "hypervisor";
-            /** @description The object concerned. */
-            object: {
-                /** @description Kind of the object. */
-                kind: string;
-                /** @description Name of the object. */
-                name: string;
-            };
+            object: components["schemas"]["EventObject"];
             /**
              * Format: int32
              * @description How often it has occurred so far; each increase is an event of its own.
@@ -3002,6 +3015,17 @@ export interface components {
              * @example 2026-11-21T09:00:00.000Z
              */
             last_seen_at: string;
+        };
+        SystemEventMessage: {
+            /**
+             * @description The name of the event. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            event: "system-event";
+            /** @description The id to send as Last-Event-ID. */
+            id: string;
+            /** @description An event of the cluster. */
+            data: string;
         };
         /**
          * @example {
@@ -3362,6 +3386,14 @@ export interface components {
              */
             target_version: string;
         };
+        /** @description The limits in force. */
+        UserQuotaAmounts: {
+            /**
+             * Format: int32
+             * @description Organizations.
+             */
+            organizations: number;
+        };
         /**
          * @example {
          *       "user_id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
@@ -3391,30 +3423,11 @@ export interface components {
              * @example 20
              */
             organizations: number | null;
-            /** @description The limits in force. */
-            effective: {
-                /**
-                 * Format: int32
-                 * @description Organizations.
-                 */
-                organizations: number;
-            };
+            effective: components["schemas"]["UserQuotaAmounts"];
             /** @description The platform's defaults. */
-            defaults: {
-                /**
-                 * Format: int32
-                 * @description Organizations.
-                 */
-                organizations: number;
-            };
+            defaults: components["schemas"]["UserQuotaAmounts"];
             /** @description What is in use. */
-            used: {
-                /**
-                 * Format: int32
-                 * @description Organizations.
-                 */
-                organizations: number;
-            };
+            used: components["schemas"]["UserQuotaAmounts"];
             /**
              * Format: date-time
              * @description When a limit was last set; null if never.
@@ -11124,51 +11137,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SystemEventPage"];
-                    "text/event-stream": {
-                        /**
-                         * @description The name of the event.
-                         * @enum {string}
-                         */
-                        event: "system-event";
-                        /** @description The id to send as Last-Event-ID. */
-                        id: string;
-                        /** @description An event of the cluster. */
-                        data: string;
-                    } | {
-                        /**
-                         * @description The name of the event.
-                         * @enum {string}
-                         */
-                        event: "status";
-                        /** @description The id to send as Last-Event-ID. */
-                        id: string;
-                        /** @description The status of the cluster or of a node pool changed. */
-                        data: string;
-                    } | {
-                        /**
-                         * @description The name of the event.
-                         * @enum {string}
-                         */
-                        event: "gap";
-                        /** @description Some events after Last-Event-ID are no longer available: read the record again. */
-                        data: string;
-                    } | {
-                        /**
-                         * @description The name of the event.
-                         * @enum {string}
-                         */
-                        event: "deleted";
-                        /** @description The cluster was deleted; the stream ends for good. */
-                        data: string;
-                    } | {
-                        /**
-                         * @description The name of the event.
-                         * @enum {string}
-                         */
-                        event: "bye";
-                        /** @description The stream ends; reconnect with Last-Event-ID. */
-                        data: string;
-                    };
+                    "text/event-stream": components["schemas"]["StreamMessage"];
                 };
             };
             /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */

@@ -121,7 +121,8 @@ const taintRules: readonly Rule<Taint[]>[] = [
   },
 ];
 
-function listOf(taint: typeof nodeTaintSchema) {
+/** A list with the rules for taints; `nodeTaintsSchema` is the one of a custom resource. */
+export function taintsOf(taint: typeof nodeTaintSchema) {
   const list = z.array(taint).max(MAX_NODE_TAINTS).meta({
     description:
       "Taints that new nodes of the pool register with. Immutable, because existing nodes would not be updated.",
@@ -130,7 +131,4 @@ function listOf(taint: typeof nodeTaintSchema) {
   return withRules(list, taintRules);
 }
 
-export const nodeTaintsSchema = listOf(nodeTaintSchema);
-
-/** The same without unknown fields, which a custom resource drops and REST refuses. */
-export const strictNodeTaintsSchema = listOf(nodeTaintSchema.strict() as typeof nodeTaintSchema);
+export const nodeTaintsSchema = taintsOf(nodeTaintSchema);

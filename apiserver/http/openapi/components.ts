@@ -68,7 +68,7 @@ export const errorSchema = z
                   .max(MAX_MESSAGE_LENGTH)
                   .openapi({ description: "A sentence that continues the name of the field." }),
               })
-              .openapi({ description: "One error." }),
+              .openapi("ErrorDetail", { description: "One error." }),
           )
           .max(MAX_DETAILS)
           .optional()
@@ -77,7 +77,7 @@ export const errorSchema = z
           description: "The id of this request, as in X-Request-Id; quote it to support.",
         }),
       })
-      .openapi({ description: "What went wrong." }),
+      .openapi("ErrorInfo", { description: "What went wrong." }),
   })
   .openapi("Error", { example: exampleOf("not_found") });
 

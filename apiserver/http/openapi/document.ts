@@ -98,6 +98,18 @@ const FORMAT_LENGTHS: Readonly<Record<string, number>> = { uuid: 36, "date-time"
 /** Any text: bodies and addresses with U+0000 are refused, since Postgres cannot store it. */
 const ANY_TEXT = "^[^\\x00]*$";
 
+/**
+ * A reference with a description of its own stands beside it, as OpenAPI 3.1 allows; generators make a type of its own
+ * of `allOf: [reference, { description }]`.
+ */
+function describeReference(schema: Record<string, unknown>): void {
+  if (!Array.isArray(schema.allOf) || schema.allOf.length !== 2) return;
+  const [reference, { description, ...others }] = schema.allOf;
+  if (reference.$ref === undefined || Object.keys(others).length > 0) return;
+  delete schema.allOf;
+  Object.assign(schema, reference, { description });
+}
+
 /** Adds for gateways and generators what follows from each schema: the width of integers, the bounds of text. */
 function completeSchemas(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
@@ -111,6 +123,7 @@ function completeSchemas(value: unknown): void {
     else if (typeof schema.format === "string") schema.maxLength ??= FORMAT_LENGTHS[schema.format];
   }
   // Bounds and rules are shared with the custom resources, whose field names clients never see.
+  describeReference(schema);
   if (typeof schema.description === "string") schema.description = toRestWords(schema.description);
   for (const [key, entry] of Object.entries(schema)) {
     if (key !== "example" && key !== "examples") completeSchemas(entry);

@@ -14,7 +14,7 @@ const nodeCondition = z
     type: textField(64, "What the condition is about.", "Ready"),
     status: z.enum(["True", "False", "Unknown"]).openapi({ description: "Whether it holds." }),
   })
-  .openapi({ description: "One condition." });
+  .openapi("NodeCondition", { description: "One condition." });
 
 export const nodeRecord = z
   .object({
