@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { OrganizationCall } from "../http/contract/call.ts";
-import { isNotModified, requireMatch } from "../http/contract/etag.ts";
+import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError } from "../http/errors.ts";
@@ -143,7 +143,7 @@ function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
       await deps.db.transaction(async (tx) => {
         const { membership } = await confirmAccess(tx);
         const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
-        requireMatch(c.req.header("if-match"), apiTokenTag(row));
+        requireMatch(readPreconditions(c), apiTokenTag(row));
         const { id: tokenId, version: tokenVersion } = await revokeApiToken(tx, origin, row, deps.now());
         await hooks.onEnd(tx, origin, { orgId, tokenId, tokenVersion, how: "revoked" });
       });

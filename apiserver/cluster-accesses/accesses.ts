@@ -2,6 +2,7 @@ import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-
 import { deleteObject, type ObjectRef, type Resource } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import type { Preconditions } from "../http/contract/etag.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
@@ -42,10 +43,10 @@ export async function revokeAccess(
   origin: Origin,
   cluster: Pick<ProjectedCluster, "orgId" | "id">,
   found: FoundAccess,
-  ifMatch?: string,
+  preconditions?: Preconditions,
 ): Promise<void> {
   await deleteObject(deps, origin, accessesOf(cluster), found, {
-    ifMatch,
+    preconditions,
     action: "cluster_access.revoke",
     plan({ access: { spec } }) {
       return { before: { cluster_id: cluster.id, subject: spec.subject, ttl_seconds: spec.ttlSeconds } };

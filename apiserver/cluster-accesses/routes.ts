@@ -5,7 +5,7 @@ import { requireCluster, requireNotSuspended } from "../custom-resources/index.t
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
-import { objectTag } from "../http/contract/etag.ts";
+import { objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { findEmails } from "../members/index.ts";
@@ -153,7 +153,7 @@ function addRevoke(router: Router, deps: Deps): void {
     async (c, { orgId, origin, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await requireAccess(deps, cluster, params.accessID);
-      await revokeAccess(deps, origin, cluster, found, c.req.header("if-match"));
+      await revokeAccess(deps, origin, cluster, found, readPreconditions(c));
       return c.body(null, 204);
     },
   );

@@ -2,7 +2,7 @@ import { createId } from "../../shared/id.ts";
 import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, objectTag } from "../http/contract/etag.ts";
+import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { validationFailed } from "../http/errors.ts";
@@ -190,7 +190,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
       const { object: updated, effects } = await changeCluster(deps, origin, cluster, {
         action: "cluster.update",
-        ifMatch: c.req.header("if-match"),
+        preconditions: readPreconditions(c),
         dryRun: query.dry_run,
         decide: (current) => mergeUpdate(current, body, versions),
         requirePermissions(patch) {
@@ -229,7 +229,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
     async (c, { orgId, origin, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { object: deleting, effects } = await deleteCluster(deps, origin, cluster, {
-        ifMatch: c.req.header("if-match"),
+        preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });
       const record = presentCluster(deleting, await catalogue.readKnown());

@@ -1,7 +1,7 @@
 import { changeObject, requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, objectTag } from "../http/contract/etag.ts";
+import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { requireOrganization } from "../organizations/index.ts";
 import { presentCluster } from "./present.ts";
@@ -60,7 +60,7 @@ export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: Catal
       const { suspended } = await readBody();
       const { object } = await changeObject(deps, origin, clustersOf(orgID), cluster, {
         action: suspended ? "cluster.suspend" : "cluster.resume",
-        ifMatch: c.req.header("if-match"),
+        preconditions: readPreconditions(c),
         plan(current) {
           const before = current.object.spec.suspend === true;
           if (before === suspended) return { spec: {} };

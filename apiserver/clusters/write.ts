@@ -9,6 +9,7 @@ import {
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { claimOfDelete, effectsOfDelete, effectsOfUpgrade, sumEffects } from "../node-pools/index.ts";
 import { listAllNodePools, type ProjectedCluster } from "../projection/index.ts";
@@ -23,7 +24,7 @@ type ClusterResult = WriteResult<ProjectedCluster, Effects>;
 
 export interface ClusterChange {
   action: "cluster.update" | "cluster.upgrade" | "cluster.rotate_credentials";
-  ifMatch: string | undefined;
+  preconditions: Preconditions | undefined;
   dryRun?: boolean;
   /** What to change, by the rules, of the cluster as it is now. */
   decide: (current: ProjectedCluster) => ClusterMerge;
@@ -39,12 +40,12 @@ export async function changeCluster(
   deps: Deps,
   origin: Origin,
   cluster: ProjectedCluster,
-  { action, ifMatch, dryRun = false, decide, requirePermissions }: ClusterChange,
+  { action, preconditions, dryRun = false, decide, requirePermissions }: ClusterChange,
 ): Promise<ClusterResult> {
   const clusters = clustersOf(cluster.orgId);
   return changeObject(deps, origin, clusters, cluster, {
     action,
-    ifMatch,
+    preconditions,
     dryRun,
     plan(current) {
       const patch = requirePatch(current, decide(current));
@@ -70,11 +71,11 @@ export async function deleteCluster(
   deps: Deps,
   origin: Origin,
   cluster: ProjectedCluster,
-  { dryRun = false, ifMatch }: { dryRun?: boolean; ifMatch?: string | undefined } = {},
+  { dryRun = false, preconditions }: { dryRun?: boolean; preconditions?: Preconditions | undefined } = {},
 ): Promise<ClusterResult> {
   return deleteObject(deps, origin, clustersOf(cluster.orgId), cluster, {
     action: "cluster.delete",
-    ifMatch,
+    preconditions,
     dryRun,
     plan(current) {
       const { spec, metadata } = current.object;

@@ -2,7 +2,7 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { fullJitterMs, sleep } from "../../shared/kube/sleep.ts";
 import { currentTenant } from "../../shared/tenant-context.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { objectTag, requireMatch } from "../http/contract/etag.ts";
+import { objectTag, type Preconditions, requireMatch } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
 import { requireUnmanaged } from "./field-owner.ts";
 import { type ObjectPatch, patchLive } from "./kube-write.ts";
@@ -28,7 +28,7 @@ export interface ChangePlan<E> extends WritePlan<E>, Pick<ObjectPatch, "spec" | 
 }
 
 export interface ChangeRequest<P, E> extends WriteRequest {
-  ifMatch?: string | undefined;
+  preconditions?: Preconditions | undefined;
   /** Field manager of the patch; default `marina-apiserver`. */
   fieldManager?: string;
   /** Decides by the object as it is now; called again when it has changed since. Throws the refusal. */
@@ -48,11 +48,11 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
   known: P,
   request: ChangeRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  const { ifMatch, fieldManager } = request;
+  const { preconditions, fieldManager } = request;
   const retryUntil = performance.now() + RETRY_FOR_MS;
   for (let attempt = 1; performance.now() < retryUntil; attempt++) {
     const live = await readLive(deps, resource, known);
-    requireMatch(ifMatch, objectTag(live.metadata));
+    requireMatch(preconditions, objectTag(live.metadata));
     const plan = request.plan(resource.project(live));
     const { spec, annotations = {}, fields = Object.keys(spec) } = plan;
     if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)

@@ -1,6 +1,6 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { objectTag, requireMatch } from "../http/contract/etag.ts";
+import { objectTag, type Preconditions, requireMatch } from "../http/contract/etag.ts";
 import { deleteLive } from "./kube-write.ts";
 import { readLive } from "./live.ts";
 import type { ObjectRef, Resource, WriteResult } from "./resource.ts";
@@ -13,7 +13,7 @@ import {
 } from "./write-object.ts";
 
 export interface DeleteRequest<P, E> extends WriteRequest {
-  ifMatch?: string | undefined;
+  preconditions?: Preconditions | undefined;
   plan: (current: P) => WritePlan<E>;
 }
 
@@ -29,7 +29,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   request: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
   const live = await readLive(deps, resource, known);
-  requireMatch(request.ifMatch, objectTag(live.metadata));
+  requireMatch(request.preconditions, objectTag(live.metadata));
   const plan = request.plan(resource.project(live));
   if (live.metadata.deletionTimestamp !== undefined)
     return keepObject(deps, resource, live, { ...request, ...plan });

@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { hasPermission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, requireMatch, versionTag } from "../http/contract/etag.ts";
+import { isNotModified, readPreconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
@@ -138,7 +138,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       const { after, isAccessLost } = await deps.db.transaction(async (tx) => {
         const { requirePermission } = await confirmAccess(tx);
         const before = await requireMember(tx, orgId, params.memberID);
-        requireMatch(c.req.header("if-match"), versionTag(before.version));
+        requireMatch(readPreconditions(c), versionTag(before.version));
         const { role = before.role } = body;
         if (role === before.role) return { after: before, isAccessLost: false };
         if (role === "owner" || before.role === "owner") requirePermission("members:grant_owner");
@@ -175,7 +175,7 @@ function addRemove(router: Router, deps: Deps, hooks: MemberHooks): void {
       const removed = await deps.db.transaction(async (tx) => {
         const { membership, requirePermission } = await confirmAccess(tx);
         const member = await requireMember(tx, orgId, params.memberID);
-        requireMatch(c.req.header("if-match"), versionTag(member.version));
+        requireMatch(readPreconditions(c), versionTag(member.version));
         if (member.id !== membership.memberId) {
           requirePermission("members:remove");
           if (member.role === "owner") requirePermission("members:grant_owner");

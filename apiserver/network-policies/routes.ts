@@ -1,7 +1,7 @@
 import { requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, objectTag } from "../http/contract/etag.ts";
+import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { presentNetworkPolicy } from "./present.ts";
 import { networkPolicyRecord, setNetworkPolicyBody } from "./schema.ts";
@@ -62,7 +62,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
     async (c, { orgId, origin, params, readBody }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
-      const updated = await setNetworkPolicy(deps, origin, cluster, body, c.req.header("if-match"));
+      const updated = await setNetworkPolicy(deps, origin, cluster, body, readPreconditions(c));
       return c.json(presentNetworkPolicy(updated), 200, { ETag: objectTag(updated.object.metadata) });
     },
   );

@@ -4,6 +4,7 @@ import { annotateSentCidrs, clustersOf, findSentCidrs, requireChangeable } from 
 import { changeObject } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import type { Preconditions } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
 import { auditNetworkPolicy } from "./present.ts";
@@ -19,12 +20,12 @@ export async function setNetworkPolicy(
   origin: Origin,
   cluster: ProjectedCluster,
   body: SetNetworkPolicyBody,
-  ifMatch: string | undefined,
+  preconditions: Preconditions | undefined,
 ): Promise<ProjectedCluster> {
   requireUnchanged({ cluster_id: cluster.id }, body);
   const { object } = await changeObject(deps, origin, clustersOf(cluster.orgId), cluster, {
     action: "network_policy.update",
-    ifMatch,
+    preconditions,
     fieldManager: MANAGER_APISERVER_NETWORK,
     plan(current) {
       requireChangeable(current);

@@ -9,7 +9,7 @@ import {
 } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, objectTag } from "../http/contract/etag.ts";
+import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
@@ -167,7 +167,7 @@ function addUpdate(router: Router, deps: Deps): void {
       const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       const change = toNodePoolChange(await readBody());
       const { object: updated, effects } = await updateNodePool(deps, origin, pool, change, {
-        ifMatch: c.req.header("if-match"),
+        preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });
       if (effects !== undefined) return c.json({ ...presentNodePool(updated), effects }, 200);
@@ -201,7 +201,7 @@ function addDelete(router: Router, deps: Deps): void {
     async (c, { orgId, origin, params, query }) => {
       const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       const { object: deleting, effects } = await deleteNodePool(deps, origin, pool, {
-        ifMatch: c.req.header("if-match"),
+        preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });
       if (effects !== undefined) return c.json({ ...presentNodePool(deleting), effects }, 200);

@@ -10,6 +10,7 @@ import {
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/index.ts";
 import {
@@ -30,7 +31,7 @@ import { nodePoolsOf } from "./resource.ts";
 type NodePoolResult = WriteResult<ProjectedNodePool, Effects>;
 
 interface WriteOptions {
-  ifMatch?: string | undefined;
+  preconditions?: Preconditions | undefined;
   dryRun?: boolean;
 }
 
@@ -112,11 +113,11 @@ export async function deleteNodePool(
   deps: Deps,
   origin: Origin,
   pool: ProjectedNodePool,
-  { dryRun = false, ifMatch }: WriteOptions = {},
+  { dryRun = false, preconditions }: WriteOptions = {},
 ): Promise<NodePoolResult> {
   return deleteObject(deps, origin, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
     action: "node_pool.delete",
-    ifMatch,
+    preconditions,
     dryRun,
     plan({ object }) {
       const claim = claimOfDelete(pool.id, object.spec);

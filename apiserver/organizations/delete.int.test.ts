@@ -164,7 +164,10 @@ describe("DELETE organization", () => {
       sourceAddress: undefined,
     } as const;
     const hooks = { hasPendingCreates: async () => false, onDelete: async () => undefined };
-    const attempt = deleteOrganization(deps, origin, hooks, { orgId: org.id, ifMatch: undefined });
+    const attempt = deleteOrganization(deps, origin, hooks, {
+      orgId: org.id,
+      preconditions: { ifMatch: undefined },
+    });
     await expect(attempt).rejects.toThrow(KubeError);
     await transport.close();
     const [row] = await api.deps.db.select().from(organizations).where(eq(organizations.id, org.id));

@@ -4,7 +4,7 @@ import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { requireMatch, versionTag } from "../http/contract/etag.ts";
+import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "./namespace.ts";
 import { auditOrganization } from "./present.ts";
@@ -29,11 +29,11 @@ export async function deleteOrganization(
   deps: Deps,
   origin: Origin,
   hooks: DeletionHooks,
-  { orgId, ifMatch }: { orgId: string; ifMatch: string | undefined },
+  { orgId, preconditions }: { orgId: string; preconditions: Preconditions | undefined },
 ): Promise<void> {
   const deletingAt = await deps.db.transaction(async (tx) => {
     const organization = await lockOrganization(tx, orgId);
-    requireMatch(ifMatch, versionTag(organization.version));
+    requireMatch(preconditions, versionTag(organization.version));
     if (await hooks.hasPendingCreates(tx, orgId)) throw notEmpty();
     return beginDeletion(tx, orgId);
   });

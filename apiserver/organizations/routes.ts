@@ -4,7 +4,7 @@ import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import type { Permission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, requireMatch, versionTag } from "../http/contract/etag.ts";
+import { isNotModified, readPreconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import type { Router } from "../http/contract/router.ts";
 import { invalidField } from "../http/errors.ts";
@@ -134,7 +134,7 @@ function addUpdate(router: Router, deps: Deps): void {
       const change = toChange(body);
       const organization = await deps.db.transaction(async (tx) => {
         const before = await lockOrganization(tx, orgId);
-        requireMatch(c.req.header("if-match"), versionTag(before.version));
+        requireMatch(readPreconditions(c), versionTag(before.version));
         requireUnchanged({ id: before.id, plan: before.plan }, body);
         const changed = findChangedSettings(before, change);
         for (const setting of changed) requirePermission(PERMISSION_OF[setting]);
@@ -161,7 +161,7 @@ function addDelete(router: Router, deps: Deps, hooks: DeletionHooks): void {
       errors: ["organization_not_empty", "conflict", "precondition_failed"],
     },
     async (c, { orgId, origin }) => {
-      await deleteOrganization(deps, origin, hooks, { orgId, ifMatch: c.req.header("if-match") });
+      await deleteOrganization(deps, origin, hooks, { orgId, preconditions: readPreconditions(c) });
       return c.body(null, 204);
     },
   );

@@ -2,7 +2,7 @@ import { QUOTA_NAMES, type QuotaAmounts, type QuotaName } from "../../shared/crd
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { requireMatch, versionTag } from "../http/contract/etag.ts";
+import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import {
   lockOrganization,
   markNamespaceStale,
@@ -22,12 +22,16 @@ export type QuotaChange = { [Name in QuotaName]?: number | null | undefined };
 export async function setQuotas(
   tx: Queryable,
   origin: Origin,
-  { orgId, ifMatch, defaults }: { orgId: string; ifMatch: string | undefined; defaults: QuotaAmounts },
+  {
+    orgId,
+    preconditions,
+    defaults,
+  }: { orgId: string; preconditions: Preconditions | undefined; defaults: QuotaAmounts },
   change: QuotaChange,
 ): Promise<Quotas> {
   await lockOrganization(tx, orgId);
   const before = await readQuotas(tx, orgId, defaults);
-  requireMatch(ifMatch, versionTag(before.version));
+  requireMatch(preconditions, versionTag(before.version));
   const limits = { ...before.configured };
   for (const name of QUOTA_NAMES) limits[name] = change[name] === undefined ? limits[name] : change[name];
   await upsertQuotas(tx, orgId, { ...limits, version: before.version + 1 });

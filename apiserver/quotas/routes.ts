@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified } from "../http/contract/etag.ts";
+import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import type { Router } from "../http/contract/router.ts";
 import { readQuotas, requireOrganization, tryEnsureNamespace } from "../organizations/index.ts";
@@ -61,7 +61,7 @@ export function addQuotaRoutes(router: Router, deps: Deps): void {
       await requireOrganization(deps.db, orgID);
       const body = await readBody();
       requireUnchanged({ org_id: orgID }, body);
-      const target = { orgId: orgID, ifMatch: c.req.header("if-match"), defaults };
+      const target = { orgId: orgID, preconditions: readPreconditions(c), defaults };
       const quotas = await deps.db.transaction((tx) => setQuotas(tx, origin, target, toChange(body)));
       await tryEnsureNamespace(deps, orgID);
       const used = await readUse(deps.db, orgID);

@@ -8,7 +8,6 @@ import { cursorToPosition, positionToCursor } from "../http/contract/position-cu
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { isClusterServed } from "../projection/index.ts";
-import { describeStream } from "./describe-stream.ts";
 import { presentEvent } from "./present.ts";
 import { eventPage, eventQuery, ticketRecord } from "./schema.ts";
 import { createBroadcaster } from "./stream/broadcaster.ts";
@@ -17,6 +16,7 @@ import { createEventReader } from "./stream/event-reader.ts";
 import { type EventStream, openEventStream, type StreamDeps } from "./stream/event-stream.ts";
 import { parseLastEventId } from "./stream/sse.ts";
 import { createStreamRegistry, type StreamRegistry } from "./stream/stream-registry.ts";
+import { describeStream } from "./stream-schema.ts";
 import { createTicket } from "./tickets.ts";
 
 const tag = "System events";

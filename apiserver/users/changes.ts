@@ -2,7 +2,7 @@ import { recordAudit } from "../audit/index.ts";
 import type { UserQuotaAmounts } from "../config.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { requireMatch, versionTag } from "../http/contract/etag.ts";
+import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
 import { lockUser, readUserQuotas, type UserQuotas, upsertUserQuotas } from "./store.ts";
@@ -34,12 +34,16 @@ export async function claimOrganization(
 export async function setUserQuotas(
   tx: Queryable,
   origin: Origin,
-  { userId, ifMatch, defaults }: { userId: string; ifMatch: string | undefined; defaults: UserQuotaAmounts },
+  {
+    userId,
+    preconditions,
+    defaults,
+  }: { userId: string; preconditions: Preconditions | undefined; defaults: UserQuotaAmounts },
   change: { organizations?: number | null | undefined },
 ): Promise<UserQuotas> {
   await lockUser(tx, userId);
   const before = await readUserQuotas(tx, userId, defaults);
-  requireMatch(ifMatch, versionTag(before.version));
+  requireMatch(preconditions, versionTag(before.version));
   const limits = { ...before.configured };
   if (change.organizations !== undefined) limits.organizations = change.organizations;
   await upsertUserQuotas(tx, userId, { ...limits, version: before.version + 1 });

@@ -1,7 +1,7 @@
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified } from "../http/contract/etag.ts";
+import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/immutable-fields.ts";
 import type { Router } from "../http/contract/router.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
@@ -69,7 +69,7 @@ function addSetQuotas(router: Router, deps: Deps): void {
       await requireUser(deps.db, userID);
       const body = await readBody();
       requireUnchanged({ user_id: userID }, body);
-      const target = { userId: userID, ifMatch: c.req.header("if-match"), defaults };
+      const target = { userId: userID, preconditions: readPreconditions(c), defaults };
       const change = { organizations: body.organizations };
       const quotas = await deps.db.transaction((tx) => setUserQuotas(tx, origin, target, change));
       const used = await readUse(deps.db, userID);

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { places } from "../openapi/document.ts";
 import { createProgress } from "../stack/progress.ts";
+import { ensurePythonPackages } from "../stack/python.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
-import { cacheRoot } from "../stack/tools.ts";
 import { type Seeds, seedTenant } from "./seeds.ts";
 
 const VERSION = "4.32.5";
@@ -109,18 +109,10 @@ interface Report {
   errors: unknown[];
 }
 
-/** Schemathesis in a virtual environment of its own, created at the first use. Returns the path of its command. */
+/** Schemathesis in a virtual environment of its own. Returns the path of its command. */
 async function ensureSchemathesis(): Promise<string> {
-  const home = join(cacheRoot(), `schemathesis-${VERSION}`);
-  const complete = join(home, "complete");
-  if (!existsSync(complete)) {
-    mkdirSync(cacheRoot(), { recursive: true });
-    await requireSuccess("python3", ["-m", "venv", "--clear", home]);
-    const pip = ["-m", "pip", "install", "-q", `schemathesis==${VERSION}`];
-    await requireSuccess(join(home, "bin", "python"), pip);
-    writeFileSync(complete, "");
-  }
-  return join(home, "bin", "schemathesis");
+  const programs = await ensurePythonPackages(`schemathesis-${VERSION}`, [`schemathesis==${VERSION}`]);
+  return join(programs, "schemathesis");
 }
 
 /**
@@ -164,10 +156,6 @@ async function run(command: string, args: string[]): Promise<number> {
   const child = spawn(command, args, { stdio: "inherit", cwd: DIR });
   const [code] = (await once(child, "exit")) as [number | null];
   return code ?? 1;
-}
-
-async function requireSuccess(command: string, args: string[]): Promise<void> {
-  if ((await run(command, args)) !== 0) throw new Error(`${command} ${args.join(" ")} failed`);
 }
 
 process.exitCode = await main();

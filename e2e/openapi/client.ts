@@ -3850,6 +3850,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -4035,6 +4037,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -5161,6 +5165,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -5348,6 +5354,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -6050,6 +6058,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -6450,6 +6460,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the user. */
@@ -6743,6 +6755,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -7612,6 +7626,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -7808,6 +7824,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -7969,6 +7987,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -8496,6 +8516,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -9178,6 +9200,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -9599,6 +9623,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -9855,6 +9881,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -10491,6 +10519,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */
@@ -10689,6 +10719,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the version to change; 412 if the record has another one. */
                 "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description The id of the organization. */

@@ -28,7 +28,7 @@ export async function raiseCredentials(
   try {
     await changeCluster(deps, origin, cluster, {
       action: "cluster.rotate_credentials",
-      ifMatch: undefined,
+      preconditions: undefined,
       decide: planNextGeneration,
     });
   } catch (error) {

@@ -2,7 +2,7 @@ import { RETRY_AFTER, requireCluster } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { attachment } from "../../http/contract/attachment.ts";
-import { objectTag } from "../../http/contract/etag.ts";
+import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import { clusterRecord } from "../schema.ts";
@@ -78,7 +78,7 @@ function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       return runOnce({}, async () => {
         const { object: rotated } = await changeCluster(deps, origin, cluster, {
           action: "cluster.rotate_credentials",
-          ifMatch: c.req.header("if-match"),
+          preconditions: readPreconditions(c),
           decide: planNextGeneration,
         });
         return c.json(presentCluster(rotated, await catalogue.readKnown()), 202, {

@@ -1,7 +1,7 @@
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { objectTag } from "../../http/contract/etag.ts";
+import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { listAllNodePools } from "../../projection/index.ts";
 import { locationOf, presentCluster } from "../present.ts";
@@ -47,7 +47,7 @@ export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: Catalogu
         const pools = await listAllNodePools(deps.db, orgId, cluster.id);
         const { object: upgraded, effects } = await changeCluster(deps, origin, cluster, {
           action: "cluster.upgrade",
-          ifMatch: c.req.header("if-match"),
+          preconditions: readPreconditions(c),
           dryRun: query.dry_run,
           decide: (current) => planUpgrade(current, pools, target, versions),
         });

@@ -19,16 +19,29 @@ describe("If-Match compares the settings part alone", () => {
   test.each([[undefined], ['"3-100"'], ['"3-99"'], ["*"], ['"2-1", "3-7"']])(
     "%s lets the write through",
     (header) => {
-      expect(() => requireMatch(header, '"3-100"')).not.toThrow();
+      expect(() => requireMatch({ ifMatch: header }, '"3-100"')).not.toThrow();
     },
   );
 
   test.each([['"2-100"'], ['W/"3-100"'], ['W/"3-100", "2-1"'], ['"4"'], ['""'], ["x"]])(
     "%s is 412",
     (header) => {
-      expect(() => requireMatch(header, '"3-100"')).toThrow(expect.objectContaining({ status: 412 }));
+      expect(() => requireMatch({ ifMatch: header }, '"3-100"')).toThrow(
+        expect.objectContaining({ status: 412 }),
+      );
     },
   );
+});
+
+describe("If-None-Match refuses the write of a record that exists", () => {
+  test.each([["*"], ['"3-100"'], ['W/"3-100"'], ['"1-1", "3-100"']])("%s is 412", (ifNoneMatch) => {
+    const write = () => requireMatch({ ifMatch: '"3-100"', ifNoneMatch }, '"3-100"');
+    expect(write).toThrow(expect.objectContaining({ status: 412 }));
+  });
+
+  test.each([[undefined], ['"2-100"'], ['"4-1", "5-1"']])("%s lets the write through", (ifNoneMatch) => {
+    expect(() => requireMatch({ ifNoneMatch }, '"3-100"')).not.toThrow();
+  });
 });
 
 test("tags are quoted", () => {

@@ -1,3 +1,4 @@
+import type { Context } from "hono";
 import { ApiError } from "../errors.ts";
 
 /** The entity tag of a Postgres record with a version column: `"3"`. */
@@ -10,7 +11,7 @@ export function objectTag(metadata: { generation?: number; resourceVersion?: str
   return `"${metadata.generation ?? 0}-${metadata.resourceVersion ?? ""}"`;
 }
 
-/** Whether If-None-Match names this tag (weak comparison, RFC 9110 section 13.1.2), so that the response is 304. */
+/** Whether If-None-Match names this tag (weak comparison, RFC 9110 section 13.1.2): a read is 304, a write 412. */
 export function isNotModified(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return parseTags(ifNoneMatch).some(
@@ -18,12 +19,27 @@ export function isNotModified(ifNoneMatch: string | undefined, tag: string): boo
   );
 }
 
+/** The conditions under which a request is to write: If-Match and If-None-Match (RFC 9110 section 13.1). */
+export interface Preconditions {
+  ifMatch?: string | undefined;
+  ifNoneMatch?: string | undefined;
+}
+
+export function readPreconditions(c: Context): Preconditions {
+  return { ifMatch: c.req.header("if-match"), ifNoneMatch: c.req.header("if-none-match") };
+}
+
 /**
- * Refuses with 412 when If-Match is there and names another version than `tag`. Only the part before the first `-`
- * counts: of a custom resource that is the generation, so that a change of status never fails a write. A weak tag never
- * matches (RFC 9110 section 13.1.1).
+ * Refuses with 412 when If-Match names another version than `tag`, that of an existing record, or If-None-Match names
+ * this one or any (`*`). Of If-Match only the part before the first `-` counts: of a custom resource that is the
+ * generation, so that a change of status never fails a write. A weak tag never matches it (section 13.1.1).
  */
-export function requireMatch(ifMatch: string | undefined, tag: string): void {
+export function requireMatch(preconditions: Preconditions | undefined, tag: string): void {
+  const { ifMatch, ifNoneMatch } = preconditions ?? {};
+  if (false && isNotModified(ifNoneMatch, tag)) {
+    const message = "The record exists in a version that If-None-Match excludes.";
+    throw new ApiError("precondition_failed", message, { headers: { ETag: tag } });
+  }
   if (ifMatch === undefined) return;
   const matches = parseTags(ifMatch).some(
     (candidate) =>

@@ -100,6 +100,7 @@ const named = (list: DocumentedOperation[]) =>
   list.map((operation) => [operation.operationId, operation] as const);
 const secured = operations.filter((operation) => operation.secured);
 const isStaffPath = (path: string) => path.startsWith("/api/v1/admin/");
+const callerOf = (path: string) => (isStaffPath(path) ? ("staff" as const) : ("alice" as const));
 const inOrganization = operations.filter(({ path }) => path.includes("{orgID}") && !isStaffPath(path));
 const ofStaff = operations.filter(({ path }) => isStaffPath(path) && path.includes("{orgID}"));
 const withChildren = operations.filter(({ path }) => /\{(?!orgID)/.test(path));
@@ -163,7 +164,7 @@ describe.each(named(ofStaff))("%s is for the platform's staff", (_id, { method, 
 describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
   test("a malformed id is 400", async () => {
     const last = /.*\{(.+?ID)\}/.exec(path)?.[1] ?? "";
-    const as = isStaffPath(path) ? "staff" : "alice";
+    const as = callerOf(path);
     expect(await api.request(method, fill(path, { [last]: "nope" }), { as })).toMatchObject(
       errorResponse(400, "bad_request"),
     );
@@ -171,7 +172,7 @@ describe.each(named(withChildren))("%s looks at its path", (_id, { method, path 
 
   test("a missing record is 404, before the body is looked at", async () => {
     const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
-    const as = isStaffPath(path) ? "staff" : "alice";
+    const as = callerOf(path);
     const response = await api.request(method, fill(path, { [last]: MISSING }), { as, ...unfitBody(method) });
     expect(response).toMatchObject(errorResponse(404, "not_found"));
   });
@@ -179,7 +180,7 @@ describe.each(named(withChildren))("%s looks at its path", (_id, { method, path 
 
 describe.each(named(operations))("%s knows its query and its methods", (_id, { method, path }) => {
   test("an unknown query parameter is 400", async () => {
-    const as = isStaffPath(path) ? "staff" : "alice";
+    const as = callerOf(path);
     expect(await api.request(method, `${fill(path)}?surprise=1`, { as })).toMatchObject(
       errorResponse(400, "bad_request"),
     );
@@ -195,7 +196,7 @@ describe.each(named(operations))("%s knows its query and its methods", (_id, { m
 describe.each(named(withBody))("%s looks at its body", (_id, operation) => {
   const send = (rawBody: string | undefined, contentType: string | undefined = "application/json") =>
     api.request(operation.method, fill(operation.path), {
-      as: isStaffPath(operation.path) ? "staff" : "alice",
+      as: callerOf(operation.path),
       ...(rawBody === undefined ? {} : { rawBody }),
       headers: contentType === "" ? {} : { "content-type": contentType },
     });
@@ -225,7 +226,7 @@ describe.each(named(withBody))("%s looks at its body", (_id, operation) => {
 
   test.each(["gzip", "br", "gzip, identity"])("a body in %s is 415", async (encoding) => {
     const response = await api.request(operation.method, fill(operation.path), {
-      as: isStaffPath(operation.path) ? "staff" : "alice",
+      as: callerOf(operation.path),
       body: valid,
       headers: { "content-encoding": encoding },
     });
@@ -260,25 +261,24 @@ const once = named(
 );
 
 describe("preconditions and keys", () => {
-  test.each(returning("304"))(
-    "%s is 304 for a caller that has this version already",
-    async (_id, { path }) => {
-      const as = isStaffPath(path) ? "staff" : "alice";
-      const first = await api.request("GET", fill(path), { as });
-      const headers = { "if-none-match": first.headers.get("etag") ?? "" };
-      expect(await api.request("GET", fill(path), { as, headers })).toMatchObject({ status: 304, body: "" });
-    },
-  );
+  test.each(returning("304"))("%s is 304 for a caller that has this version", async (_id, { path }) => {
+    const as = callerOf(path);
+    const first = await api.request("GET", fill(path), { as });
+    const headers = { "if-none-match": first.headers.get("etag") ?? "" };
+    expect(await api.request("GET", fill(path), { as, headers })).toMatchObject({ status: 304, body: "" });
+  });
 
   // An access needs a running cluster: accesses.int.test.ts revokes one.
   const changing = returning("412").filter(([id]) => id !== "revokeClusterAccess");
-  test.each(changing)("%s is 412 for an outdated version", async (_id, operation) => {
+  const failing = [{ "if-match": '"passed"' }, { "if-none-match": "*" }];
+  test.each(changing)("%s is 412 for an old version and If-None-Match: *", async (_id, operation) => {
     const { method, path } = operation;
-    const body = bodyOf(operation);
-    const as = isStaffPath(path) ? "staff" : "alice";
-    const response = await api.request(method, fill(path), { as, body, headers: { "if-match": '"passed"' } });
-    expect(response).toMatchObject(errorResponse(412, "precondition_failed"));
-    expect(response.headers.get("etag")).toMatch(/^"/);
+    const request = { as: callerOf(path), body: bodyOf(operation) } as const;
+    for (const headers of failing) {
+      const response = await api.request(method, fill(path), { ...request, headers });
+      expect(response).toMatchObject(errorResponse(412, "precondition_failed"));
+      expect(response.headers.get("etag")).toMatch(/^"/);
+    }
   });
 
   test.each([["é"], ["x".repeat(1025)]])("a condition that is no ETag of this API is 400", async (value) => {

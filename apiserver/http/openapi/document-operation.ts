@@ -93,6 +93,9 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
     shape["If-Match"] = conditionSchema.optional().openapi({
       description: "The ETag of the version to change; 412 if the record has another one.",
     });
+    shape["If-None-Match"] = conditionSchema.optional().openapi({
+      description: "`*` is 412 if the record exists, an ETag if the record has it.",
+    });
   }
   if (304 in operation.responses) {
     shape["If-None-Match"] = conditionSchema.optional().openapi({

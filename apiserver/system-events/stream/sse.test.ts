@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { StatusPayload, SystemEventPayload } from "../../event-log/index.ts";
 import { cursorToPosition, positionToCursor } from "../../http/contract/position-cursor.ts";
-import { describeStream } from "../describe-stream.ts";
 import { presentEvent } from "../present.ts";
 import { byeRecord, deletedRecord, eventRecord, gapRecord } from "../schema.ts";
+import { describeStream } from "../stream-schema.ts";
 import { formatMessage, parseLastEventId } from "./sse.ts";
 
 test("an event is three lines and an empty one; its data stays on one line", () => {

@@ -1,0 +1,59 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { createProgress } from "../stack/progress.ts";
+import { startStack } from "../stack/stack.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
+import { type Client, runCommand } from "./client.ts";
+import { go } from "./go.ts";
+import { java } from "./java.ts";
+import { openapiPythonClient } from "./openapi-python-client.ts";
+import { openapiTypescript } from "./openapi-typescript.ts";
+import { python } from "./python.ts";
+
+const DIR = join(import.meta.dirname, "..", "..", ".marina", "clients");
+const CLIENTS: readonly Client[] = [go, java, python, openapiPythonClient, openapiTypescript];
+
+const OPTIONS = {
+  /** A client by its name, also several times; without it, all. */
+  client: { type: "string", multiple: true },
+} as const;
+
+/**
+ * `npm run test:clients [-- --client go]`: clients generated from the OpenAPI document compile, and a tenant's story by
+ * each of them succeeds against a stack. Needs Go, a JDK, Maven and Python. Exits with 1 when one fails.
+ */
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: OPTIONS });
+  const selected = CLIENTS.filter(({ name }) => values.client?.includes(name) ?? true);
+  if (selected.length === 0) throw new Error(`no client ${values.client}`);
+  const progress = createProgress(process.stderr);
+  mkdirSync(DIR, { recursive: true });
+  const stack = await startStack({ dir: DIR, fresh: true, engine: "in-memory", onCrash: "report", progress });
+  let failed = 0;
+  try {
+    for (const client of selected) {
+      try {
+        await runStory(client, stack.info);
+        progress.line(`${client.name}: compiled, and its story succeeded`);
+      } catch (error) {
+        failed += 1;
+        progress.line(`${client.name}: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+  } finally {
+    await stack.stop();
+  }
+  console.log(`${selected.length - failed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}
+
+async function runStory({ name, prepare }: Client, { apiUrl, tokens }: StackInfo): Promise<void> {
+  const folder = join(DIR, name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const { command, args, env = {} } = await prepare(folder);
+  await runCommand(command, args, { env: { ...env, MARINA_URL: apiUrl, MARINA_TOKEN: tokens.alice } });
+}
+
+process.exitCode = await main();
