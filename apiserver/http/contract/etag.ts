@@ -36,7 +36,7 @@ export function readPreconditions(c: Context): Preconditions {
  */
 export function requireMatch(preconditions: Preconditions | undefined, tag: string): void {
   const { ifMatch, ifNoneMatch } = preconditions ?? {};
-  if (false && isNotModified(ifNoneMatch, tag)) {
+  if (isNotModified(ifNoneMatch, tag)) {
     const message = "The record exists in a version that If-None-Match excludes.";
     throw new ApiError("precondition_failed", message, { headers: { ETag: tag } });
   }
