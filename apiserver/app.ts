@@ -36,6 +36,7 @@ import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addQuotaRoutes } from "./quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
+import { addUserIdentityRoutes } from "./users/identity-routes.ts";
 import { claimOrganization } from "./users/index.ts";
 import { addUserRoutes } from "./users/routes.ts";
 
@@ -112,6 +113,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     afterEnd: (orgId) => revokePending(deps, orgId),
   });
   addUserRoutes(router, deps);
+  addUserIdentityRoutes(router, deps);
   addQuotaRoutes(router, deps);
   addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);

@@ -3,9 +3,18 @@ import type { UserQuotaAmounts } from "../config.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
-import { ApiError } from "../http/errors.ts";
+import { ApiError, validationFailed } from "../http/errors.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
-import { lockUser, readUserQuotas, type UserQuotas, upsertUserQuotas } from "./store.ts";
+import { userIdentityTag } from "./present.ts";
+import {
+  lockUser,
+  readUserIdentity,
+  readUserQuotas,
+  type UserIdentity,
+  type UserQuotas,
+  updateUserIssuer,
+  upsertUserQuotas,
+} from "./store.ts";
 
 /**
  * Refuses another organization to a user who has created as many as the quota allows. Holds the user's row lock until
@@ -56,4 +65,35 @@ export async function setUserQuotas(
     result: "done",
   });
   return readUserQuotas(tx, userId, defaults);
+}
+
+/** Gives a user id to another one of the configured issuers. Throws 404, 412, and 422 for an issuer that is not configured. */
+export async function setUserIssuer(
+  tx: Queryable,
+  origin: Origin,
+  {
+    userId,
+    preconditions,
+    issuers,
+  }: { userId: string; preconditions: Preconditions | undefined; issuers: readonly string[] },
+  issuer: string,
+): Promise<UserIdentity> {
+  await lockUser(tx, userId);
+  const before = await readUserIdentity(tx, userId);
+  requireMatch(preconditions, userIdentityTag(before));
+  if (!issuers.includes(issuer)) {
+    const message = `must be a configured issuer: ${issuers.join(", ")}`;
+    throw validationFailed([{ field: "issuer", code: "invalid_enum", message }]);
+  }
+  if (issuer === before.issuer) return before;
+  await updateUserIssuer(tx, userId, issuer);
+  await recordAudit(tx, origin, {
+    action: "user.set_issuer",
+    orgId: null,
+    target: { kind: "user", id: userId },
+    before: { issuer: before.issuer },
+    after: { issuer },
+    result: "done",
+  });
+  return readUserIdentity(tx, userId);
 }

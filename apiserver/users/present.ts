@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
 import type { UserQuotaAmounts } from "../config.ts";
+import type { userIdentityRecord } from "./identity-schema.ts";
 import type { userQuotasRecord } from "./schema.ts";
-import type { UserQuotas } from "./store.ts";
+import type { UserIdentity, UserQuotas } from "./store.ts";
 
 /** The wire form of the quotas of a user. */
 export function presentUserQuotas(
@@ -24,4 +25,20 @@ export function presentUserQuotas(
 export function userQuotasTag({ version, effective }: UserQuotas, used: UserQuotaAmounts): string {
   const shown = JSON.stringify([effective.organizations, used.organizations]);
   return `"${version}-${createHash("sha256").update(shown).digest("hex").slice(0, 16)}"`;
+}
+
+/** The wire form of the issuer that a user id belongs to. */
+export function presentUserIdentity({
+  id,
+  issuer,
+  email,
+  createdAt,
+}: UserIdentity): z.output<typeof userIdentityRecord> {
+  return { user_id: id, issuer, email, created_at: createdAt.toISOString() };
+}
+
+/** The entity tag: a hash of what can change. */
+export function userIdentityTag({ issuer, email }: UserIdentity): string {
+  const shown = JSON.stringify([issuer, email]);
+  return `"${createHash("sha256").update(shown).digest("hex").slice(0, 16)}"`;
 }

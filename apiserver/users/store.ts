@@ -5,6 +5,9 @@ import { notFound } from "../http/errors.ts";
 import { users } from "../members/index.ts";
 import { userQuotas } from "./table.ts";
 
+/** The issuer whose tokens are accepted for a user id. */
+export type UserIdentity = Pick<typeof users.$inferSelect, "id" | "issuer" | "email" | "createdAt">;
+
 /** The quotas of one user: what staff set, and what is in force. */
 export interface UserQuotas {
   userId: string;
@@ -60,4 +63,17 @@ export async function upsertUserQuotas(
     .insert(userQuotas)
     .values({ userId, ...changed })
     .onConflictDoUpdate({ target: userQuotas.userId, set: changed });
+}
+
+/** The identity of a user who has signed in once. Throws 404. */
+export async function readUserIdentity(db: Queryable, userId: string): Promise<UserIdentity> {
+  const { id, issuer, email, createdAt } = users;
+  const [row] = await db.select({ id, issuer, email, createdAt }).from(users).where(eq(users.id, userId));
+  if (row === undefined) throw notFound("user");
+  return row;
+}
+
+/** Gives a user id to another issuer; the address was that of the previous one's person. */
+export async function updateUserIssuer(tx: Queryable, userId: string, issuer: string): Promise<void> {
+  await tx.update(users).set({ issuer, email: null, emailVerified: false }).where(eq(users.id, userId));
 }

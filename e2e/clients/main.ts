@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { messageOf } from "../programs/start-error.ts";
 import { createProgress } from "../stack/progress.ts";
 import { startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
@@ -26,7 +27,7 @@ const OPTIONS = {
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: OPTIONS });
   const selected = CLIENTS.filter(({ name }) => values.client?.includes(name) ?? true);
-  if (selected.length === 0) throw new Error(`no client ${values.client}`);
+  if (selected.length === 0) throw new Error(`no client ${values.client?.join(", ")}`);
   const progress = createProgress(process.stderr);
   mkdirSync(DIR, { recursive: true });
   const stack = await startStack({ dir: DIR, fresh: true, engine: "in-memory", onCrash: "report", progress });
@@ -38,7 +39,7 @@ async function main(): Promise<number> {
         progress.line(`${client.name}: compiled, and its story succeeded`);
       } catch (error) {
         failed += 1;
-        progress.line(`${client.name}: ${error instanceof Error ? error.message : error}`);
+        progress.line(`${client.name}: ${messageOf(error)}`);
       }
     }
   } finally {
@@ -48,11 +49,11 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-async function runStory({ name, prepare }: Client, { apiUrl, tokens }: StackInfo): Promise<void> {
-  const folder = join(DIR, name);
+async function runStory(client: Client, { apiUrl, tokens }: StackInfo): Promise<void> {
+  const folder = join(DIR, client.name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const { command, args, env = {} } = await prepare(folder);
+  const { command, args, env = {} } = await client.prepare(folder);
   await runCommand(command, args, { env: { ...env, MARINA_URL: apiUrl, MARINA_TOKEN: tokens.alice } });
 }
 

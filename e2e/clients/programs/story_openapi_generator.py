@@ -38,7 +38,9 @@ def run() -> None:
         assert isinstance(failure.data, marina.Error), failure.data
         assert failure.data.error.code == "precondition_failed", failure.data
 
-    assert "kind: Config" in clusters.get_kubeconfig(org, cluster)
+    # It parses JSON and text/*, and no application/yaml.
+    kubeconfig = clusters.get_kubeconfig_without_preload_content(org, cluster).data
+    assert b"kind: Config" in kubeconfig
     assert "kind: Config" in clusters.issue_kubeconfig(org, cluster, marina.IssueKubeconfig(ttl_seconds=600)).kubeconfig
 
     clusters.delete_cluster(org, cluster)

@@ -1,0 +1,74 @@
+import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
+import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import type { Router } from "../http/contract/router.ts";
+import { setUserIssuer } from "./changes.ts";
+import { setUserIdentityBody, userIdentityRecord } from "./identity-schema.ts";
+import { presentUserIdentity, userIdentityTag } from "./present.ts";
+import { readUserIdentity } from "./store.ts";
+
+const tag = "Platform administration";
+const RECORD = "/api/v1/admin/users/{userID}/identity";
+
+/** The issuer that a user id belongs to: two issuers can present the same `sub`, and the first one gets it. */
+export function addUserIdentityRoutes(router: Router, deps: Deps): void {
+  addReadIdentity(router, deps);
+  addSetIdentity(router, deps);
+}
+
+function addReadIdentity(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getUserIdentity",
+      tag,
+      summary: "Get the issuer that a user belongs to",
+      access: "platform-admin",
+      responses: {
+        200: { description: "The user's issuer.", body: userIdentityRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { params: { userID } }) => {
+      const identity = await readUserIdentity(deps.db, userID);
+      const etag = userIdentityTag(identity);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentUserIdentity(identity), 200, { ETag: etag });
+    },
+  );
+}
+
+function addSetIdentity(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: RECORD,
+      operationId: "setUserIdentity",
+      tag,
+      summary: "Assign a user to an issuer",
+      description:
+        "A user id belongs to the issuer that presented it first; tokens of other issuers with the same id are refused. " +
+        "This gives the id to another issuer: its person gets the roles and API tokens that the id has, so end first " +
+        "what is not theirs. Tokens of the previous issuer are refused within a minute.",
+      access: "platform-admin",
+      body: setUserIdentityBody,
+      responses: {
+        200: { description: "The user's issuer.", body: userIdentityRecord, headers: ["ETag"] },
+      },
+      errors: ["precondition_failed"],
+    },
+    async (c, { origin, params: { userID }, readBody }) => {
+      await readUserIdentity(deps.db, userID);
+      const body = await readBody();
+      requireUnchanged({ user_id: userID }, body);
+      const issuers = deps.config.issuers.map(({ issuer }) => issuer);
+      const target = { userId: userID, preconditions: readPreconditions(c), issuers };
+      const identity = await deps.db.transaction((tx) => setUserIssuer(tx, origin, target, body.issuer));
+      return c.json(presentUserIdentity(identity), 200, { ETag: userIdentityTag(identity) });
+    },
+  );
+}
