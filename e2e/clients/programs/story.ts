@@ -35,7 +35,7 @@ async function main(): Promise<void> {
 async function changeNodePool(tenant: Tenant, place: { orgID: string; clusterID: string }): Promise<void> {
   const added = await tenant.call("createNodePool", { ...place, body: aPool("memory", 8) });
   const poolID = expectStatus(202, added).id;
-  const path = `/organizations/${place.orgID}/clusters/${place.clusterID}/node-pools/${poolID}`;
+  const path = `/organizations/${place.orgID}/clusters/${place.clusterID}/nodepools/${poolID}`;
   let etag = "";
   await until("the node pool to be ready", async () => {
     const answer = await tenant.call("getNodePool", { ...place, poolID });
