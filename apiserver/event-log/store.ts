@@ -1,6 +1,6 @@
-import { and, asc, eq, gt, inArray, max, min, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import { type StatusPayload, type SystemEventPayload, systemEvents } from "./table.ts";
+import { type StatusPayload, type SystemEventPayload, systemEventCounters, systemEvents } from "./table.ts";
 
 /** The NOTIFY channel on which ids of clusters with new events are announced. */
 export const EVENTS_CHANNEL = "system_events";
@@ -32,18 +32,39 @@ export type StoredEvent = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "ki
 
 /**
  * Appends events and notifies readers when the transaction commits. An event with the same uid and count as a stored
- * one is skipped. Writers are serialized from here to their commit, so that ids become visible in order: call it last
- * in a transaction, after every other lock is taken.
+ * one is skipped, and its id is not given again. Writers are serialized from here to their commit, so that ids become
+ * visible in order: call it last in a transaction, after every other lock is taken.
  */
 export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina system-events', 0))`);
   const inserted = await tx
     .insert(systemEvents)
-    .values([...events])
-    .onConflictDoNothing()
+    .values(await assignIds(tx, events))
+    .onConflictDoNothing({ target: [systemEvents.eventUid, systemEvents.eventCount] })
     .returning({ clusterId: systemEvents.clusterId });
   await notifyReaders(tx, [...new Set(inserted.map(({ clusterId }) => clusterId))]);
+}
+
+/** Gives each event the next id of its cluster, in the order of the events. */
+async function assignIds(tx: Queryable, events: readonly NewEvent[]) {
+  const added = Map.groupBy(events, ({ clusterId }) => clusterId);
+  const counters = await tx
+    .insert(systemEventCounters)
+    .values([...added].map(([clusterId, { length }]) => ({ clusterId, lastId: length })))
+    .onConflictDoUpdate({
+      target: systemEventCounters.clusterId,
+      set: { lastId: sql`${systemEventCounters.lastId} + excluded.last_id` },
+    })
+    .returning();
+  const next = new Map(
+    counters.map(({ clusterId, lastId }) => [clusterId, lastId - (added.get(clusterId)?.length ?? 0)]),
+  );
+  return events.map((event) => {
+    const id = (next.get(event.clusterId) ?? 0) + 1;
+    next.set(event.clusterId, id);
+    return { ...event, id };
+  });
 }
 
 /**
@@ -116,12 +137,28 @@ export async function listNextEvents(
     .limit(limit);
 }
 
-/** The oldest and the newest id of all events; both 0 when there is none. */
-export async function findEventRange(db: Queryable): Promise<{ oldest: number; newest: number }> {
-  const rows = await db
-    .select({ oldest: min(systemEvents.id), newest: max(systemEvents.id) })
-    .from(systemEvents);
-  return { oldest: rows[0]?.oldest ?? 0, newest: rows[0]?.newest ?? 0 };
+/** The oldest and the newest id of a cluster's events. */
+export interface EventRange {
+  /** 0 when there is no event any more. */
+  oldest: number;
+  /** Of the latest event, also when it was deleted with its age; 0 before the first one. */
+  newest: number;
+}
+
+/** The range of each of these clusters. */
+export async function findEventRanges(
+  db: Queryable,
+  clusterIds: readonly string[],
+): Promise<Map<string, EventRange>> {
+  const rows = await db.execute<{ id: string; oldest: string | null; newest: string | null }>(
+    sql`select cluster.id, counter.last_id as newest,
+      (select min(event.id) from ${systemEvents} as event where event.cluster_id = cluster.id) as oldest
+      from (select value::uuid as id from json_array_elements_text(${JSON.stringify(clusterIds)}::text::json)) as cluster
+      left join ${systemEventCounters} as counter on counter.cluster_id = cluster.id`,
+  );
+  return new Map(
+    rows.map(({ id, oldest, newest }) => [id, { oldest: Number(oldest ?? 0), newest: Number(newest ?? 0) }]),
+  );
 }
 
 /** Which of these Kubernetes Events are stored, with each count, as `<uid> <count>`. */

@@ -6,6 +6,7 @@ import {
   integer,
   jsonb,
   pgTable,
+  primaryKey,
   text,
   timestamp,
   uniqueIndex,
@@ -33,13 +34,22 @@ export interface StatusPayload {
 }
 
 /**
- * The events of all clusters, append-only. Ids become visible in ascending order (see `appendEvents`), so a reader that
- * continues with `id > last` misses none.
+ * The id of each cluster's latest event. Rows stay when the events are deleted: no id is given twice. Ids count the events
+ * of one cluster, so that they tell its tenant nothing about others.
+ */
+export const systemEventCounters = pgTable("system_event_counters", {
+  clusterId: uuid("cluster_id").primaryKey(),
+  lastId: bigint("last_id", { mode: "number" }).notNull(),
+});
+
+/**
+ * The events of all clusters, append-only. Ids of a cluster become visible in ascending order (see `appendEvents`), so a
+ * reader that continues with `id > last` misses none.
  */
 export const systemEvents = pgTable(
   "system_events",
   {
-    id: bigint({ mode: "number" }).primaryKey().generatedAlwaysAsIdentity(),
+    id: bigint({ mode: "number" }).notNull(),
     clusterId: uuid("cluster_id").notNull(),
     nodePoolId: uuid("node_pool_id"),
     kind: text({ enum: ["system-event", "status"] }).notNull(),
@@ -51,7 +61,7 @@ export const systemEvents = pgTable(
   },
   (table) => [
     check("system_events_kind", sql`${table.kind} in ('system-event', 'status')`),
-    index("system_events_cluster_idx").on(table.clusterId, table.id),
+    primaryKey({ name: "system_events_pkey", columns: [table.clusterId, table.id] }),
     index("system_events_recorded_idx").on(table.recordedAt),
     uniqueIndex("system_events_source_key").on(table.eventUid, table.eventCount),
   ],

@@ -6,7 +6,7 @@ import { readStack } from "../../e2e/stack/testing.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
-import { appendEvents, findEventRange, listEventsAfter, purgeEvents } from "../event-log/index.ts";
+import { appendEvents, findEventRanges, listEventsAfter, purgeEvents } from "../event-log/index.ts";
 import { findCluster, projectObservations } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { startHarvester } from "./harvest/harvester.ts";
@@ -82,7 +82,7 @@ describe("the stream (section 4.20)", () => {
 
   test("resumes after Last-Event-ID without gap or repeat, in order", async () => {
     const clusterId = await createCluster();
-    const { newest } = await findEventRange(api.deps.db);
+    const newest = await findNewest(clusterId);
     const stream = await open(clusterId, newest);
     const expected = Array.from({ length: 40 }, (_, index) => `s${index}`);
     await Promise.all(expected.map((status) => append(clusterId, status)));
@@ -97,14 +97,14 @@ describe("the stream (section 4.20)", () => {
 
   test("reports when it cannot resume", async () => {
     const clusterId = await createCluster();
-    const { newest } = await findEventRange(api.deps.db);
+    const newest = await findNewest(clusterId);
     const stream = await open(clusterId, newest + 1_000);
     await expect.poll(() => stream.messages.map(({ event }) => event), { timeout: 10_000 }).toEqual(["gap"]);
   });
 
   test("of another cluster has no events of this one", async () => {
     const [one, other] = [await createCluster(), await createCluster()];
-    const { newest } = await findEventRange(api.deps.db);
+    const newest = await findNewest(one);
     const stream = await open(one, newest);
     await append(other, "secret");
     await append(one, "own");
@@ -112,9 +112,20 @@ describe("the stream (section 4.20)", () => {
     expect(stream.messages[0]?.data.status).toBe("own");
   });
 
+  test("has ids that count the events of its cluster, whatever happens in others", async () => {
+    const [one, other] = [await createCluster(), await createCluster()];
+    const before = await findNewest(one);
+    const stream = await open(one, before);
+    await append(one, "first");
+    for (const status of ["a", "b", "c"]) await append(other, status);
+    await append(one, "second");
+    await expect.poll(() => stream.messages.length, { timeout: 10_000 }).toBe(2);
+    expect(stream.messages.map(({ id }) => id)).toEqual([before + 1, before + 2]);
+  });
+
   test("ends with deleted when the cluster is deleted", async () => {
     const clusterId = await createCluster();
-    const { newest } = await findEventRange(api.deps.db);
+    const newest = await findNewest(clusterId);
     const stream = await open(clusterId, newest);
     const cluster = await findCluster(api.deps.db, orgId, clusterId);
     if (cluster === undefined) throw new Error("no cluster");
@@ -125,6 +136,11 @@ describe("the stream (section 4.20)", () => {
     expect((await api.request("GET", pathOf(clusterId))).status).toBe(404);
   });
 });
+
+async function findNewest(clusterId: string): Promise<number> {
+  const ranges = await findEventRanges(api.deps.db, [clusterId]);
+  return ranges.get(clusterId)?.newest ?? 0;
+}
 
 async function nudge(clusterId: string, stream: TestStream): Promise<number> {
   await append(clusterId, "nudge");
@@ -193,7 +209,7 @@ describe("the harvester (section 6.2)", () => {
       regarding: { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name, namespace, uid: regardingUid },
     });
     const { kube } = api.deps;
-    const { newest } = await findEventRange(api.deps.db);
+    const newest = await findNewest(clusterId);
     await kube.create(eventKind, event("foreign", crypto.randomUUID()), { fieldManager: "test" });
     await kube.create(eventKind, event("own", uid), { fieldManager: "test" });
     const counts = async () => {

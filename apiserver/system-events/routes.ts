@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Deps } from "../deps.ts";
-import { findEventRange, listEventsAfter } from "../event-log/index.ts";
+import { findEventRanges, listEventsAfter } from "../event-log/index.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { PageRequest } from "../http/contract/page.ts";
@@ -11,7 +11,7 @@ import { isClusterServed } from "../projection/index.ts";
 import { presentEvent } from "./present.ts";
 import { eventPage, eventQuery, ticketRecord } from "./schema.ts";
 import { createBroadcaster } from "./stream/broadcaster.ts";
-import { coalesce } from "./stream/coalesce.ts";
+import { coalesceKeys } from "./stream/coalesce.ts";
 import { createEventReader } from "./stream/event-reader.ts";
 import { type EventStream, openEventStream, type StreamDeps } from "./stream/event-stream.ts";
 import { parseLastEventId } from "./stream/sse.ts";
@@ -155,10 +155,12 @@ async function requireFeed(deps: Deps, orgId: string, clusterId: string): Promis
 
 function createStreamDeps(deps: Deps): StreamDeps {
   const reader = createEventReader(deps.db);
+  const findRange = coalesceKeys((clusterIds) => findEventRanges(deps.db, clusterIds));
+  const readRange = async (clusterId: string) => (await findRange(clusterId)) ?? { oldest: 0, newest: 0 };
   return {
     reader,
-    broadcaster: createBroadcaster(deps, reader),
-    readRange: coalesce(() => findEventRange(deps.db)),
+    broadcaster: createBroadcaster(deps, reader, readRange),
+    readRange,
     now: () => deps.now().getTime(),
   };
 }

@@ -1,9 +1,8 @@
 import type { Logger } from "../../../shared/log.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
-import { EVENTS_CHANNEL, findEventRange } from "../../event-log/index.ts";
+import { EVENTS_CHANNEL, type EventRange } from "../../event-log/index.ts";
 import { findServedClusterIds } from "../../projection/index.ts";
-import { coalesce } from "./coalesce.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
 
 /** How long notifications are gathered before the clusters named in them are read. */
@@ -49,9 +48,9 @@ interface Channel {
 export function createBroadcaster(
   deps: { db: Database; sql: Sql; log: Logger },
   reader: EventReader,
+  readRange: (clusterId: string) => Promise<EventRange>,
 ): Broadcaster {
   const channels = new Map<string, Channel>();
-  const findNewest = coalesce(async () => (await findEventRange(deps.db)).newest);
   let isListening = false;
   let isReading = false;
   let timer: NodeJS.Timeout | undefined;
@@ -132,7 +131,7 @@ export function createBroadcaster(
       clusterId,
       subscribers: new Set(),
       position: undefined,
-      ready: findNewest().then((newest) => {
+      ready: readRange(clusterId).then(({ newest }) => {
         channel.position = newest;
         // Notifications that arrived before the position was known.
         if (channel.hasNews) schedule(GATHER_MS);

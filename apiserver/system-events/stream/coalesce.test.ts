@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { coalesce } from "./coalesce.ts";
+import { coalesce, coalesceKeys } from "./coalesce.ts";
 
 /** A query whose runs the test ends. */
 function aQuery() {
@@ -35,4 +35,21 @@ test("a run that fails rejects only the calls that share it", async () => {
   await expect.poll(() => runs.length).toBe(2);
   runs[1]?.resolve(2);
   expect(await second).toBe(2);
+});
+
+test("keys of calls during a run are read by the next one, each once", async () => {
+  const runs: { keys: readonly string[]; end: PromiseWithResolvers<Map<string, number>> }[] = [];
+  const read = coalesceKeys((keys) => {
+    const end = Promise.withResolvers<Map<string, number>>();
+    runs.push({ keys, end });
+    return end.promise;
+  });
+  const first = read("a");
+  await expect.poll(() => runs.length).toBe(1);
+  const others = [read("b"), read("c"), read("b")];
+  runs[0]?.end.resolve(new Map([["a", 1]]));
+  expect(await first).toBe(1);
+  await expect.poll(() => runs.map(({ keys }) => keys)).toEqual([["a"], ["b", "c"]]);
+  runs[1]?.end.resolve(new Map([["b", 2]]));
+  expect(await Promise.all(others)).toEqual([2, undefined, 2]);
 });

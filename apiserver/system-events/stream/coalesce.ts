@@ -18,3 +18,19 @@ export function coalesce<T>(run: () => Promise<T>): () => Promise<T> {
     return pending;
   };
 }
+
+/** Coalesces calls of a query for many keys: the keys of concurrent calls are read by one run, as by `coalesce`. */
+export function coalesceKeys<T>(
+  run: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
+): (key: string) => Promise<T | undefined> {
+  let keys = new Set<string>();
+  const read = coalesce(() => {
+    const asked = [...keys];
+    keys = new Set();
+    return run(asked);
+  });
+  return async (key) => {
+    keys.add(key);
+    return (await read()).get(key);
+  };
+}

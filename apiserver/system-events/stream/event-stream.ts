@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { EventRange } from "../../event-log/index.ts";
 import { createBoundedBody } from "./bounded-body.ts";
 import type { Broadcaster } from "./broadcaster.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
@@ -11,8 +12,8 @@ const RETRY_MS = 1_000;
 export interface StreamDeps {
   broadcaster: Broadcaster;
   reader: EventReader;
-  /** The oldest and the newest id of all events. */
-  readRange(): Promise<{ oldest: number; newest: number }>;
+  /** The oldest and the newest id of the events of a cluster. */
+  readRange(clusterId: string): Promise<EventRange>;
   now(): number;
 }
 
@@ -135,7 +136,7 @@ export async function openEventStream(deps: StreamDeps, request: StreamRequest):
   /** An id older than the history, or newer than the newest, cannot be resumed from: the client gets a `gap`. */
   async function resume(): Promise<void> {
     // Read after the events, so that events purged before that read are noticed.
-    const { oldest, newest } = await deps.readRange();
+    const { oldest, newest } = await deps.readRange(clusterId);
     isResumed = true;
     if (isEnded || (position >= oldest - 1 && position <= newest)) return;
     send(encodeMessage({ event: "gap", data: { oldest_id: oldest, newest_id: newest } }));

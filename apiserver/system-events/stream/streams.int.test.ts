@@ -99,9 +99,12 @@ describe("a client that does not read", () => {
   test("is cut off after 30 s, with one that reads beside it going on", async () => {
     const deep = await feed.createCluster("deep");
     // More than the sockets between both can hold.
-    await one.deps.sql`insert into system_events (cluster_id, kind, payload)
-      select ${deep}, 'status', jsonb_build_object('status', 'running', 'message', repeat('x', 1000), 'at', now())
-        from generate_series(1, 10000)`;
+    await one.deps.sql`with rows as (select n from generate_series(1, 10000) as n), counter as (
+        insert into system_event_counters values (${deep}, 20000)
+          on conflict (cluster_id) do update set last_id = 20000)
+      insert into system_events (id, cluster_id, kind, payload)
+      select 10000 + n, ${deep}, 'status', jsonb_build_object('status', 'running', 'message', repeat('x', 1000), 'at', now())
+        from rows`;
     const server = await listen(other.app.fetch, {
       address: "127.0.0.1",
       port: 0,
