@@ -31,7 +31,7 @@ export interface Cached {
   machines: Machine;
   clusterClasses: ClusterClass;
   /** The Secrets of the tenant clusters' CAs: their metadata only. */
-  caSecrets: KubeObject;
+  authorities: KubeObject;
   /** The admin kubeconfigs that we issued: of their content the CA's certificate only. */
   credentials: Secret;
   roles: Role;

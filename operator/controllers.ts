@@ -74,7 +74,15 @@ export function createControllers(deps: ControllersDeps): Controllers {
     log: deps.log,
   };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
-  const bindingsDeps = { caches, apiserver, tenants, now, random: Math.random, checked: new Set<string>() };
+  const bindingsDeps = {
+    client,
+    caches,
+    apiserver,
+    tenants,
+    now,
+    random: Math.random,
+    checked: new Set<string>(),
+  };
 
   const clusters: Controller = createOne(
     deps,
@@ -101,7 +109,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const accesses = createOne(
     deps,
     "cluster-access",
-    (key, context) => runAccess({ client, caches, tenants, now }, key, context),
+    (key, context) => runAccess({ client, caches, tenants, apiserver, now }, key, context),
     () => caches.accesses.keys(),
   );
   const autoscalers = createOne(

@@ -3,6 +3,7 @@ import { clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import {
   LABEL_CLUSTER_ID,
+  LABEL_CREDENTIAL,
   VERSION_CATALOGUE_CONFIG_MAP,
   VERSION_CATALOGUE_KEY,
 } from "../shared/crd/names.ts";
@@ -31,7 +32,6 @@ import {
 import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
 import { type VersionCatalogue, versionCatalogueSchema } from "../shared/kubernetes-version.ts";
 import type { Logger } from "../shared/log.ts";
-import { LABEL_CREDENTIAL } from "./admin-kubeconfig/kubeconfig.ts";
 import { trimCredential } from "./admin-kubeconfig/trim.ts";
 import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
 import { indexByName } from "./duplicate-name.ts";
@@ -47,7 +47,7 @@ import {
   machineKind,
   machineSetKind,
 } from "./engine/kinds.ts";
-import { trimCaSecret } from "./engine/secrets.ts";
+import { trimAuthority } from "./engine/secrets.ts";
 import { trimEngineCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./engine/trim.ts";
 import { trimEvent } from "./events/trim.ts";
 import { indexById } from "./identity.ts";
@@ -140,7 +140,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
   const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
-  const caSecrets = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimCaSecret };
+  const authorities = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimAuthority };
   const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
   const catalogue = {
     namespace: platformNamespace,
@@ -163,7 +163,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     machineSets: declare("machineSets", machineSetKind, byPool, { transform: trimMachineSet }),
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
-    caSecrets: declare("caSecrets", metadataOnly(secretKind), {}, caSecrets),
+    authorities: declare("authorities", metadataOnly(secretKind), {}, authorities),
     credentials: declare("credentials", secretKind, {}, credentials),
     roles: declare("roles", roleKind, {}, ours),
     roleBindings: declare("roleBindings", roleBindingKind, {}, ours),

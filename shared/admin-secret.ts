@@ -13,3 +13,8 @@ export function nameAdminSecret(cluster: string): string {
 export function clusterOfAdminSecret(name: string): string | undefined {
   return name.endsWith(SUFFIX) ? name.slice(0, -SUFFIX.length) : undefined;
 }
+
+/** The name of the Secret with the token of an access, by the public id of the access. */
+export function nameTokenSecret(accessId: string): string {
+  return `${accessId}.access-token.cloud.marina.dev`;
+}

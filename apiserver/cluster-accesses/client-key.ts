@@ -1,4 +1,5 @@
 import { webcrypto } from "node:crypto";
+import { nameAccessGroup } from "../../shared/crd/cluster-access.ts";
 
 /** A new private key (EC P-256, PKCS#8) and the certificate signing request for it, both PEM. */
 export interface ClientKey {
@@ -9,14 +10,14 @@ export interface ClientKey {
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
 /**
- * Creates a key and the request for its certificate. `subject` is only a hint: the signer decides the name and the
- * groups.
+ * Creates a key and the request for its certificate, with the name and the group of the access: a control plane that signs
+ * for itself takes them from the request.
  */
-export async function createClientKey(subject: string): Promise<ClientKey> {
+export async function createClientKey(subject: string, accessId: string): Promise<ClientKey> {
   const x509 = await loadX509();
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
   const request = await x509.Pkcs10CertificateRequestGenerator.create({
-    name: new x509.Name([{ CN: [subject] }]).toString(),
+    name: new x509.Name([{ O: [nameAccessGroup(accessId)] }, { CN: [subject] }]).toString(),
     keys,
     signingAlgorithm: ALGORITHM,
   });

@@ -12,6 +12,7 @@ import {
   LABEL_USER_ID,
   MANAGER_APISERVER,
 } from "../../shared/crd/names.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import { createObjectName, isNotApplied } from "../custom-resources/index.ts";
@@ -49,7 +50,7 @@ export async function issueKubeconfig(
 ): Promise<{ access: ClusterAccess; kubeconfig: string }> {
   requireAccessible(cluster);
   const adminKubeconfig = await readAdminSecret(deps, cluster);
-  const { privateKey, csr } = await createClientKey(origin.principal.userId);
+  const { privateKey, csr } = await createClientKey(origin.principal.userId, request.id);
   const object = toObject(origin, cluster, request, csr);
   try {
     const created = await deps.kube.create(clusterAccessKind, object, { fieldManager: MANAGER_APISERVER });
@@ -57,8 +58,7 @@ export async function issueKubeconfig(
     const { subject } = access.spec;
     const kubeconfig = composeKubeconfig(cluster.name, adminKubeconfig, {
       user: subject,
-      certificate: access.status?.certificate ?? "",
-      privateKey,
+      ...(await readCredential(deps, access, privateKey)),
     });
     await deps.db.transaction(async (tx) => {
       // A right that ends after this transaction ends this access too: its object is there to be found.
@@ -129,6 +129,20 @@ async function waitForCertificate({ kube }: Deps, { metadata }: ClusterAccess): 
     if (performance.now() > giveUpAt) throw dependencyUnavailable("The signer of the cluster", message);
     await sleep(POLL_MS);
   }
+}
+
+/** The certificate of an issued access, or its token. Throws 503 when the token cannot be read. */
+async function readCredential(
+  { kube }: Deps,
+  { metadata, status }: ClusterAccess,
+  privateKey: string,
+): Promise<{ certificate: string; privateKey: string } | { token: string }> {
+  const { certificate, tokenSecretName } = status ?? {};
+  if (certificate !== undefined) return { certificate, privateKey };
+  const secret = await kube.get(secretKind, metadata.namespace, tokenSecretName ?? "");
+  const token = secret?.data?.token;
+  if (token === undefined) throw dependencyUnavailable("The signer of the cluster", "there is no token");
+  return { token: Buffer.from(token, "base64").toString() };
 }
 
 /** Most often there are too many accesses; another one may end. */

@@ -35,6 +35,11 @@ test("a kubeconfig of one's own has the admin's address and CA, and nothing of t
   });
 });
 
+test("a token stands in for a certificate where there is none", () => {
+  const kubeconfig = composeKubeconfig("prod-x7k2p", ADMIN, { user: "u", token: "abc" });
+  expect(parse(kubeconfig).users).toEqual([{ name: "prod-x7k2p-u", user: { token: "abc" } }]);
+});
+
 test("an admin kubeconfig of another form is no basis for one", () => {
   expect(() =>
     composeKubeconfig("x", "kind: Config\n", { user: "u", certificate: "", privateKey: "" }),

@@ -11,12 +11,8 @@ const adminSchema = z.looseObject({
     .length(1),
 });
 
-/** The client certificate of a kubeconfig and its key, as PEM. */
-export interface Credential {
-  user: string;
-  certificate: string;
-  privateKey: string;
-}
+/** The client certificate of a kubeconfig and its key, as PEM, or a token. */
+export type Credential = { user: string } & ({ certificate: string; privateKey: string } | { token: string });
 
 /**
  * A kubeconfig for one credential, with the server address and the CA of the cluster's admin kubeconfig. Throws an Error
@@ -32,10 +28,13 @@ export function composeKubeconfig(name: string, adminKubeconfig: string, credent
     users: [
       {
         name: user,
-        user: {
-          "client-certificate-data": encode(credential.certificate),
-          "client-key-data": encode(credential.privateKey),
-        },
+        user:
+          "token" in credential
+            ? { token: credential.token }
+            : {
+                "client-certificate-data": encode(credential.certificate),
+                "client-key-data": encode(credential.privateKey),
+              },
       },
     ],
     contexts: [{ name, context: { cluster: name, user } }],

@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import { type ClusterAccess, findExpiry } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { toRestWords } from "../http/contract/rest-words.ts";
 import { holderOf } from "./holder.ts";
@@ -38,16 +38,16 @@ export function presentAccess(access: ClusterAccess, place: AccessPlace, email: 
 }
 
 /** The status of an access, and a message where there is one. */
-export function summarize({ metadata, status }: ClusterAccess): {
+export function summarize(access: ClusterAccess): {
   status: (typeof ACCESS_STATUSES)[number];
   message: string | null;
 } {
+  const { metadata, status } = access;
   if (metadata.deletionTimestamp !== undefined) return { status: "revoking", message: null };
   const find = (type: string) => status?.conditions?.find((condition) => condition.type === type);
   const stalled = find("Stalled");
   if (stalled?.status === "True") return { status: "refused", message: stalled.message };
   const ready = find("Ready");
-  if (ready?.status === "True" && status?.certificate !== undefined)
-    return { status: "active", message: null };
+  if (ready?.status === "True" && isIssued(access)) return { status: "active", message: null };
   return { status: "pending", message: ready?.message ?? null };
 }

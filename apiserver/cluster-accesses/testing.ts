@@ -78,7 +78,7 @@ export async function makeAccessObject(
         clusterName: name,
         subject: userId,
         ttlSeconds: 600,
-        csr: (await createClientKey(userId)).csr,
+        csr: (await createClientKey(userId, id)).csr,
       },
     },
     { fieldManager: "test" },

@@ -89,7 +89,7 @@ async function createForeignChildren(
         clusterName: (await findCluster(api.deps.db, foreign, cluster.body.id))?.name,
         subject: outsider.userId,
         ttlSeconds: 600,
-        csr: (await createClientKey(outsider.userId)).csr,
+        csr: (await createClientKey(outsider.userId, accessID)).csr,
       },
     },
     { fieldManager: "test" },

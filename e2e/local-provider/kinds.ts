@@ -56,11 +56,18 @@ export const localClusterStatusSchema = z.object({
 
 const replicasSchema = z.int().min(0).max(7).optional();
 
+export const controlPlaneShapes = ["managed", "unsigned"] as const;
+export type ControlPlaneShape = (typeof controlPlaneShapes)[number];
+
 export const localControlPlaneSpecSchema = z
   .object({
     version: z.string().max(64).meta({ description: "Kubernetes version, with v." }),
     replicas: replicasSchema.meta({
       description: "Reported only; one process stands for all replicas.",
+    }),
+    shape: z.enum(controlPlaneShapes).optional().meta({
+      description:
+        "Managed: as a provider that keeps the key of the CA to itself and reports status.version alone. Unsigned: the same, and it signs no certificates.",
     }),
   })
   .meta({ description: "kube-apiserver, controller manager, scheduler and kwok of one cluster." });
@@ -68,6 +75,7 @@ export const localControlPlaneSpecSchema = z
 export const localControlPlaneStatusSchema = z.object({
   initialization: z.object({ controlPlaneInitialized: z.boolean().optional() }).optional(),
   externalManagedControlPlane: z.boolean().optional(),
+  version: z.string().max(64).optional(),
   versions: z
     .array(z.object({ version: z.string().max(64), replicas: z.int().optional() }))
     .max(8)

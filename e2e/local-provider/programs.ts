@@ -11,11 +11,13 @@ export interface TenantProgramInput {
   apiserver: string;
   /** With `v`. */
   version: string;
+  /** Whether the control plane signs certificate signing requests for clients of its API. */
+  signsRequests: boolean;
   apiserverPort: number;
 }
 
-// The controllers for workloads, Nodes, Namespaces and garbage collection. Nothing here uses volumes, node addresses,
-// certificate requests or metrics.
+// The controllers for workloads, Nodes, Namespaces and garbage collection. Nothing here uses volumes, node addresses or
+// metrics, and certificate requests only where signsRequests says so.
 const CONTROLLERS = [
   "clusterrole-aggregation-controller",
   "cronjob-controller",
@@ -39,6 +41,8 @@ const CONTROLLERS = [
   "ttl-after-finished-controller",
   "validatingadmissionpolicy-status-controller",
 ];
+
+const SIGNING_CONTROLLER = "certificatesigningrequest-signing-controller";
 
 const POD_RECOVERS_FILE = join(import.meta.dirname, "pod-recovers.yaml");
 
@@ -116,7 +120,7 @@ function kubeconfigArgs(files: TenantFiles, client: string): string[] {
   ];
 }
 
-function controllerManagerArgs({ files }: TenantProgramInput): string[] {
+function controllerManagerArgs({ files, signsRequests }: TenantProgramInput): string[] {
   return [
     ...kubeconfigArgs(files, "kube-controller-manager"),
     "--leader-elect=false",
@@ -124,7 +128,13 @@ function controllerManagerArgs({ files }: TenantProgramInput): string[] {
     "--secure-port=0",
     `--service-account-private-key-file=${files.path("service-account.key")}`,
     `--root-ca-file=${files.path("ca.crt")}`,
-    `--controllers=${CONTROLLERS.join(",")}`,
+    `--controllers=${[...CONTROLLERS, ...(signsRequests ? [SIGNING_CONTROLLER] : [])].join(",")}`,
+    ...(signsRequests
+      ? [
+          `--cluster-signing-cert-file=${files.path("ca.crt")}`,
+          `--cluster-signing-key-file=${files.path("ca.key")}`,
+        ]
+      : []),
     // A silent Node is not marked unreachable: one kwok simulates them all, so silence means that kwok or the API was
     // down, and the provider restarts both.
     "--node-monitor-grace-period=24h",

@@ -1,7 +1,12 @@
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
-import { apiVersionOf, type KubeObject } from "../../shared/kube/kind.ts";
+import { apiVersionOf } from "../../shared/kube/kind.ts";
 import type { Store } from "../../shared/kube/store.ts";
-import { LABEL_CLUSTER_NAME, localControlPlaneKind } from "./kinds.ts";
+import {
+  type ControlPlaneShape,
+  LABEL_CLUSTER_NAME,
+  type LocalControlPlane,
+  localControlPlaneKind,
+} from "./kinds.ts";
 import {
   createAuthority,
   createSigningKeys,
@@ -23,9 +28,21 @@ const KUBECONFIG_CERTIFICATE = "local.marina.dev/certificate";
 const toBase64 = (text: string): string => Buffer.from(text).toString("base64");
 const fromBase64 = (text: string | undefined): string => Buffer.from(text ?? "", "base64").toString("utf8");
 
+/** A managed control plane has no Secret of the CA: the provider keeps its own, which nobody else looks for. */
+function nameSecret(cluster: string, purpose: Purpose, shape: ControlPlaneShape | undefined): string {
+  return purpose === "ca" && shape !== undefined ? `${cluster}.provider-ca` : `${cluster}-${purpose}`;
+}
+
 /** The existing Secrets of a tenant. */
-export function findSecrets(secrets: Store<Secret>, { namespace, name }: Tenant): TenantSecrets {
-  const entries = PURPOSES.map((purpose) => [purpose, secrets.get(`${namespace}/${name}-${purpose}`)]);
+export function findSecrets(
+  secrets: Store<Secret>,
+  { namespace, name }: Tenant,
+  shape: ControlPlaneShape | undefined,
+): TenantSecrets {
+  const entries = PURPOSES.map((purpose) => [
+    purpose,
+    secrets.get(`${namespace}/${nameSecret(name, purpose, shape)}`),
+  ]);
   return Object.fromEntries(entries.filter(([, secret]) => secret !== undefined));
 }
 
@@ -80,13 +97,18 @@ function composeKubeconfig(cluster: string, server: string, ca: KeyPair, admin: 
   });
 }
 
-function toSecret(owner: KubeObject, tenant: Tenant, purpose: Purpose, data: Record<string, string>): Secret {
+function toSecret(
+  owner: LocalControlPlane,
+  tenant: Tenant,
+  purpose: Purpose,
+  data: Record<string, string>,
+): Secret {
   const { name, uid = "" } = owner.metadata;
   return {
     apiVersion: apiVersionOf(secretKind),
     kind: secretKind.kind,
     metadata: {
-      name: `${tenant.name}-${purpose}`,
+      name: nameSecret(tenant.name, purpose, owner.spec.shape),
       namespace: tenant.namespace,
       labels: { [LABEL_CLUSTER_NAME]: tenant.name },
       ownerReferences: [
@@ -110,7 +132,7 @@ function toSecret(owner: KubeObject, tenant: Tenant, purpose: Purpose, data: Rec
  */
 export async function makeMissingKeys(
   secrets: TenantSecrets,
-  owner: KubeObject,
+  owner: LocalControlPlane,
   tenant: Tenant,
 ): Promise<Secret[]> {
   const created: Secret[] = [];
@@ -130,7 +152,7 @@ export async function makeMissingKeys(
 export async function makeKubeconfig(
   ca: KeyPair,
   server: string,
-  owner: KubeObject,
+  owner: LocalControlPlane,
   tenant: Tenant,
 ): Promise<Secret> {
   const admin = await issueCertificate(ca, { commonName: "cluster-api", organizations: ["system:masters"] });

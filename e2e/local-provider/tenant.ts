@@ -138,6 +138,8 @@ export async function writeTenantFiles(
   mkdirSync(files.dir, { recursive: true, mode: 0o700 });
   const { ca, proxy } = authorities;
   writeFile(files.path("ca.crt"), ca.certificate);
+  // For the controller manager of a control plane that signs requests.
+  writeFile(files.path("ca.key"), ca.key);
   writeFile(files.path("proxy-ca.crt"), proxy.certificate);
   writeFile(files.path("service-account.key"), authorities.serviceAccountKey);
   writeFile(files.path("service-account.pub"), authorities.serviceAccountPublicKey);

@@ -63,7 +63,15 @@ const GENEROUS_QUOTAS = {
 
 function plansFor({ clusterClass: { namespace, name }, withoutPlans }: OperatorEnvironmentInput): object {
   const plan = (controlPlaneReplicas: number): object => ({ class: name, namespace, controlPlaneReplicas });
-  const plans = { default: plan(1), dev: plan(1), starter: plan(1), growth: plan(3), scale: plan(3) };
+  const plans = {
+    default: plan(1),
+    dev: plan(1),
+    starter: plan(1),
+    growth: plan(3),
+    scale: plan(3),
+    managed: plan(1),
+    unsigned: plan(1),
+  };
   return Object.fromEntries(Object.entries(plans).filter(([slug]) => !withoutPlans.includes(slug)));
 }
 

@@ -18,6 +18,7 @@ const basis: KubeconfigBasis = {
   clusterId: CLUSTER_ID,
   credentialsGeneration: 0,
   server: "https://api.demo.test:6443",
+  authority: "ca",
 };
 const MARK = "uid-ca/7";
 const { cluster } = aCluster().observed;
@@ -25,7 +26,10 @@ const secret = composeAdminSecret(
   cluster,
   basis,
   { certificate: "ca", revision: MARK },
-  { certificate: "certificate", key: "key" },
+  {
+    credential: { certificate: "certificate", key: "key" },
+    expiresAt: new Date(START.getTime() + 7 * DAY_MS),
+  },
   START,
 );
 const after = (days: number) => new Date(START.getTime() + days * DAY_MS);
@@ -103,4 +107,16 @@ test("the Secret belongs to the Cluster and holds a kubeconfig with one context"
     users: [{ user: { "client-certificate-data": "Y2VydGlmaWNhdGU=", "client-key-data": "a2V5" } }],
     "current-context": "demo",
   });
+});
+
+test("a token stands in for a certificate, is renewed at two thirds of its own life, and when there is a CA's key at last", () => {
+  const ofTenant: KubeconfigBasis = { ...basis, authority: "kubeconfig" };
+  const issued = { credential: { token: "abc.def" }, expiresAt: after(3) };
+  const written = composeAdminSecret(cluster, ofTenant, { certificate: "ca", revision: MARK }, issued, START);
+  const text = Buffer.from(written.data?.value ?? "", "base64").toString();
+  expect(parse(text).users).toEqual([{ name: "demo-admin", user: { token: "abc.def" } }]);
+  const decide = (now: Date) => decideIssue(trimCredential(written), ofTenant, MARK, now);
+  expect(decide(START)).toEqual({ kind: "keep", caCertificate: "ca", renewInMs: 2 * DAY_MS });
+  expect(decide(after(2.1)).kind).toBe("issue");
+  expect(decideOn(written).kind).toBe("issue");
 });

@@ -1,16 +1,15 @@
 import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL } from "../../shared/crd/names.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf, type ObjectMeta } from "../../shared/kube/kind.ts";
+import type { AuthorityKind, CaCertificate } from "../tenant/authority.ts";
 import { nameAdminGroup } from "../tenant/binding.ts";
 import type { ClientCertificate } from "../tenant/sign.ts";
-import type { CaCertificate } from "../tenant/tenant.ts";
+
 import { fingerprint } from "./fingerprint.ts";
 
-/** Marks the Secrets that hold a credential issued here. */
-export const LABEL_CREDENTIAL = "cloud.marina.dev/credential";
 /** A hash of what a credential was issued from; with another value it is issued again. */
 const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";
 const ANNOTATION_RENEW_AT = "cloud.marina.dev/renew-at";
@@ -21,7 +20,7 @@ const ANNOTATION_CA_REVISION = "cloud.marina.dev/credential-authority";
 /** The generation that a credential was issued for. */
 const ANNOTATION_GENERATION = "cloud.marina.dev/credentials-generation";
 
-const LIFETIME_MS = 7 * 24 * 3600 * 1000;
+export const LIFETIME_MS = 7 * 24 * 3600 * 1000;
 /** Renewed at two thirds: a reader has at least two days before it expires. */
 export const RENEW_AFTER_MS = (LIFETIME_MS * 2) / 3;
 
@@ -30,6 +29,13 @@ export interface KubeconfigBasis {
   clusterId: string;
   credentialsGeneration: number;
   server: string;
+  authority: AuthorityKind;
+}
+
+/** What a kubeconfig lets in with, and when that ends. */
+export interface AdminCredential {
+  credential: ClientCertificate | { token: string };
+  expiresAt: Date;
 }
 
 /** A kubeconfig as it was issued: its CA (PEM), and when it is to be renewed. */
@@ -90,9 +96,10 @@ export function composeAdminSecret(
   cluster: Cluster,
   basis: KubeconfigBasis,
   ca: CaCertificate,
-  credential: ClientCertificate,
+  { credential, expiresAt }: AdminCredential,
   now: Date,
 ): Secret {
+  const renewAt = new Date(now.getTime() + ((expiresAt.getTime() - now.getTime()) * 2) / 3);
   const { name, namespace, uid } = cluster.metadata;
   const value = encode(composeKubeconfig(name, basis.server, ca.certificate, credential));
   return {
@@ -104,7 +111,7 @@ export function composeAdminSecret(
       labels: { [LABEL_CREDENTIAL]: "admin-kubeconfig", [LABEL_CLUSTER_ID]: basis.clusterId },
       annotations: {
         [ANNOTATION_BASIS]: hashBasis(basis, ca.certificate),
-        [ANNOTATION_RENEW_AT]: new Date(now.getTime() + RENEW_AFTER_MS).toISOString(),
+        [ANNOTATION_RENEW_AT]: renewAt.toISOString(),
         [ANNOTATION_CONTENT]: fingerprint(value),
         [ANNOTATION_CA_REVISION]: ca.revision,
         [ANNOTATION_GENERATION]: String(basis.credentialsGeneration),
@@ -135,7 +142,17 @@ export function readCaCertificate(value: string): string | undefined {
   return Buffer.from(kubeconfig.toString("latin1", from, to), "base64").toString();
 }
 
-function composeKubeconfig(name: string, server: string, ca: string, credential: ClientCertificate): string {
+function composeKubeconfig(
+  name: string,
+  server: string,
+  ca: string,
+  credential: AdminCredential["credential"],
+): string {
+  const user =
+    "token" in credential
+      ? `token: ${credential.token}`
+      : `client-certificate-data: ${encode(credential.certificate)}
+      client-key-data: ${encode(credential.key)}`;
   return `apiVersion: v1
 kind: Config
 clusters:
@@ -146,8 +163,7 @@ clusters:
 users:
   - name: ${name}-admin
     user:
-      client-certificate-data: ${encode(credential.certificate)}
-      client-key-data: ${encode(credential.key)}
+      ${user}
 contexts:
   - name: ${name}
     context:
@@ -158,8 +174,10 @@ current-context: ${name}
 }
 
 function hashBasis(basis: KubeconfigBasis, caCertificate: string): string {
-  const { clusterId, credentialsGeneration, server } = basis;
-  return fingerprint(JSON.stringify([clusterId, credentialsGeneration, server, caCertificate]));
+  const { clusterId, credentialsGeneration, server, authority } = basis;
+  // What the key of the CA has signed is no reason to be issued again.
+  const parts = [clusterId, credentialsGeneration, server, caCertificate];
+  return fingerprint(JSON.stringify(authority === "ca" ? parts : [...parts, authority]));
 }
 
 function encode(text: string): string {

@@ -7,9 +7,9 @@ import type { Caches } from "../caches.ts";
 import { hasFinalizer, isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import { findEngine } from "../ownership.ts";
+import type { ServiceAccountName } from "../secret-role.ts";
 import { isSuspended } from "../suspension.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
-import type { ServiceAccountName } from "./role.ts";
 
 /** All that is known about the admin kubeconfig of one cluster when it is reconciled: plain data, no client. */
 export interface ObservedAdminKubeconfig {

@@ -1,13 +1,13 @@
 import { planApply, withAppliedHash } from "../../shared/controller/applied.ts";
 import { composePlan, type Plan } from "../../shared/controller/plan.ts";
-import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, isIssued } from "../../shared/crd/cluster-access.ts";
 import { ANNOTATION_APPLIED, LABEL_ID } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
 import { isLive } from "../cluster-access/reconcile.ts";
+import { composeRoleMetadata, composeSecretRole, composeSecretRoleBinding } from "../secret-role.ts";
 import { composeAccessBinding, composeAdminBinding, type DesiredBindings } from "../tenant/binding.ts";
 import { decideIssue, type IssueDecision, type KubeconfigBasis } from "./kubeconfig.ts";
 import type { ObservedAdminKubeconfig } from "./observe.ts";
-import { composeSecretRole, composeSecretRoleBinding } from "./role.ts";
 
 export interface AdminKubeconfigDecision {
   /** The right of the API server to read the kubeconfig. */
@@ -22,9 +22,10 @@ export function reconcileAdminKubeconfig(
   now: Date,
 ): AdminKubeconfigDecision {
   const { cluster, clusterId, tenant } = observed;
-  const role = withAppliedHash(composeSecretRole(cluster, clusterId), ANNOTATION_APPLIED);
+  const metadata = composeRoleMetadata(cluster, clusterId);
+  const role = withAppliedHash(composeSecretRole(metadata), ANNOTATION_APPLIED);
   const roleBinding = withAppliedHash(
-    composeSecretRoleBinding(cluster, clusterId, observed.apiserver),
+    composeSecretRoleBinding(metadata, observed.apiserver),
     ANNOTATION_APPLIED,
   );
   const plan = composePlan<never>({
@@ -35,10 +36,11 @@ export function reconcileAdminKubeconfig(
   });
   if (tenant === undefined) return { plan, credential: undefined };
   const credentialsGeneration = cluster.spec.credentialsGeneration ?? 0;
-  const basis = { clusterId, credentialsGeneration, server: tenant.server };
+  const { server, authority } = tenant;
+  const basis = { clusterId, credentialsGeneration, server, authority: authority.kind };
   return {
     plan,
-    credential: { basis, issue: decideIssue(observed.credential, basis, tenant.caRevision, now) },
+    credential: { basis, issue: decideIssue(observed.credential, basis, authority.revision, now) },
   };
 }
 
@@ -52,12 +54,12 @@ export function decideBindings(
   now: Date,
 ): DesiredBindings {
   const live = accesses.filter((access) => isLive(access, now));
-  const issued = live.filter((access) => access.status?.certificate !== undefined);
+  const issued = live.filter(isIssued);
   const bindingOf = (access: ClusterAccess) =>
-    composeAccessBinding(access.metadata.labels?.[LABEL_ID] ?? "unknown");
+    composeAccessBinding(access.metadata.labels?.[LABEL_ID] ?? "unknown", basis.authority);
   return {
     desired: [
-      composeAdminBinding(basis.clusterId, basis.credentialsGeneration),
+      composeAdminBinding(basis.clusterId, basis.credentialsGeneration, basis.authority),
       ...issued.map((access) => bindingOf(access)),
     ],
     kept: new Set(live.map((access) => bindingOf(access).metadata.name)),

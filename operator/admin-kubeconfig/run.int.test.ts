@@ -12,7 +12,7 @@ import { createLogger } from "../../shared/log.ts";
 import type { Caches } from "../caches.ts";
 import { createCaches } from "../create-caches.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
-import { trimCaSecret } from "../engine/secrets.ts";
+import { trimAuthority } from "../engine/secrets.ts";
 import type { RunContext } from "../run-context.ts";
 import { composeCaData, makeAuthority } from "../tenant/testing.ts";
 import { START } from "../testing.ts";
@@ -64,8 +64,8 @@ async function start() {
   await client.create(secretKind, ca, TEST);
 
   const seeCa = async () => {
-    const seen = trimCaSecret(await read(metadataOnly(secretKind), CA));
-    if (seen !== undefined) caches.caSecrets.set(seen);
+    const seen = trimAuthority(await read(metadataOnly(secretKind), CA));
+    if (seen !== undefined) caches.authorities.set(seen);
   };
   await seeCa();
   const requests: string[] = [];
@@ -129,9 +129,17 @@ test("a kubeconfig without a revision is compared with its CA once, and stays", 
   const basis = { clusterId: cluster.metadata.labels?.[LABEL_ID] ?? "" };
   const issued = composeAdminSecret(
     cluster,
-    { ...basis, credentialsGeneration: 0, server: `https://${ENDPOINT.host}:${ENDPOINT.port}` },
+    {
+      ...basis,
+      credentialsGeneration: 0,
+      server: `https://${ENDPOINT.host}:${ENDPOINT.port}`,
+      authority: "ca",
+    },
     { certificate: authority.certificate, revision: "" },
-    { certificate: "certificate", key: "key" },
+    {
+      credential: { certificate: "certificate", key: "key" },
+      expiresAt: new Date(START.getTime() + 7 * 24 * 3600 * 1000),
+    },
     START,
   );
   delete issued.metadata.annotations?.["cloud.marina.dev/credential-authority"];

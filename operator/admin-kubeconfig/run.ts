@@ -6,10 +6,12 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
+import type { ServiceAccountName } from "../secret-role.ts";
+import { type CaCertificate, readCertificateAuthority } from "../tenant/authority.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
-import { readCertificateAuthority } from "../tenant/tenant.ts";
 import { composeRotationEvent } from "./events.ts";
 import {
+  type AdminCredential,
   composeAdminSecret,
   composeRequest,
   composeRevisionPatch,
@@ -20,7 +22,6 @@ import {
 } from "./kubeconfig.ts";
 import { type ObservedAdminKubeconfig, observeAdminKubeconfig } from "./observe.ts";
 import { reconcileAdminKubeconfig } from "./reconcile.ts";
-import type { ServiceAccountName } from "./role.ts";
 
 export interface AdminKubeconfigDeps {
   client: Pick<KubeClient, "get" | "mergePatch">;
@@ -31,7 +32,8 @@ export interface AdminKubeconfigDeps {
 
 /**
  * Reconciles the admin kubeconfig of one cluster: the right of the API server to read it, and the kubeconfig itself as soon
- * as there are a CA and an endpoint. Connects to no tenant. Running it again is safe.
+ * as there are a CA and an endpoint. Connects to no tenant: what only the tenant's control plane can issue is left to
+ * the controller of its bindings. Running it again is safe.
  */
 export async function runAdminKubeconfig(
   deps: AdminKubeconfigDeps,
@@ -44,41 +46,61 @@ export async function runAdminKubeconfig(
   const { plan, credential } = reconcileAdminKubeconfig(observed, deps.now());
   await applyPlan({ ...context, kind: clusterKind }, cluster, plan);
   if (credential === undefined) return undefined;
-  return { requeueAfterMs: await issueWhenDue(deps, observed, credential, context) };
+  const requeueAfterMs = await issueWhenDue(deps, observed, credential, context);
+  return { requeueAfterMs };
 }
 
 /**
- * Returns in how many ms the kubeconfig has to be renewed. A current one costs no request; the CA is read only when its
- * Secret has another revision than the one that was last compared.
+ * Returns in how many ms the kubeconfig has to be renewed, undefined when the tenant's control plane issues it. A current one
+ * costs no request; the CA is read only when its Secret has another revision than the one that was last compared.
  */
 async function issueWhenDue(
   deps: AdminKubeconfigDeps,
   { cluster, credential }: ObservedAdminKubeconfig,
   { basis, issue }: { basis: KubeconfigBasis; issue: IssueDecision },
   context: RunContext,
-): Promise<number> {
+): Promise<number | undefined> {
+  if (basis.authority !== "ca") return undefined;
   if (issue.kind === "keep") return issue.renewInMs;
-  const now = deps.now();
   const ca = await readCertificateAuthority(deps, cluster, context.signal);
   if (issue.kind === "compare" && issue.caCertificate === ca.certificate) {
-    const isRecorded = issue.compared === ca.revision;
-    if (credential !== undefined && !isRecorded) await recordRevision(deps, credential, ca.revision, context);
+    await recordRevision(deps, credential, issue, ca.revision, context);
     return issue.renewInMs;
   }
-  const certificate = await issueClientCertificate({ ca, ...composeRequest(basis, now) });
-  const object = composeAdminSecret(cluster, basis, ca, certificate, now);
-  const step: Step = { verb: "apply", kind: secretKind, object };
-  const events = isRotation(credential, basis) ? [composeRotationEvent(cluster, basis)] : [];
-  await applyPlan({ ...context, kind: clusterKind }, cluster, composePlan({ apply: [step], events }));
+  const request = composeRequest(basis, deps.now());
+  const issued = {
+    credential: await issueClientCertificate({ ca, ...request }),
+    expiresAt: request.notAfter,
+  };
+  await writeAdminSecret(deps, { cluster, credential }, basis, ca, issued, context);
   return RENEW_AFTER_MS;
 }
 
-async function recordRevision(
-  deps: AdminKubeconfigDeps,
-  { metadata }: Secret,
+/** Writes the Secret of a kubeconfig that was issued, and an Event when it replaces one of another generation. */
+export async function writeAdminSecret(
+  deps: Pick<AdminKubeconfigDeps, "now">,
+  { cluster, credential }: Pick<ObservedAdminKubeconfig, "cluster" | "credential">,
+  basis: KubeconfigBasis,
+  ca: CaCertificate,
+  issued: AdminCredential,
+  context: RunContext,
+): Promise<void> {
+  const object = composeAdminSecret(cluster, basis, ca, issued, deps.now());
+  const step: Step = { verb: "apply", kind: secretKind, object };
+  const events = isRotation(credential, basis) ? [composeRotationEvent(cluster, basis)] : [];
+  await applyPlan({ ...context, kind: clusterKind }, cluster, composePlan({ apply: [step], events }));
+}
+
+/** Notes in the Secret of a kubeconfig that another revision was compared and holds the same CA. */
+export async function recordRevision(
+  deps: Pick<AdminKubeconfigDeps, "client">,
+  credential: Secret | undefined,
+  issue: IssueDecision & { kind: "compare" },
   revision: string,
   { onWritten, signal }: RunContext,
 ): Promise<void> {
+  if (credential === undefined || issue.compared === revision) return;
+  const { metadata } = credential;
   const patch = composeRevisionPatch(revision, metadata);
   const options = { fieldManager: MANAGER_OPERATOR, signal };
   const written = await deps.client.mergePatch(secretKind, metadata.namespace, metadata.name, patch, options);

@@ -5,10 +5,9 @@ import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
-import { clusterOfCaSecret } from "../engine/secrets.ts";
 import { enqueueTo } from "../enqueue.ts";
 import { hasFinalizer } from "../identity.ts";
-import { isTenantChanged } from "../tenant/changes.ts";
+import { findChangedAuthority, isTenantChanged } from "../tenant/changes.ts";
 
 /** Adds the key of a cluster for every change that its admin kubeconfig depends on. */
 export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller, "add">): void {
@@ -27,9 +26,9 @@ export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller
   set.listen("engineClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
-  set.listen("caSecrets", (change) => {
-    const cluster = clusterOfCaSecret(change.object.metadata);
-    if (cluster !== undefined) add(toKey(change.object.metadata.namespace, cluster), change);
+  set.listen("authorities", (change) => {
+    const cluster = findChangedAuthority(set.caches, change.object);
+    if (cluster !== undefined) add(cluster, change);
   });
   set.listen("credentials", addByChild);
   set.listen("roles", addByChild);

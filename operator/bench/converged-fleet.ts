@@ -6,19 +6,20 @@ import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { composeAdminSecret } from "../admin-kubeconfig/kubeconfig.ts";
-import {
-  composeSecretRole,
-  composeSecretRoleBinding,
-  type ServiceAccountName,
-} from "../admin-kubeconfig/role.ts";
+import { composeAdminSecret, LIFETIME_MS } from "../admin-kubeconfig/kubeconfig.ts";
 import { type ClusterSettings, observeCluster } from "../cluster/observe.ts";
 import { reconcileCluster } from "../cluster/reconcile.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
 import { observePool, type PoolSettings } from "../node-pool/observe.ts";
 import { reconcilePool } from "../node-pool/reconcile.ts";
+import {
+  composeRoleMetadata,
+  composeSecretRole,
+  composeSecretRoleBinding,
+  type ServiceAccountName,
+} from "../secret-role.ts";
+import { revisionOf } from "../tenant/authority.ts";
 import type { ClientCertificate } from "../tenant/sign.ts";
-import { revisionOf } from "../tenant/tenant.ts";
 import { copyObjects, type Template } from "./copy.ts";
 import { type BenchCaches, createBenchCaches } from "./memory.ts";
 
@@ -162,16 +163,19 @@ function makeAccess(cluster: Cluster, caUid: string | undefined, options: FleetO
   const { tenant, apiserver, credential } = options;
   const clusterId = cluster.metadata.labels?.[LABEL_ID] ?? "";
   const server = `https://${tenant.host}:${tenant.port}`;
-  const basis = { clusterId, credentialsGeneration: 0, server };
+  const basis = { clusterId, credentialsGeneration: 0, server, authority: "ca" as const };
+  const now = new Date(Date.now() - HOUR_MS);
+  const issued = { credential, expiresAt: new Date(now.getTime() + LIFETIME_MS) };
+  const role = composeRoleMetadata(cluster, clusterId);
   const { namespace, name } = cluster.metadata;
   // Who stores the objects fills in the version that the Secret is given.
   const resourceVersion = `{revision of /registry/secrets/${namespace}/${name}-ca}`;
   const revision = revisionOf({ name, ...(caUid && { uid: caUid }), resourceVersion });
   const ca = { certificate: tenant.caCertificate, revision };
   return [
-    withAppliedHash(composeSecretRole(cluster, clusterId), ANNOTATION_APPLIED),
-    withAppliedHash(composeSecretRoleBinding(cluster, clusterId, apiserver), ANNOTATION_APPLIED),
-    composeAdminSecret(cluster, basis, ca, credential, new Date(Date.now() - HOUR_MS)),
+    withAppliedHash(composeSecretRole(role), ANNOTATION_APPLIED),
+    withAppliedHash(composeSecretRoleBinding(role, apiserver), ANNOTATION_APPLIED),
+    composeAdminSecret(cluster, basis, ca, issued, now),
   ];
 }
 

@@ -5,7 +5,7 @@ import { createLogger } from "../../shared/log.ts";
 import { trimCredential } from "../admin-kubeconfig/trim.ts";
 import type { Caches } from "../caches.ts";
 import { createCaches } from "../create-caches.ts";
-import { trimCaSecret } from "../engine/secrets.ts";
+import { trimAuthority } from "../engine/secrets.ts";
 
 /** The operator's caches without an API server behind them. */
 export interface BenchCaches {
@@ -41,7 +41,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
     }
     if (object.kind === "Secret") {
       const ours = object.metadata.labels?.["cloud.marina.dev/credential"] !== undefined;
-      return [(ours ? caches.credentials : caches.caSecrets) as unknown as Store<never>];
+      return [(ours ? caches.credentials : caches.authorities) as unknown as Store<never>];
     }
     return stores[`${object.apiVersion.split("/")[0]} ${object.kind}`] ?? [];
   }
@@ -55,7 +55,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
         object.kind !== "Secret"
           ? bare
           : object.metadata.labels?.["cloud.marina.dev/credential"] === undefined
-            ? trimCaSecret(bare)
+            ? trimAuthority(bare)
             : trimCredential(bare);
       if (trimmed === undefined) return;
       for (const store of storesOf(object)) store.set(trimmed as never);

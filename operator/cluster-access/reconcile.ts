@@ -1,7 +1,7 @@
 import type { Fault } from "../../shared/controller/conditions.ts";
 import type { MetadataChange } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { type ClusterAccess, findExpiry } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { isOlder } from "../../shared/kube/age.ts";
 import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
@@ -50,7 +50,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
     return fault === undefined ? { kind: "ignore" } : { kind: "reject", fault };
   }
   if (cluster === undefined || isDeleting(cluster)) {
-    if (access.status?.certificate !== undefined) return { kind: "delete" };
+    if (isIssued(access)) return { kind: "delete" };
     const message = `There is no cluster ${spec.clusterName} in this namespace; create it, or delete this access.`;
     return { kind: "wait", reason: "WaitingForCluster", message, expiresAt };
   }
@@ -73,7 +73,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   const missing = findMissingMetadata(metadata, organization.id, observed.candidateId);
   if (missing !== undefined) return { kind: "label", metadata: missing, expiresAt };
   if (isSuspended(cluster)) {
-    if (access.status?.certificate !== undefined) return { kind: "ignore", expiresAt };
+    if (isIssued(access)) return { kind: "ignore", expiresAt };
     const message = `The cluster ${spec.clusterName} is suspended; the access is issued when it is resumed.`;
     return { kind: "wait", reason: "ClusterSuspended", message, expiresAt };
   }
@@ -101,7 +101,7 @@ export function isLive(access: ClusterAccess, now: Date): boolean {
 /** Issued accesses before waiting ones, then by age. */
 function comesFirst(other: ClusterAccess, own: ClusterAccess, now: Date): boolean {
   if (!isLive(other, now)) return false;
-  const [left, right] = [other, own].map((access) => access.status?.certificate !== undefined);
+  const [left, right] = [other, own].map(isIssued);
   if (left !== right) return left === true;
   return isOlder(other.metadata, own.metadata);
 }

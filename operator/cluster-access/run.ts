@@ -5,15 +5,19 @@ import {
   type ClusterAccess,
   type ClusterAccessStatus,
   clusterAccessKind,
+  nameAccessGroup,
 } from "../../shared/crd/cluster-access.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Caches } from "../caches.ts";
 import { isDeleting } from "../identity.ts";
 import type { RunContext } from "../run-context.ts";
-import { composeAccessBinding, ensureBinding, nameAccessGroup, removeBinding } from "../tenant/binding.ts";
+import type { ServiceAccountName } from "../secret-role.ts";
+import { readCertificateAuthority } from "../tenant/authority.ts";
+import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
 import { RequestError, signRequest } from "../tenant/sign.ts";
-import { readCertificateAuthority, type TenantAccess } from "../tenant/tenant.ts";
+import type { TenantAccess } from "../tenant/tenant.ts";
+import { composeTokenSteps, findIssued, issueByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
 import { type AccessDecision, type GrantTarget, reconcileAccess } from "./reconcile.ts";
 import { type AccessOutcome, composeAccessStatus } from "./status.ts";
@@ -23,6 +27,8 @@ export interface AccessDeps {
   caches: Caches;
   now(): Date;
   tenants: Pick<TenantAccess, "withTenant">;
+  /** Who may read the tokens. */
+  apiserver: ServiceAccountName;
 }
 
 /**
@@ -63,7 +69,7 @@ export async function runAccess(
       await apply({ metadata: decision.metadata });
       break;
     default:
-      await grant(deps, access, decision, context.signal, report);
+      await grant(deps, access, decision, context.signal, apply);
   }
   return "expiresAt" in decision && decision.expiresAt !== undefined
     ? { requeueAfterMs: decision.expiresAt.getTime() - now.getTime() }
@@ -80,15 +86,27 @@ async function grant(
   access: ClusterAccess,
   { target, expiresAt }: AccessDecision & { kind: "grant" },
   signal: AbortSignal,
-  report: (outcome: AccessOutcome) => Promise<void>,
+  apply: (parts: Partial<Plan<ClusterAccessStatus>>) => Promise<void>,
 ): Promise<void> {
+  const report = (outcome: AccessOutcome) =>
+    apply({ status: composeAccessStatus(access, outcome, deps.now()) });
   const { cluster, tenant, id } = target;
+  const { kind } = tenant.authority;
   try {
-    const certificate = access.status?.certificate ?? (await sign(deps, access, target, expiresAt, signal));
-    await deps.tenants.withTenant(cluster, tenant, signal, (client) =>
-      ensureBinding(client, composeAccessBinding(id)),
-    );
-    await report({ kind: "granted", certificate, expiresAt });
+    const before = findIssued(access);
+    const signed =
+      before === undefined && kind === "ca"
+        ? { certificate: await sign(deps, access, target, expiresAt, signal) }
+        : before;
+    const issued = await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
+      await ensureBinding(client, composeAccessBinding(id, kind));
+      return signed ?? issueByTenant(client, access, id, expiresAt.getTime() - deps.now().getTime());
+    });
+    if (!("token" in issued)) return await report({ kind: "granted", ...issued, expiresAt });
+    const { tokenSecretName, steps } = composeTokenSteps(access, cluster, id, issued.token, deps.apiserver);
+    await apply({ apply: steps });
+    const endsAt = issued.expiresAt < expiresAt ? issued.expiresAt : expiresAt;
+    await report({ kind: "granted", tokenSecretName, expiresAt: endsAt });
   } catch (error) {
     const outcome = describeFailure(access, error);
     if (outcome !== undefined) await report(outcome);
@@ -130,8 +148,9 @@ async function revoke(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    const { name } = composeAccessBinding(id).metadata;
-    await deps.tenants.withTenant(cluster, tenant, signal, (client) => removeBinding(client, name));
+    const { kind } = tenant.authority;
+    const { name } = composeAccessBinding(id, kind).metadata;
+    await deps.tenants.withTenant(cluster, tenant, signal, (client) => removeBinding(client, name, kind));
   } catch (error) {
     if (!isDeleting(cluster)) throw error;
   }

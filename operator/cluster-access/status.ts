@@ -8,6 +8,8 @@ import type {
 } from "../../shared/crd/cluster-access.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 
+import type { IssuedAccess } from "./issue.ts";
+
 const NOT_STALLED = {
   type: "Stalled",
   status: "False",
@@ -17,11 +19,11 @@ const NOT_STALLED = {
 
 /** The result of a reconcile. */
 export type AccessOutcome =
-  | { kind: "granted"; certificate: string; expiresAt: Date }
+  | ({ kind: "granted"; expiresAt: Date } & IssuedAccess)
   | { kind: "waiting"; reason: string; message: string }
   | { kind: "rejected"; reason: string; message: string };
 
-/** The whole status of an access; undefined when it did not change. An issued certificate stays in it. */
+/** The whole status of an access; undefined when it did not change. What was issued stays in it. */
 export function composeAccessStatus(
   access: ClusterAccess,
   outcome: AccessOutcome,
@@ -31,9 +33,15 @@ export function composeAccessStatus(
   const generation = access.metadata.generation ?? 0;
   const issued =
     outcome.kind === "granted"
-      ? { certificate: outcome.certificate, expiresAt: formatTime(outcome.expiresAt) }
+      ? {
+          ...("certificate" in outcome
+            ? { certificate: outcome.certificate }
+            : { tokenSecretName: outcome.tokenSecretName }),
+          expiresAt: formatTime(outcome.expiresAt),
+        }
       : {
           ...(last?.certificate !== undefined && { certificate: last.certificate }),
+          ...(last?.tokenSecretName !== undefined && { tokenSecretName: last.tokenSecretName }),
           ...(last?.expiresAt !== undefined && { expiresAt: last.expiresAt }),
         };
   const conditions = setConditions<ClusterAccessConditionType>(
@@ -48,7 +56,8 @@ export function composeAccessStatus(
 
 function decideConditions(outcome: AccessOutcome): NewCondition<ClusterAccessConditionType>[] {
   if (outcome.kind === "granted") {
-    const message = "The certificate is issued and its binding exists.";
+    const what = "certificate" in outcome ? "certificate" : "token";
+    const message = `The ${what} is issued and its binding exists.`;
     return [
       { type: "Ready", status: "True", reason: "Issued", message },
       { type: "Reconciling", status: "False", reason: "ReconciliationSucceeded", message },

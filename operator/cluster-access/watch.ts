@@ -3,10 +3,9 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
-import { clusterOfCaSecret } from "../engine/secrets.ts";
 import { enqueueTo } from "../enqueue.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
-import { isTenantChanged } from "../tenant/changes.ts";
+import { findChangedAuthority, isTenantChanged } from "../tenant/changes.ts";
 
 /** Adds the key of an access for every change that it depends on. */
 export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">): void {
@@ -30,9 +29,9 @@ export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">
   set.listen("engineClusters", (change) => {
     if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);
   });
-  set.listen("caSecrets", (change) => {
-    const cluster = clusterOfCaSecret(change.object.metadata);
-    if (cluster !== undefined) addAllOf(toKey(change.object.metadata.namespace, cluster), change);
+  set.listen("authorities", (change) => {
+    const cluster = findChangedAuthority(set.caches, change.object);
+    if (cluster !== undefined) addAllOf(cluster, change);
   });
   set.listen("namespaces", (change) => {
     const accesses = caches.accesses.byIndex(INDEX_NAMESPACE, change.object.metadata.name);

@@ -3,21 +3,31 @@ import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { engineClusterNameOf, LABEL_ENGINE_CLUSTER } from "./kinds.ts";
 
 const CA_SUFFIX = "-ca";
+/** k3s and RKE2 have another CA for clients than for servers. */
+const CLIENT_CA_SUFFIX = "-cca";
+const KUBECONFIG_SUFFIX = "-kubeconfig";
+const SUFFIXES = [CA_SUFFIX, CLIENT_CA_SUFFIX, KUBECONFIG_SUFFIX];
 
 /** The name of the Secret with a cluster's CA; of "namespace/cluster" it makes "namespace/name". */
 export function nameCaSecret(cluster: string): string {
   return `${cluster}${CA_SUFFIX}`;
 }
 
-/** The name of the Secret with Cluster API's own kubeconfig of a cluster, under the key `value`. */
-export function nameKubeconfigSecret(cluster: string): string {
-  return `${cluster}-kubeconfig`;
+/** The name of the Secret with the CA of a cluster's clients, where that is another one; as `nameCaSecret`. */
+export function nameClientCaSecret(cluster: string): string {
+  return `${cluster}${CLIENT_CA_SUFFIX}`;
 }
 
-/** The cluster whose CA this Secret holds; undefined for any other Secret. */
-export function clusterOfCaSecret(metadata: ObjectMeta): string | undefined {
+/** The name of the Secret with Cluster API's own kubeconfig of a cluster, under the key `value`; as `nameCaSecret`. */
+export function nameKubeconfigSecret(cluster: string): string {
+  return `${cluster}${KUBECONFIG_SUFFIX}`;
+}
+
+/** The cluster that this Secret gives access to: its CAs and Cluster API's kubeconfig; undefined for any other Secret. */
+export function clusterOfAuthority(metadata: ObjectMeta): string | undefined {
   const cluster = engineClusterNameOf(metadata);
-  return cluster !== undefined && metadata.name === nameCaSecret(cluster) ? cluster : undefined;
+  if (cluster === undefined) return undefined;
+  return SUFFIXES.some((suffix) => metadata.name === `${cluster}${suffix}`) ? cluster : undefined;
 }
 
 /** The CA with its key, both PEM; undefined when the Secret lacks one of them. */
@@ -27,9 +37,9 @@ export function readCaSecret({ data }: Secret): { certificate: string; key: stri
   return { certificate: decode(certificate), key: decode(key) };
 }
 
-/** Keeps the identity and the version of a CA's Secret; of Cluster API's other Secrets nothing. */
-export function trimCaSecret({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined {
-  if (!metadata.name.endsWith(CA_SUFFIX)) return undefined;
+/** Keeps the identity and the version of the Secrets of CAs and kubeconfigs; of Cluster API's other Secrets nothing. */
+export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined {
+  if (!SUFFIXES.some((suffix) => metadata.name.endsWith(suffix))) return undefined;
   const { name, namespace, uid, resourceVersion, labels } = metadata;
   const cluster = labels?.[LABEL_ENGINE_CLUSTER];
   return {

@@ -3,9 +3,8 @@ import type { Controller } from "../../shared/controller/controller.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { CacheSet } from "../caches.ts";
-import { clusterOfCaSecret } from "../engine/secrets.ts";
 import { enqueueTo } from "../enqueue.ts";
-import { isTenantChanged } from "../tenant/changes.ts";
+import { findChangedAuthority, isTenantChanged } from "../tenant/changes.ts";
 
 /** Adds the key of a cluster for every change that the bindings in it depend on; each run connects to it. */
 export function watchTenantBindings(set: CacheSet, controller: Pick<Controller, "add">): void {
@@ -19,9 +18,9 @@ export function watchTenantBindings(set: CacheSet, controller: Pick<Controller, 
   set.listen("engineClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
-  set.listen("caSecrets", (change) => {
-    const cluster = clusterOfCaSecret(change.object.metadata);
-    if (cluster !== undefined) add(toKey(change.object.metadata.namespace, cluster), change);
+  set.listen("authorities", (change) => {
+    const cluster = findChangedAuthority(set.caches, change.object);
+    if (cluster !== undefined) add(cluster, change);
   });
   set.listen("credentials", (change) => {
     const { namespace, name } = change.object.metadata;

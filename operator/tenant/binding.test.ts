@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { composeAccessBinding, composeAdminBinding, planBindings } from "./binding.ts";
 
-const admin = composeAdminBinding("id", 1);
-const old = composeAdminBinding("id", 0);
-const granted = composeAccessBinding("granted");
-const orphan = composeAccessBinding("orphan");
+const admin = composeAdminBinding("id", 1, "ca");
+const old = composeAdminBinding("id", 0, "ca");
+const granted = composeAccessBinding("granted", "ca");
+const orphan = composeAccessBinding("orphan", "ca");
 const theirs = { ...orphan, metadata: { name: "tenant-admins" } };
 const widened = { ...granted, subjects: [{ kind: "Group", name: "system:authenticated" }] };
 
@@ -49,4 +49,15 @@ test("each access and each generation has a group of its own", () => {
     "cloud.marina.dev:access:granted",
     "cloud.marina.dev:access:orphan",
   ]);
+});
+
+test("only where the CA's key is not known an account has the right too, one of its own", () => {
+  expect(composeAccessBinding("one", "kubeconfig").subjects).toEqual([
+    { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: "cloud.marina.dev:access:one" },
+    { kind: "ServiceAccount", name: "cloud-marina-dev-access-one", namespace: "kube-system" },
+  ]);
+  expect(composeAccessBinding("one", "ca").subjects).toHaveLength(1);
+  expect(composeAdminBinding("id", 2, "kubeconfig").subjects?.[1]).toMatchObject({
+    name: "cloud-marina-dev-admin-2",
+  });
 });

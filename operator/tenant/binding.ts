@@ -1,14 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
+import { nameAccessGroup } from "../../shared/crd/cluster-access.ts";
 import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
+import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import type { AuthorityKind } from "./authority.ts";
 import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
-/** Binds one group to cluster-admin in a tenant cluster. */
+/** Binds one group, or one ServiceAccount too, to cluster-admin in a tenant cluster. */
 export interface TenantBinding extends KubeObject {
   roleRef: { apiGroup: string; kind: string; name: string };
-  subjects?: { kind: string; apiGroup?: string | undefined; name: string }[] | undefined;
+  subjects?:
+    | { kind: string; apiGroup?: string | undefined; name: string; namespace?: string | undefined }[]
+    | undefined;
 }
 
 const clusterRoleBindingKind = defineKind<TenantBinding>({
@@ -27,7 +32,14 @@ const tenantBindingKind: TenantKind<TenantBinding> = {
     metadata: z.object({ name: z.string() }),
     roleRef: z.object({ apiGroup: z.string(), kind: z.string(), name: z.string() }),
     subjects: z
-      .array(z.object({ kind: z.string(), apiGroup: z.string().optional(), name: z.string() }))
+      .array(
+        z.object({
+          kind: z.string(),
+          apiGroup: z.string().optional(),
+          name: z.string(),
+          namespace: z.string().optional(),
+        }),
+      )
       .optional(),
   }),
 };
@@ -41,19 +53,26 @@ export function nameAdminGroup(clusterId: string, generation: number): string {
   return `cloud.marina.dev:admin:${clusterId}:${generation}`;
 }
 
-/** The binding of the admin kubeconfig; one name per generation, so that the next one replaces the last one's. */
-export function composeAdminBinding(clusterId: string, generation: number): TenantBinding {
-  return composeBinding(`${PREFIX}admin-${generation}`, nameAdminGroup(clusterId, generation));
+/**
+ * The binding of the admin kubeconfig; one name per generation, so that the next one replaces the last one's. Where the CA's
+ * key is not known, the ServiceAccount of this name has the right too: its token stands in for a certificate.
+ */
+export function composeAdminBinding(
+  clusterId: string,
+  generation: number,
+  authority: AuthorityKind,
+): TenantBinding {
+  const group = nameAdminGroup(clusterId, generation);
+  return composeBinding(`${PREFIX}admin-${generation}`, group, authority);
 }
 
-/** The group of one access. */
-export function nameAccessGroup(accessId: string): string {
-  return `cloud.marina.dev:access:${accessId}`;
+/** The binding of one access, as `composeAdminBinding`. */
+export function composeAccessBinding(accessId: string, authority: AuthorityKind): TenantBinding {
+  return composeBinding(`${PREFIX}access-${accessId}`, nameAccessGroup(accessId), authority);
 }
 
-export function composeAccessBinding(accessId: string): TenantBinding {
-  return composeBinding(`${PREFIX}access-${accessId}`, nameAccessGroup(accessId));
-}
+/** Where the ServiceAccounts are: every cluster has this namespace, and none may delete it. */
+export const ACCOUNT_NAMESPACE = "kube-system";
 
 /** The bindings of a tenant cluster. */
 export interface DesiredBindings {
@@ -71,7 +90,10 @@ export async function ensureBindings(tenant: TenantClient, decide: () => Desired
   const existing = await tenant.list(tenantBindingKind, OURS);
   const { replace, remove } = planBindings(existing, decide());
   for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
-  for (const name of remove) await removeBinding(tenant, name);
+  for (const name of remove) {
+    const binding = existing.find(({ metadata }) => metadata.name === name);
+    await removeBinding(tenant, name, hasAccount(binding) ? "kubeconfig" : "ca");
+  }
 }
 
 /** The bindings that are missing or differ, and the names of ours that are not desired. */
@@ -97,9 +119,20 @@ export async function ensureBinding(tenant: TenantClient, binding: TenantBinding
   await replaceBinding(tenant, existing, binding);
 }
 
-/** Removes one binding, if it exists. Rejects with the KubeError of the tenant's API server. */
-export function removeBinding(tenant: TenantClient, name: string): Promise<void> {
-  return tenant.delete(tenantBindingKind, name);
+/** Removes one binding and its ServiceAccount, if they exist. Rejects with the KubeError of the tenant's API server. */
+export async function removeBinding(
+  tenant: TenantClient,
+  name: string,
+  authority: AuthorityKind,
+): Promise<void> {
+  await tenant.delete(tenantBindingKind, name);
+  if (authority === "kubeconfig") {
+    await tenant.delete({ kind: serviceAccountKind }, name, ACCOUNT_NAMESPACE);
+  }
+}
+
+function hasAccount(binding: TenantBinding | undefined): boolean {
+  return binding?.subjects?.some(({ kind }) => kind === "ServiceAccount") === true;
 }
 
 /** The role of a binding cannot be changed: it is deleted and created again. */
@@ -109,7 +142,7 @@ async function replaceBinding(
   desired: TenantBinding,
 ): Promise<void> {
   if (existing !== undefined && isSame(existing, desired)) return;
-  if (existing !== undefined) await removeBinding(tenant, desired.metadata.name);
+  if (existing !== undefined) await tenant.delete(tenantBindingKind, desired.metadata.name);
   try {
     await tenant.create(tenantBindingKind, desired, MANAGER_OPERATOR);
   } catch (error) {
@@ -120,7 +153,7 @@ async function replaceBinding(
 
 /** A binding that has lost its label is not listed: it is replaced by one that has it. */
 async function replaceUnlisted(tenant: TenantClient, desired: TenantBinding): Promise<void> {
-  await removeBinding(tenant, desired.metadata.name);
+  await tenant.delete(tenantBindingKind, desired.metadata.name);
   await tenant.create(tenantBindingKind, desired, MANAGER_OPERATOR);
 }
 
@@ -130,12 +163,14 @@ function isSame(left: TenantBinding, right: TenantBinding): boolean {
   );
 }
 
-function composeBinding(name: string, group: string): TenantBinding {
+function composeBinding(name: string, group: string, authority: AuthorityKind): TenantBinding {
+  const ofGroup = { kind: "Group", apiGroup: clusterRoleBindingKind.group, name: group };
+  const ofAccount = { kind: "ServiceAccount", name, namespace: ACCOUNT_NAMESPACE };
   return {
     apiVersion: apiVersionOf(clusterRoleBindingKind),
     kind: clusterRoleBindingKind.kind,
     metadata: { name, labels: LABELS },
     roleRef: { apiGroup: clusterRoleBindingKind.group, kind: "ClusterRole", name: "cluster-admin" },
-    subjects: [{ kind: "Group", apiGroup: clusterRoleBindingKind.group, name: group }],
+    subjects: authority === "ca" ? [ofGroup] : [ofGroup, ofAccount],
   };
 }

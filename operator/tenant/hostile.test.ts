@@ -1,45 +1,18 @@
-import { once } from "node:events";
 import type { RequestListener } from "node:http";
-import { createServer } from "node:https";
-import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
+import { createServer as createTcpServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { probeEndpoint } from "../cluster/probe.ts";
 import { composeAccessBinding, ensureBinding, ensureBindings, type TenantBinding } from "./binding.ts";
-import { connectTenant, TENANT_DEADLINE_MS } from "./connect.ts";
-import { MAX_PAGES, type TenantClient } from "./tenant-client.ts";
-import { makeAuthority } from "./testing.ts";
+import { TENANT_DEADLINE_MS } from "./connect.ts";
+import { MAX_PAGES } from "./tenant-client.ts";
+import { createTestServers } from "./testing-server.ts";
 
-const authority = await makeAuthority("kubernetes");
 /** Far above the deadline: the machine may be loaded. */
 const TIMEOUT_MS = 60_000;
 const MEGABYTE = Buffer.alloc(1024 * 1024, " ");
 
-let stop: (() => void)[] = [];
-afterEach(() => {
-  for (const close of stop) close();
-  stop = [];
-});
-
-async function listen(server: Server): Promise<string> {
-  const sockets = new Set<{ destroy(): void }>();
-  server.on("connection", (socket) => sockets.add(socket));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  stop.push(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-function serve(respond: RequestListener): Promise<string> {
-  return listen(createServer({ cert: authority.certificate, key: authority.key }, respond));
-}
-
-function connect<Result>(server: string, use: (client: TenantClient) => Promise<Result>): Promise<Result> {
-  const options = { signal: new AbortController().signal, mayWrite: () => true };
-  return connectTenant({ server, ca: authority.certificate }, options, use);
-}
+const { authority, serve, listen, connect, stopAll } = await createTestServers();
+afterEach(stopAll);
 
 const sync = (server: string) =>
   connect(server, (client) => ensureBindings(client, () => ({ desired: [], kept: new Set() })));
@@ -82,7 +55,7 @@ describe("an API server of a tenant", () => {
     ["that never responds", () => undefined, { reason: "DeadlineExceeded" }],
     [
       "that sends a list of some megabytes",
-      json(pageOf(Array.from({ length: 3000 }, () => composeAccessBinding("x".repeat(1000))))),
+      json(pageOf(Array.from({ length: 3000 }, () => composeAccessBinding("x".repeat(1000), "ca")))),
       { status: 0, kubeMessage: expect.stringMatching(/max size/) },
     ],
     ["whose list never ends", json(pageOf([], { continue: "more" })), { reason: "InvalidResponse" }],
@@ -92,7 +65,7 @@ describe("an API server of a tenant", () => {
     ["whose objects are null", json(pageOf([null])), { reason: "InvalidResponse" }],
     [
       "whose subjects are of another type",
-      json(pageOf([{ ...composeAccessBinding("a"), subjects: "everybody" }])),
+      json(pageOf([{ ...composeAccessBinding("a", "ca"), subjects: "everybody" }])),
       { reason: "InvalidResponse" },
     ],
     ["that sends HTML", (_request, response) => response.end("<html>"), { reason: "InvalidResponse" }],
@@ -171,7 +144,7 @@ describe("an API server of a tenant", () => {
         response,
       );
     });
-    const binding: TenantBinding = composeAccessBinding("a");
+    const binding: TenantBinding = composeAccessBinding("a", "ca");
     await expect(connect(url, (client) => ensureBinding(client, binding))).rejects.toMatchObject({
       status: 409,
     });

@@ -6,7 +6,7 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import { beforeAll, describe, expect, test } from "vitest";
-import { RequestError, signRequest } from "./sign.ts";
+import { checkRequest, RequestError, signRequest } from "./sign.ts";
 
 const RSA = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", publicExponent: new Uint8Array([1, 0, 1]) };
 const EC = { name: "ECDSA", hash: "SHA-256", namedCurve: "P-256" };
@@ -91,4 +91,27 @@ test("a request whose key has an unknown algorithm is refused with a reason", as
   const failure = await signRequest(csr, request()).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(RequestError);
   expect(failure).toMatchObject({ message: expect.stringContaining("must be RSA") });
+});
+
+describe("another signer gets a request", () => {
+  const { commonName, organization } = request();
+
+  test.each([
+    [`CN=${commonName}, O=${organization}`, true],
+    [`O=${organization}, CN=${commonName}`, true],
+    [`CN=${commonName}`, false],
+    [`CN=${commonName}, O=system:masters`, false],
+    [`CN=${commonName}, O=${organization}, O=system:masters`, false],
+    [`CN=${commonName}, O=${organization}+O=system:masters`, false],
+    [`CN=kubernetes-admin, O=${organization}`, false],
+    [`CN=${commonName}, O=${organization}, OU=more`, false],
+  ])("whose subject is %s: %s", async (name, isPassedOn) => {
+    const { csr } = await makeCsr(EC, name);
+    expect(await checkRequest(csr, { commonName, organization })).toBe(isPassedOn);
+  });
+
+  test("never one that we would not sign", async () => {
+    const { csr } = await makeCsr({ ...RSA, modulusLength: 1024 });
+    await expect(checkRequest(csr, { commonName, organization })).rejects.toThrow(RequestError);
+  });
 });

@@ -1,4 +1,12 @@
-import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, webcrypto } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  randomBytes,
+  webcrypto,
+  X509Certificate,
+} from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 export interface ClientCertificateRequest {
   /** PEM. The key is RSA or EC (P-256, P-384, P-521), in PKCS#1 (kubeadm's is), SEC 1 or PKCS#8. */
@@ -22,17 +30,68 @@ export async function issueClientCertificate(request: ClientCertificateRequest):
   const { subtle } = webcrypto;
   const keys = await subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
   const certificate = await signClientCertificate(x509, request, keys.publicKey);
-  const key = Buffer.from(await subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
-  const lines = key.match(/.{1,64}/g) ?? [];
-  return {
-    certificate,
-    key: `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`,
-  };
+  return { certificate, key: await exportKey(keys.privateKey) };
+}
+
+async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
+  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", key)).toString("base64");
+  const lines = der.match(/.{1,64}/g) ?? [];
+  return `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`;
 }
 
 /** A certificate signing request that must not be signed; the message explains it to its author. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
+}
+
+/** The key (PEM) of a new client certificate, and the request for it: its subject is the name and the group. */
+export async function createRequest(
+  commonName: string,
+  organization: string,
+): Promise<{ key: string; csr: string }> {
+  const x509 = await loadX509();
+  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const request = await x509.Pkcs10CertificateRequestGenerator.create({
+    name: new x509.Name([{ O: [organization] }, { CN: [commonName] }]).toString(),
+    keys,
+    signingAlgorithm: algorithm,
+  });
+  return { key: await exportKey(keys.privateKey), csr: `${request.toString("pem")}\n` };
+}
+
+/**
+ * Checks a certificate signing request (PEM) as `signRequest` does, and returns whether its subject is exactly this name and
+ * group: another signer would take the subject as it is.
+ */
+export async function checkRequest(
+  csr: string,
+  { commonName, organization }: Pick<ClientCertificateRequest, "commonName" | "organization">,
+): Promise<boolean> {
+  const x509 = await loadX509();
+  const { subjectName } = await readRequest(x509, csr);
+  return isSubject(subjectName.toJSON(), commonName, organization);
+}
+
+/**
+ * Whether a certificate (PEM) that somebody else has signed is one for this request: its key, and its subject. Nothing is
+ * assumed of the text.
+ */
+export async function isCertificateOf(certificate: string, csr: string): Promise<boolean> {
+  const x509 = await loadX509();
+  try {
+    const issued = new x509.X509Certificate(certificate);
+    const request = new x509.Pkcs10CertificateRequest(csr);
+    const isKey = Buffer.from(issued.publicKey.rawData).equals(Buffer.from(request.publicKey.rawData));
+    return isKey && issued.subject === request.subject;
+  } catch {
+    return false;
+  }
+}
+
+/** The end of a certificate's validity. Throws for a text that is none. */
+export function readNotAfter(certificate: string): Date {
+  return new Date(new X509Certificate(certificate).validTo);
 }
 
 /**
@@ -45,16 +104,29 @@ export async function signRequest(
   request: ClientCertificateRequest,
 ): Promise<{ certificate: string }> {
   const x509 = await loadX509();
+  const { publicKey } = await readRequest(x509, csr);
+  return { certificate: await signClientCertificate(x509, request, publicKey) };
+}
+
+type X509 = Awaited<ReturnType<typeof loadX509>>;
+
+async function readRequest(x509: X509, csr: string) {
   const parsed = parseRequest(x509, csr);
   const weakness = findWeakness(Buffer.from(parsed.publicKey.rawData));
   if (weakness !== undefined) throw new RequestError(weakness);
   if (!(await parsed.verify().catch(() => false))) {
     throw new RequestError("The certificate signing request is not signed by its own key.");
   }
-  return { certificate: await signClientCertificate(x509, request, parsed.publicKey) };
+  return parsed;
 }
 
-type X509 = Awaited<ReturnType<typeof loadX509>>;
+/** Exactly one name and one group, in any order. */
+function isSubject(parts: Record<string, string[]>[], commonName: string, organization: string): boolean {
+  const values = parts.flatMap((part) =>
+    Object.entries(part).map(([type, texts]) => `${type}=${texts.join()}`),
+  );
+  return isDeepStrictEqual(values.sort(), [`CN=${commonName}`, `O=${organization}`]);
+}
 
 function parseRequest(x509: X509, csr: string) {
   try {

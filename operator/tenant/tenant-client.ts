@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { KubeError, toKubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
 import { collectionPath, metadataOf, objectPath } from "../../shared/kube/object.ts";
@@ -21,7 +22,9 @@ export interface TenantClient {
   list<T>(kind: TenantKind<T>, labelSelector: string): Promise<T[]>;
   create<T>(kind: TenantKind<T>, object: NoInfer<T>, fieldManager: string): Promise<void>;
   /** Also resolves when the object does not exist. */
-  delete(kind: Pick<TenantKind<unknown>, "kind">, name: string): Promise<void>;
+  delete(kind: Pick<TenantKind<unknown>, "kind">, name: string, namespace?: string): Promise<void>;
+  /** A request to a subresource of an object: POST creates one, PATCH merges. Returns what the server answers. */
+  send<T>(method: "POST" | "PATCH", path: string, body: object, schema: z.ZodType<T>): Promise<T>;
 }
 
 export interface TenantClientOptions {
@@ -37,6 +40,8 @@ const PAGE_SIZE = 250;
 export const MAX_PAGES = 20;
 /** Longer texts of a tenant are cut: they end up in a status and in the log. */
 const MAX_MESSAGE_LENGTH = 300;
+
+const MERGE_PATCH = "application/merge-patch+json";
 
 const listSchema = z.object({
   metadata: z.object({ continue: z.string().optional() }),
@@ -92,9 +97,14 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
       const path = collectionPath(kind, metadataOf(object).namespace, true);
       await call({ method: "POST", path, query: { fieldManager }, body: object }, z.unknown());
     },
-    async delete({ kind }, name) {
+    send(method, path, body, schema) {
+      const contentType = method === "PATCH" ? MERGE_PATCH : undefined;
+      const query = { fieldManager: MANAGER_OPERATOR };
+      return call({ method, path, query, body, contentType }, schema);
+    },
+    async delete({ kind }, name, namespace) {
       try {
-        await call({ method: "DELETE", path: objectPath(kind, undefined, name) }, z.unknown());
+        await call({ method: "DELETE", path: objectPath(kind, namespace, name) }, z.unknown());
       } catch (error) {
         if (!(error instanceof KubeError && error.isNotFound)) throw error;
       }

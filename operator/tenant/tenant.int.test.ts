@@ -7,8 +7,9 @@ import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { aCluster } from "../testing-cluster.ts";
+import { revisionOf } from "./authority.ts";
 import { ensureBindings } from "./binding.ts";
-import { createTenantAccess, revisionOf } from "./tenant.ts";
+import { createTenantAccess } from "./tenant.ts";
 import { composeCaData, makeAuthority } from "./testing.ts";
 
 const MINUTE_MS = 60_000;
@@ -63,7 +64,7 @@ async function start() {
   const cluster = { ...demo, metadata: { ...demo.metadata, namespace } };
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const connect = () => {
-    const tenant = { server: url, caRevision: revisionOf(ca.metadata) };
+    const tenant = { server: url, authority: { kind: "ca" as const, revision: revisionOf(ca.metadata) } };
     return tenants.withTenant(cluster, tenant, new AbortController().signal, (tenantClient) =>
       ensureBindings(tenantClient, () => ({ desired: [], kept: new Set() })),
     );

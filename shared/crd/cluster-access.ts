@@ -65,6 +65,10 @@ export const clusterAccessStatusSchema = z
     certificate: z.string().max(16_384).optional().meta({
       description: "The signed certificate in PEM form, followed by the certificates of its issuers.",
     }),
+    tokenSecretName: z.string().max(253).optional().meta({
+      description:
+        "The Secret, in the same namespace, that holds a token under the key token: of a cluster whose control plane signs no certificate for the request.",
+    }),
     expiresAt: timestamp("When the access expires.").optional(),
   })
   .meta({ description: "Observed state of the access. Written by the operator." });
@@ -87,8 +91,27 @@ export const clusterAccessKind = defineKind<ClusterAccess>({
   namespaced: true,
 });
 
-/** When an access ends. Counted from its creation: a lost status never extends it. */
-export function findExpiry({ metadata, spec }: Pick<ClusterAccess, "metadata" | "spec">): Date {
-  const byLifetime = Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000;
-  return new Date(spec.notAfter === undefined ? byLifetime : Math.min(byLifetime, Date.parse(spec.notAfter)));
+/** The Kubernetes group of one access, by its public id. */
+export function nameAccessGroup(accessId: string): string {
+  return `cloud.marina.dev:access:${accessId}`;
+}
+
+/** Whether there is a certificate, or a token where the control plane signs none. */
+export function isIssued({ status }: Pick<ClusterAccess, "status">): boolean {
+  return status?.certificate !== undefined || status?.tokenSecretName !== undefined;
+}
+
+/**
+ * When an access ends. Counted from its creation: a lost status never extends it. A token may end before, when the control plane
+ * limits how long tokens live.
+ */
+export function findExpiry({
+  metadata,
+  spec,
+  status,
+}: Pick<ClusterAccess, "metadata" | "spec" | "status">): Date {
+  const ends = [Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000];
+  if (spec.notAfter !== undefined) ends.push(Date.parse(spec.notAfter));
+  if (status?.expiresAt !== undefined) ends.push(Date.parse(status.expiresAt));
+  return new Date(Math.min(...ends));
 }

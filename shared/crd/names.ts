@@ -34,6 +34,9 @@ export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";
 /** On what the operator applies: a hash of it (shared/controller/applied.ts). */
 export const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
 
+/** Marks the Secrets that hold a credential that the operator issued. */
+export const LABEL_CREDENTIAL = "cloud.marina.dev/credential";
+
 export const FINALIZER = "cloud.marina.dev/operator";
 
 export const MANAGER_OPERATOR = "marina-operator";

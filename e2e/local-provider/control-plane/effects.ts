@@ -19,7 +19,7 @@ import { MAX_STARTING, serverOf, specsOf } from "./specs.ts";
 
 async function createSecrets(context: Context, object: LocalControlPlane, tenant: Tenant): Promise<void> {
   const { client, stores } = context;
-  const secrets = findSecrets(stores.secrets, tenant);
+  const secrets = findSecrets(stores.secrets, tenant, object.spec.shape);
   for (const secret of await makeMissingKeys(secrets, object, tenant)) {
     try {
       await client.create(secretKind, secret, { fieldManager: FIELD_MANAGER });
@@ -83,7 +83,7 @@ async function act(
     case "link":
       return versions.link(version);
     case "writeFiles": {
-      const authorities = readAuthorities(findSecrets(context.stores.secrets, tenant));
+      const authorities = readAuthorities(findSecrets(context.stores.secrets, tenant, object.spec.shape));
       if (authorities === undefined) {
         throw new Error(
           `the Secrets ${tenant.name}-ca and -proxy do not each hold a certificate and its key`,
@@ -101,7 +101,7 @@ async function act(
       // Checked again: another worker may have taken the slot since the observation.
       if (isApiserver && starting.size >= MAX_STARTING) return;
       if (isApiserver) starting.add(name);
-      const specs = specsOf(context, tenant, version, await ports.ensureApiserverPort(tenant));
+      const specs = specsOf(context, tenant, object.spec, await ports.ensureApiserverPort(tenant));
       return processes.start(name, specs[effect.program]);
     }
     case "stop":

@@ -27,11 +27,11 @@ export async function observeControlPlane(
   const now = new Date();
   const { version } = object.spec;
   const server = serverOf(context, tenant);
-  const secrets = findSecrets(stores.secrets, tenant);
+  const secrets = findSecrets(stores.secrets, tenant, object.spec.shape);
   const authorities = readAuthorities(secrets);
   const isDeleted = object.metadata.deletionTimestamp !== undefined;
   const port = isDeleted ? 0 : await ports.ensureApiserverPort(tenant);
-  const specs = Object.entries(specsOf(context, tenant, version, port));
+  const specs = Object.entries(specsOf(context, tenant, object.spec, port));
   const states = PROGRAMS.map((program) => [program, processes.get(processNameOf(tenant, program))] as const);
   const programs: Partial<Record<Program, ProgramState>> = Object.fromEntries(
     states.filter(([, state]) => state !== undefined),

@@ -160,11 +160,11 @@ function decideOthers({ programs, wanted }: ObservedControlPlane): NextStep {
 
 function describeStatus(observed: ObservedControlPlane, step: NextStep): Status | undefined {
   const { object, ready } = observed;
-  const { version, replicas } = object.spec;
+  const { version, replicas, shape } = object.spec;
   const previous = object.status ?? {};
   const isCurrent = ready && step.reason === "Available";
   // The old version stays until the new process responds: this field starts the upgrade of the workers.
-  const versions = isCurrent ? [{ version, ...(replicas !== undefined && { replicas }) }] : previous.versions;
+  const running = isCurrent ? version : (previous.versions?.[0]?.version ?? previous.version);
   const controlPlaneInitialized = previous.initialization?.controlPlaneInitialized === true || isCurrent;
   const available = describeAvailable(observed, step, isCurrent);
   const counted = available.status === "True" ? replicas : 0;
@@ -174,7 +174,10 @@ function describeStatus(observed: ObservedControlPlane, step: NextStep): Status 
       initialization: { controlPlaneInitialized },
       // Without it Cluster API looks for control plane Machines, finds none and abandons the Nodes.
       externalManagedControlPlane: true,
-      ...(versions !== undefined && { versions }),
+      ...(running !== undefined &&
+        (shape === undefined
+          ? { versions: [{ version: running, ...(replicas !== undefined && { replicas }) }] }
+          : { version: running })),
       ...(replicas !== undefined && {
         replicas,
         readyReplicas: counted,
@@ -182,7 +185,7 @@ function describeStatus(observed: ObservedControlPlane, step: NextStep): Status 
         upToDateReplicas: isCurrent ? replicas : 0,
       }),
     },
-    [available, describeRollingOut(controlPlaneInitialized, versions?.[0]?.version, version)],
+    [available, describeRollingOut(controlPlaneInitialized, running, version)],
     observed.now,
   );
 }

@@ -1,4 +1,5 @@
 import { type Context, findByTenant } from "../context.ts";
+import type { LocalControlPlane } from "../kinds.ts";
 import type { ProgramSpec } from "../processes.ts";
 import { describePrograms } from "../programs.ts";
 import { filesOf, type Program, type Tenant } from "../tenant.ts";
@@ -16,7 +17,7 @@ export function serverOf(context: Context, tenant: Tenant): string | undefined {
 export function specsOf(
   context: Context,
   tenant: Tenant,
-  version: string,
+  { version, shape }: LocalControlPlane["spec"],
   apiserverPort: number,
 ): Record<Program, ProgramSpec> {
   const { config, versions } = context;
@@ -26,6 +27,7 @@ export function specsOf(
     programs: config.programs,
     apiserver: versions.pathOf(version),
     version,
+    signsRequests: shape === "managed",
     apiserverPort,
   });
 }

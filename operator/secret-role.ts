@@ -1,37 +1,33 @@
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
-import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
-import { type Role, type RoleBinding, roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
-import { apiVersionOf } from "../../shared/kube/kind.ts";
+import { nameAdminSecret } from "../shared/admin-secret.ts";
+import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
+import { LABEL_CLUSTER_ID } from "../shared/crd/names.ts";
+import { type Role, type RoleBinding, roleBindingKind, roleKind } from "../shared/kube/core-kinds.ts";
+import { apiVersionOf, type ObjectMeta } from "../shared/kube/kind.ts";
 
 export interface ServiceAccountName {
   namespace: string;
   name: string;
 }
 
-/** Lets the API server read this one Secret, and no other of the namespace. */
-export function composeSecretRole(cluster: Cluster, clusterId: string): Role {
+/** Lets the API server read the one Secret of the same name, and no other of the namespace. */
+export function composeSecretRole(metadata: ObjectMeta): Role {
   return {
     apiVersion: apiVersionOf(roleKind),
     kind: roleKind.kind,
-    metadata: composeMetadata(cluster, clusterId),
+    metadata,
     rules: [
       {
         apiGroups: [""],
         resources: ["secrets"],
-        resourceNames: [nameAdminSecret(cluster.metadata.name)],
+        resourceNames: [metadata.name],
         verbs: ["get"],
       },
     ],
   };
 }
 
-export function composeSecretRoleBinding(
-  cluster: Cluster,
-  clusterId: string,
-  reader: ServiceAccountName,
-): RoleBinding {
-  const metadata = composeMetadata(cluster, clusterId);
+/** Gives `reader` the role of the same name. */
+export function composeSecretRoleBinding(metadata: ObjectMeta, reader: ServiceAccountName): RoleBinding {
   return {
     apiVersion: apiVersionOf(roleBindingKind),
     kind: roleBindingKind.kind,
@@ -41,7 +37,8 @@ export function composeSecretRoleBinding(
   };
 }
 
-function composeMetadata(cluster: Cluster, clusterId: string) {
+/** Of the role of a cluster's admin kubeconfig, and of its binding. */
+export function composeRoleMetadata(cluster: Cluster, clusterId: string): ObjectMeta {
   const { name, namespace, uid } = cluster.metadata;
   return {
     name: nameAdminSecret(name),

@@ -1,0 +1,76 @@
+import { nameTokenSecret } from "../../shared/admin-secret.ts";
+import type { Step } from "../../shared/controller/plan.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { type ClusterAccess, clusterAccessKind, nameAccessGroup } from "../../shared/crd/cluster-access.ts";
+import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL, LABEL_ID } from "../../shared/crd/names.ts";
+import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
+import { apiVersionOf } from "../../shared/kube/kind.ts";
+import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "../secret-role.ts";
+import { composeAccessBinding } from "../tenant/binding.ts";
+import { type AccountToken, requestCertificate, requestToken } from "../tenant/issue.ts";
+import { checkRequest } from "../tenant/sign.ts";
+import type { TenantClient } from "../tenant/tenant-client.ts";
+
+/** What an access has: a certificate, or a token in a Secret. */
+export type IssuedAccess = { certificate: string } | { tokenSecretName: string };
+
+/** What was issued before; undefined = nothing. */
+export function findIssued({ status }: ClusterAccess): IssuedAccess | undefined {
+  if (status?.certificate !== undefined) return { certificate: status.certificate };
+  return status?.tokenSecretName === undefined ? undefined : { tokenSecretName: status.tokenSecretName };
+}
+
+/**
+ * Issues an access in a cluster whose CA's key is not known. The tenant's control plane signs the request with the subject that
+ * is in it: only one for exactly the user and the group of this access is passed on; for any other, and where nothing is
+ * signed, there is a token of a ServiceAccount of its own. Rejects with a RequestError for a request that must not be
+ * signed, and with the KubeError of the tenant's API server.
+ */
+export async function issueByTenant(
+  tenant: TenantClient,
+  { spec }: ClusterAccess,
+  id: string,
+  lifetimeMs: number,
+): Promise<{ certificate: string } | AccountToken> {
+  const seconds = lifetimeMs / 1000;
+  const isOwnName = await checkRequest(spec.csr, {
+    commonName: spec.subject,
+    organization: nameAccessGroup(id),
+  });
+  const certificate = isOwnName ? await requestCertificate(tenant, spec.csr, seconds) : undefined;
+  if (certificate !== undefined) return { certificate };
+  return requestToken(tenant, composeAccessBinding(id, "kubeconfig").metadata.name, seconds);
+}
+
+/** The Secret with the token of an access, and the API server's right to read it; they are deleted with the access. */
+export function composeTokenSteps(
+  access: ClusterAccess,
+  cluster: Cluster,
+  id: string,
+  token: string,
+  apiserver: ServiceAccountName,
+): { tokenSecretName: string; steps: Step[] } {
+  const { name, namespace = "", uid = "" } = access.metadata;
+  const tokenSecretName = nameTokenSecret(id);
+  const owner = { apiVersion: apiVersionOf(clusterAccessKind), kind: clusterAccessKind.kind, name, uid };
+  const labels = { [LABEL_CLUSTER_ID]: cluster.metadata.labels?.[LABEL_ID] ?? "" };
+  const metadata = {
+    name: tokenSecretName,
+    namespace,
+    labels,
+    ownerReferences: [{ ...owner, controller: true }],
+  };
+  const secret: Secret = {
+    apiVersion: apiVersionOf(secretKind),
+    kind: secretKind.kind,
+    metadata: { ...metadata, labels: { ...labels, [LABEL_CREDENTIAL]: "access-token" } },
+    type: "Opaque",
+    data: { token: Buffer.from(token).toString("base64") },
+  };
+  const steps: Step[] = [
+    { verb: "apply", kind: secretKind, object: secret },
+    { verb: "apply", kind: roleKind, object: composeSecretRole(metadata) },
+    { verb: "apply", kind: roleBindingKind, object: composeSecretRoleBinding(metadata, apiserver) },
+  ];
+  return { tokenSecretName, steps };
+}

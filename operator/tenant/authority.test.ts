@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { findAuthority, parseKubeconfig } from "./authority.ts";
+
+const toBase64 = (text: string) => Buffer.from(text).toString("base64");
+
+function kubeconfig(
+  user: object,
+  cluster: object = { "certificate-authority-data": toBase64("CA") },
+): string {
+  return stringify({
+    "current-context": "demo",
+    clusters: [{ name: "demo", cluster: { server: "https://api.test", ...cluster } }],
+    users: [
+      { name: "other", user: { token: "other" } },
+      { name: "admin", user },
+    ],
+    contexts: [{ name: "demo", context: { cluster: "demo", user: "admin" } }],
+  });
+}
+
+const pair = { "client-certificate-data": toBase64("CERT"), "client-key-data": toBase64("KEY") };
+
+test.each([
+  ["a client certificate", pair, { cert: "CERT", key: "KEY" }],
+  ["a token", { token: "abc.def" }, { token: "abc.def" }],
+  ["both", { ...pair, token: "abc" }, { cert: "CERT", key: "KEY" }],
+])("Cluster API's kubeconfig with %s is read", (_name, user, credential) => {
+  expect(parseKubeconfig(kubeconfig(user))).toEqual({ ca: "CA", credential });
+});
+
+test.each([
+  ["a program", { exec: { command: "/bin/sh" } }],
+  ["a file of a token", { tokenFile: "/var/run/secrets/token" }],
+  ["files of a certificate", { "client-certificate": "/a", "client-key": "/b" }],
+  ["a certificate without its key", { "client-certificate-data": toBase64("CERT") }],
+  ["a token of two lines", { token: "abc\r\nx: y" }],
+])("a kubeconfig that needs %s is refused", (_name, user) => {
+  expect(() => parseKubeconfig(kubeconfig(user))).toThrow(Error);
+});
+
+test.each([
+  ["without a CA", kubeconfig(pair, {})],
+  ["whose CA is a file", kubeconfig(pair, { "certificate-authority": "/etc/ca.crt" })],
+  ["without its context", kubeconfig(pair).replace("current-context: demo", "current-context: gone")],
+  ["that is no YAML", "{"],
+  ["that is empty", ""],
+])("a kubeconfig %s is refused", (_name, text) => {
+  expect(() => parseKubeconfig(text)).toThrow(Error);
+});
+
+describe("the authority of a cluster", () => {
+  const find = (...names: string[]) => {
+    const secrets = new Map(
+      names.map((name): [string, KubeObject] => [
+        `org/${name}`,
+        { apiVersion: "v1", kind: "Secret", metadata: { name, uid: name, resourceVersion: "1" } },
+      ]),
+    );
+    return findAuthority({ authorities: secrets }, "org/demo");
+  };
+
+  test.each([
+    [["demo-ca"], { kind: "ca", revision: "demo-ca/1" }],
+    [["demo-ca", "demo-kubeconfig"], { kind: "ca", revision: "demo-ca/1" }],
+    [["demo-kubeconfig"], { kind: "kubeconfig", revision: "demo-kubeconfig/1" }],
+    [["demo-ca", "demo-cca", "demo-kubeconfig"], { kind: "kubeconfig", revision: "demo-kubeconfig/1" }],
+    [["demo-ca", "demo-cca"], undefined],
+    [["demo-user-kubeconfig", "other-ca"], undefined],
+  ])("with the Secrets %o is %o", (names, authority) => {
+    expect(find(...names)).toEqual(authority);
+  });
+});

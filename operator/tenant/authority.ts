@@ -1,0 +1,148 @@
+import { parse } from "yaml";
+import { z } from "zod";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
+import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import type { Store } from "../../shared/kube/store.ts";
+import { nameCaSecret, nameClientCaSecret, nameKubeconfigSecret, readCaSecret } from "../engine/secrets.ts";
+
+/**
+ * What gives the operator access to a tenant cluster. `ca`: the key that signs client certificates. `kubeconfig`: Cluster
+ * API's own, for control planes whose key is not in the management cluster.
+ */
+export type AuthorityKind = "ca" | "kubeconfig";
+
+export interface Authority {
+  kind: AuthorityKind;
+  /** The revision of the Secret that holds it. */
+  revision: string;
+}
+
+/** The certificate of a tenant's CA (PEM), and the revision of the Secret that holds it. */
+export interface CaCertificate {
+  certificate: string;
+  revision: string;
+}
+
+/** The CA of a tenant with its key (PEM). */
+export interface CertificateAuthority extends CaCertificate {
+  key: string;
+}
+
+/** Cluster API's access to a tenant: a client certificate (PEM), or a token. */
+export interface EngineAccess {
+  ca: CaCertificate;
+  credential: { cert: string; key: string } | { token: string };
+}
+
+export interface AuthorityCaches {
+  authorities: Pick<Store<KubeObject>, "get">;
+}
+
+/** Of "namespace/cluster"; undefined while there is none. A CA that servers alone use signs no client. */
+export function findAuthority({ authorities }: AuthorityCaches, key: string): Authority | undefined {
+  const ca = authorities.get(nameCaSecret(key));
+  const isForClients = authorities.get(nameClientCaSecret(key)) === undefined;
+  if (ca !== undefined && isForClients) return { kind: "ca", revision: revisionOf(ca.metadata) };
+  const kubeconfig = authorities.get(nameKubeconfigSecret(key));
+  return kubeconfig && { kind: "kubeconfig", revision: revisionOf(kubeconfig.metadata) };
+}
+
+/** Identifies the content of a Secret: another revision may hold another certificate, or the same one. */
+export function revisionOf({ uid, resourceVersion }: ObjectMeta): string {
+  return `${uid}/${resourceVersion}`;
+}
+
+interface AuthorityDeps {
+  client: Pick<KubeClient, "get">;
+}
+
+/** Reads the current CA of a cluster. Rejects when there is none. */
+export async function readCertificateAuthority(
+  deps: AuthorityDeps,
+  cluster: Cluster,
+  signal: AbortSignal,
+): Promise<CertificateAuthority> {
+  const secretName = nameCaSecret(cluster.metadata.name);
+  const secret = await readSecret(deps, cluster, secretName, signal);
+  const authority = secret && readCaSecret(secret);
+  if (secret === undefined || authority === undefined) {
+    throw new Error(
+      `the Secret ${cluster.metadata.namespace}/${secretName} does not hold a certificate and its key`,
+    );
+  }
+  return { ...authority, revision: revisionOf(secret.metadata) };
+}
+
+/** Reads Cluster API's kubeconfig of a cluster. Rejects when there is none, or one that needs more than itself. */
+export async function readEngineAccess(
+  deps: AuthorityDeps,
+  cluster: Cluster,
+  signal: AbortSignal,
+): Promise<EngineAccess> {
+  const secretName = nameKubeconfigSecret(cluster.metadata.name);
+  const secret = await readSecret(deps, cluster, secretName, signal);
+  const value = secret?.data?.value;
+  try {
+    const { ca, credential } = parseKubeconfig(Buffer.from(value ?? "", "base64").toString());
+    return { ca: { certificate: ca, revision: revisionOf(secret?.metadata ?? { name: "" }) }, credential };
+  } catch (error) {
+    const place = `${cluster.metadata.namespace}/${secretName}`;
+    const message = error instanceof Error ? error.message.slice(0, 300) : String(error);
+    throw new Error(`the kubeconfig in the Secret ${place} cannot be used: ${message}`, { cause: error });
+  }
+}
+
+const base64 = z.base64().transform((text) => Buffer.from(text, "base64").toString());
+/** Nothing that names a file, a program or a proxy: who may write the Secret would run it in the operator. */
+const kubeconfigSchema = z.object({
+  "current-context": z.string(),
+  clusters: z
+    .array(z.object({ name: z.string(), cluster: z.object({ "certificate-authority-data": base64 }) }))
+    .max(10),
+  users: z
+    .array(
+      z.object({
+        name: z.string(),
+        user: z.object({
+          "client-certificate-data": base64.optional(),
+          "client-key-data": base64.optional(),
+          token: z
+            .string()
+            .regex(/^[\x21-\x7e]+$/)
+            .optional(),
+        }),
+      }),
+    )
+    .max(10),
+  contexts: z
+    .array(z.object({ name: z.string(), context: z.object({ cluster: z.string(), user: z.string() }) }))
+    .max(10),
+});
+
+/**
+ * The CA and the credential of the current context. Throws an Error for a kubeconfig that has no CA, or neither a client
+ * certificate with its key nor a token.
+ */
+export function parseKubeconfig(text: string): { ca: string; credential: EngineAccess["credential"] } {
+  const config = kubeconfigSchema.parse(parse(text));
+  const context = config.contexts.find(({ name }) => name === config["current-context"])?.context;
+  const cluster = config.clusters.find(({ name }) => name === context?.cluster)?.cluster;
+  const user = config.users.find(({ name }) => name === context?.user)?.user;
+  if (cluster === undefined || user === undefined) throw new Error("its current context is not complete");
+  const ca = cluster["certificate-authority-data"];
+  const { "client-certificate-data": cert, "client-key-data": key, token } = user;
+  if (cert !== undefined && key !== undefined) return { ca, credential: { cert, key } };
+  if (token !== undefined) return { ca, credential: { token } };
+  throw new Error("it has neither a client certificate with its key nor a token");
+}
+
+function readSecret(
+  { client }: AuthorityDeps,
+  { metadata }: Cluster,
+  name: string,
+  signal: AbortSignal,
+): Promise<Secret | undefined> {
+  return client.get(secretKind, metadata.namespace, name, { signal });
+}
