@@ -2,7 +2,7 @@ import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findStaleFiles, renderFiles } from "./generate.ts";
+import { findStaleFiles, renderFiles, renderPolicies } from "./generate.ts";
 
 const crds = join(import.meta.dirname, "../../crds");
 
@@ -15,6 +15,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 test("the committed files match the schemas", async () => {
   expect(await findStaleFiles(crds)).toEqual([]);
+  expect(await findStaleFiles(join(crds, "policy"), renderPolicies())).toEqual([]);
 });
 
 test("one file per kind and one for the identity policy", () => {

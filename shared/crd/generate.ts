@@ -4,6 +4,7 @@ import { stringify } from "yaml";
 import { buildIdentityPolicy } from "./admission-policy.ts";
 import { resourceDefinitions } from "./definitions.ts";
 import { buildCustomResourceDefinition } from "./manifest.ts";
+import { buildWriterPolicy } from "./writer-policy.ts";
 
 const HEADER = "# Generated from shared/crd by `npm run generate`. Do not edit.\n";
 
@@ -18,9 +19,13 @@ export function renderFiles(): Map<string, string> {
   return files;
 }
 
+/** The generated files of `crds/policy/`: what fits an installation only where Marina's programs have identities of their own. */
+export function renderPolicies(): Map<string, string> {
+  return new Map([["writers.yaml", render(buildWriterPolicy())]]);
+}
+
 /** Names of files in the folder that are outdated, missing, or not generated. */
-export async function findStaleFiles(folder: string): Promise<string[]> {
-  const wanted = renderFiles();
+export async function findStaleFiles(folder: string, wanted = renderFiles()): Promise<string[]> {
   const found = await readFolder(folder);
   return [...new Set([...wanted.keys(), ...found.keys()])]
     .filter((name) => wanted.get(name) !== found.get(name))
@@ -41,12 +46,14 @@ function render(documents: unknown[]): string {
 
 async function main(): Promise<void> {
   const folder = join(import.meta.dirname, "../../crds");
+  const policies = join(folder, "policy");
   if (!process.argv.includes("--check")) {
-    await mkdir(folder, { recursive: true });
+    await mkdir(policies, { recursive: true });
     for (const [name, text] of renderFiles()) await writeFile(join(folder, name), text);
+    for (const [name, text] of renderPolicies()) await writeFile(join(policies, name), text);
     return;
   }
-  const stale = await findStaleFiles(folder);
+  const stale = [...(await findStaleFiles(folder)), ...(await findStaleFiles(policies, renderPolicies()))];
   if (stale.length === 0) return;
   process.stderr.write(`Stale in crds/: ${stale.join(", ")}. Run \`npm run generate\`.\n`);
   process.exitCode = 1;

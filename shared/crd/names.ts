@@ -39,6 +39,8 @@ export const LABEL_CREDENTIAL = "cloud.marina.dev/credential";
 
 export const FINALIZER = "cloud.marina.dev/operator";
 
+/** Of every field manager of Marina. */
+export const MANAGER_PREFIX = "marina-";
 export const MANAGER_OPERATOR = "marina-operator";
 export const MANAGER_OPERATOR_STATUS = "marina-operator-status";
 export const MANAGER_APISERVER = "marina-apiserver";
