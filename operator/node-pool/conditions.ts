@@ -137,10 +137,14 @@ function decideUpToDate(
     const message = `Nodes run ${progress.version}; they follow the cluster to ${target}.`;
     return condition(type, "False", "UpgradeInProgress", message);
   }
-  if (progress.state === "updating") {
+  if (progress.state === "updating" || (progress.state === "scaling" && !progress.hasSettings)) {
     if (rejection !== undefined) return condition(type, "False", rejection.reason, rejection.message);
-    const message = `The new settings are being applied: ${upToDateNodes} of ${count(desiredNodes, "node")} ${isOne(upToDateNodes, desiredNodes) ? "has" : "have"} them.`;
-    return condition(type, "False", "Updating", message);
+    const have = isOne(upToDateNodes, desiredNodes) ? "has" : "have";
+    const isCounted = upToDateNodes < desiredNodes;
+    const counts = isCounted
+      ? `: ${upToDateNodes} of ${count(desiredNodes, "node")} ${have} them`
+      : "";
+    return condition(type, "False", "Updating", `The new settings are being applied${counts}.`);
   }
   return progress.state === "absent"
     ? condition(type, "Unknown", "WaitingForNodes", "There are no nodes yet.")

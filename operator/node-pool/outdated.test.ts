@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { aPool, makeMachine } from "./testing.ts";
+import { aPool, makeMachine, settingsOf } from "./testing.ts";
 
 test("a machine whose MachineSet is not seen yet is neither up to date nor listed as outdated", () => {
   const machines = [{ ...makeMachine("a"), outdated: undefined }, makeMachine("b")];
@@ -12,4 +12,33 @@ test("a machine of another template is listed as outdated, and no other one", ()
   const machines = [makeMachine("a", {}, { isOfOtherTemplate: true }), makeMachine("b")];
   const listed = aPool().withNodes(2).with({ machines }).plan().status?.machines;
   expect(listed?.map(({ outdated }) => outdated)).toEqual([true, undefined]);
+});
+
+test("new settings that come with another count are not called done while it scales, nor after it before they are there", () => {
+  const machines = [makeMachine("a"), makeMachine("b")];
+  const ready = aPool().withNodes(2).with({ machines }).reconciled();
+  const changed = ready.withSpec({ desiredNodes: 3, nodeLabels: { tier: "web" } });
+  const scaling = changed.withEngine({ desired: 2, settings: settingsOf() });
+  expect(scaling.condition("Scaling")).toMatchObject({ status: "True" });
+  expect(scaling.condition("UpToDate")).toMatchObject({ status: "False", reason: "Updating" });
+  const applied = settingsOf({ nodeLabels: { tier: "web" } });
+  const scaled = scaling
+    .reconciled()
+    .withEngine({ desired: 3, settings: applied })
+    .with({ machines: [...machines, makeMachine("c", {}, { applied })] });
+  expect(scaled.condition("UpToDate")).toMatchObject({ status: "False", reason: "Updating" });
+});
+
+test("new settings that every node has are not counted as such while Cluster API has not acted on them", () => {
+  const changed = aPool()
+    .withNodes(2)
+    .reconciled()
+    .withSpec({ nodeLabels: { tier: "web" } });
+  const applied = settingsOf({ nodeLabels: { tier: "web" } });
+  const machines = ["a", "b"].map((name) => makeMachine(name, {}, { applied }));
+  const pool = changed.withEngine({ desired: 2, settings: applied, observed: false }).with({ machines });
+  expect(pool.condition("UpToDate")).toMatchObject({
+    status: "False",
+    message: "The new settings are being applied.",
+  });
 });

@@ -19,6 +19,8 @@ export interface PoolProgress {
   nodes: number;
   readyNodes: number;
   upToDateNodes: number;
+  /** Cluster API has acted on all settings but the number of nodes. */
+  hasSettings: boolean;
   version: string | undefined;
   /** Machines that have been unhealthy for longer than the threshold. */
   unhealthy: readonly EngineMachine[];
@@ -59,15 +61,17 @@ export function measurePool(
   const dueInMs = (machine: EngineMachine) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
+  const isUpdated = engine !== undefined && hasSettings(engine) && upToDate.length === machines.length;
   return {
     state: determineState(
       engine,
       { desiredNodes, nodes, readyNodes, unhealthyNodes: unhealthy.length },
-      engine !== undefined && hasSettings(engine) && upToDate.length === machines.length,
+      isUpdated,
     ),
     desiredNodes,
     nodes,
     readyNodes,
+    hasSettings: isUpdated,
     upToDateNodes: Math.min(
       engine?.upToDateNodes ?? last?.upToDateNodes ?? 0,
       upToDate.length < machines.length ? upToDate.length : Infinity,
