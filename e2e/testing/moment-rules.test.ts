@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import type { Event } from "../../shared/kube/core-kinds.ts";
+import { findCountLies, findEventLies, type Sighting } from "./moment-rules.ts";
+
+const MINUTE_MS = 60_000;
+const AT = "2026-01-01T00:00:00Z";
+
+function aPool(
+  at: number,
+  nodes: number,
+  machines: string[] = [],
+  phase: "Ready" | "Scaling" = "Ready",
+): Sighting<NodePool> {
+  return {
+    at,
+    object: {
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "NodePool",
+      metadata: { name: "web", uid: "pool", generation: 1, resourceVersion: String(at) },
+      spec: {
+        clusterName: "demo",
+        vcpus: 2,
+        memoryGB: 4,
+        diskGB: 20,
+        minNodes: 0,
+        maxNodes: 9,
+        desiredNodes: nodes,
+      },
+      status: {
+        observedGeneration: 1,
+        phase,
+        nodes,
+        readyNodes: nodes,
+        machines: machines.map((uid) => ({ uid, name: uid, ready: true, createdAt: AT })),
+      },
+    },
+  };
+}
+
+function anEvent(at: number, note: string, more: Partial<Event> = {}): Sighting<Event> {
+  const regarding = { apiVersion: "cloud.marina.dev/v1", kind: "NodePool", name: "web", uid: "pool" };
+  const metadata = { name: "web.1", namespace: "org" };
+  return {
+    at,
+    object: {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata,
+      regarding,
+      reason: "Ready",
+      note,
+      ...more,
+    } as Event,
+  };
+}
+
+const TWO = "Node pool web: 2 of 2 nodes are ready.";
+const marked = (uid: string): Partial<Event> => ({
+  reason: "MachineMarkedUnhealthy",
+  regarding: { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "demo", uid: "cluster" },
+  related: { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Machine", name: uid, uid },
+});
+
+describe("an Event", () => {
+  test.each<[string, string | undefined, Sighting<Event>, Sighting<NodePool>[]]>([
+    ["of what is so", undefined, anEvent(5, TWO), [aPool(0, 2)]],
+    ["that comes before its state", undefined, anEvent(0, TWO), [aPool(5, 2)]],
+    ["of what has just ended", undefined, anEvent(9, TWO), [aPool(0, 2), aPool(5, 3)]],
+    ["of what was so a minute ago", "not so", anEvent(5 + MINUTE_MS, TWO), [aPool(0, 2), aPool(5, 3)]],
+    [
+      "that is repeated",
+      "repeats",
+      anEvent(9, TWO, { series: { count: 2, lastObservedTime: AT } }),
+      [aPool(0, 2)],
+    ],
+    [
+      "of a rollout at whose beginning all is done",
+      "what is done",
+      anEvent(0, "Nodes: 2 of 2 are up to date."),
+      [],
+    ],
+    ["of a rollout", undefined, anEvent(0, "Nodes: 0 of 2 are up to date."), []],
+    [
+      "of scaling that is complete",
+      "what is done",
+      anEvent(0, "Scaling to 2 nodes: 2 exist, 2 are ready."),
+      [],
+    ],
+    ["of scaling", undefined, anEvent(0, "Scaling to 3 nodes: 2 exist, 2 are ready."), []],
+    ["about a sick machine", undefined, anEvent(5, "marked", marked("a")), [aPool(0, 1, ["a"])]],
+    [
+      "about a machine of the control plane",
+      undefined,
+      anEvent(5, "marked", marked("cp")),
+      [aPool(0, 1, ["a"])],
+    ],
+    [
+      "about a machine that is long gone",
+      "long gone",
+      anEvent(5 + MINUTE_MS, "marked", marked("a")),
+      [aPool(0, 1, ["a"]), aPool(5, 1, ["b"])],
+    ],
+  ])("%s", (_name, lie, event, pools) => {
+    expect(findEventLies([event], pools)).toEqual(lie === undefined ? [] : [expect.stringContaining(lie)]);
+  });
+});
+
+describe("the count of ready pools", () => {
+  const aCluster = (at: number, ready: number, total: number): Sighting<Cluster> => ({
+    at,
+    object: {
+      apiVersion: "cloud.marina.dev/v1",
+      kind: "Cluster",
+      metadata: { name: "demo", uid: "cluster", resourceVersion: String(at) },
+      spec: { version: "1.34", publicEndpoint: true },
+      status: { nodePools: { ready, total } },
+    },
+  });
+
+  test.each<[string, boolean, Sighting<Cluster>[], Sighting<NodePool>[]]>([
+    ["is that of the pools", true, [aCluster(5, 1, 1)], [aPool(0, 1)]],
+    [
+      "follows the pools",
+      true,
+      [aCluster(5, 1, 1), aCluster(9, 0, 1)],
+      [aPool(0, 1), aPool(7, 2, [], "Scaling")],
+    ],
+    ["may be a moment late", true, [aCluster(9, 1, 1)], [aPool(0, 1), aPool(5, 2, [], "Scaling")]],
+    ["is wrong when no pool was ready", false, [aCluster(5, 1, 1)], [aPool(0, 1, [], "Scaling")]],
+    [
+      "is wrong when the pool was ready long ago",
+      false,
+      [aCluster(5 + MINUTE_MS, 1, 1)],
+      [aPool(0, 1), aPool(5, 2, [], "Scaling")],
+    ],
+    [
+      "does not contain a deleted pool",
+      true,
+      [aCluster(9, 0, 0)],
+      [aPool(0, 1), { ...aPool(5, 1), deleted: true }],
+    ],
+  ])("%s", (_name, isTrue, clusters, pools) => {
+    expect(findCountLies(clusters, pools)).toHaveLength(isTrue ? 0 : 1);
+  });
+});
