@@ -2,6 +2,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { rememberSecrets, rememberSeen } from "../seen/seen.ts";
 import { type DocumentedResponse, document, type Place, places } from "./document.ts";
+import { findUntruths, type Installing } from "./record-rules.ts";
 
 interface ObservedResponse {
   method: string;
@@ -15,6 +16,7 @@ interface ObservedResponse {
 
 const NAME = "document";
 const ajv = createValidator();
+const installing: Installing = new Map();
 const validators = new Map<object, ValidateFunction>();
 const patterns = places.map((place) => ({ place, pattern: toPattern(place.path) }));
 
@@ -27,7 +29,7 @@ export async function fetchConforming(url: string, init: RequestInit = {}): Prom
 
 /**
  * Checks a response against the OpenAPI document: status, media type, headers, and the body with each of its fields are
- * declared. Rejects with an Error that lists every fault. Responses of no operation (405, unknown paths) pass. Records
+ * declared, and its records do not contradict themselves. Rejects with an Error that lists every fault. Responses of no operation (405, unknown paths) pass. Records
  * for the run of tests that this status of this operation occurred, the messages about fields of a refused request, and
  * the credentials sent and received.
  */
@@ -49,7 +51,7 @@ function check(seen: ObservedResponse): void {
     ({ place: { method }, pattern }) => method === seen.method && pattern.test(pathname),
   )?.place;
   if (place === undefined) return;
-  const faults = findFaults(place, seen);
+  const faults = [...findFaults(place, seen), ...findUntruthsOf(pathname, seen)];
   if (faults.length > 0) {
     const what = `${seen.method} ${pathname} returned ${seen.status}, which does not conform to ${place.operation.operationId}`;
     throw new Error(`${what}:\n${faults.join("\n")}\n${seen.text?.slice(0, 2000) ?? ""}`);
@@ -57,6 +59,13 @@ function check(seen: ObservedResponse): void {
   rememberSeen("response", `${place.operation.operationId} ${seen.status}`);
   rememberMessages(place.operation.operationId, seen);
   if (!pathname.startsWith("/api/v1/admin/")) rememberTexts(place.operation.operationId, seen);
+}
+
+/** A dry run answers what would be, not what is. */
+function findUntruthsOf(pathname: string, { url, status, headers, text }: ObservedResponse): string[] {
+  const isJson = headers.get("content-type")?.startsWith("application/json") === true;
+  if (text === undefined || !isJson || status >= 300 || url.includes("dry_run=true")) return [];
+  return findUntruths(pathname, JSON.parse(text), installing);
 }
 
 /** The messages about fields of a refused request. */

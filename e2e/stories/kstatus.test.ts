@@ -103,6 +103,7 @@ test("kstatus calls a pool current only when every machine has the change of a f
   await Promise.all(names.map((name) => waitForCurrent(name)));
   await Promise.all(
     Object.entries(CHANGES).map(async ([name, { spec, machine }]) => {
+      await waitForHistory(name);
       const from = engineer.history.of(name).length;
       const [before] = (await engineer.getPool(name)).status?.machines ?? [];
       await engineer.patchPool(name, { spec });
@@ -134,12 +135,7 @@ async function listMachines(pool: string) {
 
 /** The kstatus results of the states, without repetitions; each must agree with the conditions of the object. */
 async function expectStory(name: string, story: KStatus[], from = 0): Promise<void> {
-  await waitFor("the history to be up to date", async () => {
-    const { client, namespace } = engineer;
-    const kind: Kind<KubeObject> = name === "honest" ? clusterKind : nodePoolKind;
-    const now = (await client.get(kind, namespace, name))?.metadata.resourceVersion;
-    return now === undefined || now === engineer.history.of(name).at(-1)?.metadata.resourceVersion;
-  });
+  await waitForHistory(name);
   const results: KStatus[] = [];
   for (const state of engineer.history.of(name).slice(from)) {
     const result = await kstatus.compute(state);
@@ -149,6 +145,15 @@ async function expectStory(name: string, story: KStatus[], from = 0): Promise<vo
     if (results.at(-1) !== result) results.push(result);
   }
   expect(results).toEqual(story);
+}
+
+async function waitForHistory(name: string): Promise<void> {
+  await waitFor("the history to be up to date", async () => {
+    const { client, namespace } = engineer;
+    const kind: Kind<KubeObject> = name === "honest" ? clusterKind : nodePoolKind;
+    const now = (await client.get(kind, namespace, name))?.metadata.resourceVersion;
+    return now === undefined || now === engineer.history.of(name).at(-1)?.metadata.resourceVersion;
+  });
 }
 
 /** The rule: what goes away terminates, what only people can help has failed, what moves or waits is in progress. */

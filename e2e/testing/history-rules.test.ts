@@ -120,6 +120,14 @@ test.each<[string, string | undefined, (NodePool | Cluster)[]]>([
     [aPool({}), aPool({ generation: 2, conditions: { Scaling: of("True"), Reconciling: of("True") } })],
   ],
   [
+    "an autoscaled pool that scales",
+    undefined,
+    [aPool({}), aPool({ conditions: { Scaling: of("True"), Reconciling: of("True") } })].map((pool) => ({
+      ...pool,
+      spec: { ...pool.spec, maxVCPUs: 8 },
+    })),
+  ],
+  [
     "a lost node that is called scaling",
     undefined,
     [aPool({}), aPool({ nodes: 0, conditions: { Scaling: of("True"), Reconciling: of("True") } })],

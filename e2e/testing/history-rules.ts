@@ -1,3 +1,4 @@
+import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 
@@ -85,7 +86,9 @@ function beginsToScaleWithoutCause(before: Observed, after: Observed): boolean {
   const { spec, status } = after;
   const begins =
     findOf(before.status, "Scaling")?.status === "False" && findOf(status, "Scaling")?.status === "True";
-  const isSteady = [before, after].every((state) => state.spec.desiredNodes === spec.desiredNodes);
+  const isSteady = [before, after].every(
+    (state) => state.spec.desiredNodes === spec.desiredNodes && !isAutoscaled(state.spec),
+  );
   return (
     begins && isSteady && [status?.nodes, status?.readyNodes].every((nodes) => nodes === spec.desiredNodes)
   );

@@ -13,12 +13,12 @@ const TEMPLATE = {
 };
 type Template = EngineMachineTemplate & { deletion?: object };
 
-function makeSet(uid: string, spec: Template = TEMPLATE): MachineSet {
+function makeSet(uid: string, creationTimestamp = "2026-01-01T00:00:00Z"): MachineSet {
   return {
     apiVersion: API_VERSION,
     kind: "MachineSet",
-    metadata: { name: uid, namespace: "org", uid },
-    spec: { template: { spec } },
+    metadata: { name: uid, namespace: "org", uid, creationTimestamp },
+    spec: { template: { spec: TEMPLATE } },
   };
 }
 
@@ -41,43 +41,46 @@ function makeMachineOf(uid: string | undefined): Machine {
   };
 }
 
+const OLD = makeSet("old");
+const NEW = makeSet("new", "2026-01-01T00:01:00Z");
+const other: Template = { ...TEMPLATE, infrastructureRef: refer("DevMachineTemplate", "large") };
+
 describe("a machine is of another template than its MachineDeployment", () => {
-  test.each<[string, boolean | undefined, Template, string | undefined, string[]]>([
-    ["with another infrastructure template", true, other("infrastructureRef"), "set", ["set"]],
+  test.each<[string, boolean | undefined, Template, string | undefined]>([
+    ["with another infrastructure template", true, other, "old"],
     [
       "with another bootstrap template",
       true,
       { ...TEMPLATE, bootstrap: { configRef: refer("KubeadmConfigTemplate", "other") } },
-      "set",
-      ["set"],
+      "old",
     ],
-    ["with another version", true, { ...TEMPLATE, version: "v1.35.1" }, "set", ["set"]],
-    ["with another failure domain", true, { ...TEMPLATE, failureDomain: "b" }, "set", ["set"]],
-    ["perhaps, while its MachineSet is not seen yet", undefined, TEMPLATE, "unseen", ["set"]],
-    ["not with the same one", false, TEMPLATE, "set", ["set"]],
+    ["with another version", true, { ...TEMPLATE, version: "v1.35.1" }, "old"],
+    ["with another failure domain", true, { ...TEMPLATE, failureDomain: "b" }, "old"],
+    ["perhaps, while its MachineSet is not seen yet", undefined, TEMPLATE, "unseen"],
+    [
+      "perhaps, when its MachineSet is newer than the MachineDeployment that is seen",
+      undefined,
+      other,
+      "new",
+    ],
+    ["not with the same one", false, TEMPLATE, "old"],
     [
       "not with what changes in place",
       false,
       { ...TEMPLATE, deletion: { nodeDrainTimeoutSeconds: 9 } },
-      "set",
-      ["set"],
+      "old",
     ],
-    ["not without a MachineSet", false, other("infrastructureRef"), undefined, ["set"]],
-  ])("%s", (_name, expected, desired, owner, sets) => {
+    ["not without a MachineSet", false, other, undefined],
+  ])("%s", (_name, expected, desired, owner) => {
     const [machine, deployment] = [makeMachineOf(owner), makeDeployment(desired)];
-    const present = sets.map((uid) => makeSet(uid));
-    expect(isOfOtherTemplate(machine, deployment, present)).toBe(expected);
-    const trimmed = present.map(trimMachineSet);
+    expect(isOfOtherTemplate(machine, deployment, [OLD, NEW])).toBe(expected);
+    const trimmed = [OLD, NEW].map(trimMachineSet);
     expect(isOfOtherTemplate(trimMachine(machine), trimMachineDeployment(deployment), trimmed)).toBe(
       expected,
     );
   });
 
   test("not while there is no MachineDeployment", () => {
-    expect(isOfOtherTemplate(makeMachineOf("set"), undefined, [makeSet("set")])).toBe(false);
+    expect(isOfOtherTemplate(makeMachineOf("old"), undefined, [OLD])).toBe(false);
   });
 });
-
-function other(field: "infrastructureRef"): Template {
-  return { ...TEMPLATE, [field]: refer("DevMachineTemplate", "large") };
-}

@@ -4,8 +4,8 @@ import type { EngineMachineTemplate, Machine, MachineDeployment, MachineSet } fr
 /**
  * Whether Cluster API replaces a machine because its MachineSet has another template than the MachineDeployment has now, by
  * the comparison of Cluster API itself (`MachineTemplateUpToDate`). The settings hash does not tell: it is written in place
- * on such machines too. The three objects come from caches that follow each other by chance, and every order is safe: a
- * MachineDeployment that is not seen yet lacks the new hash, a MachineSet that is not seen yet gives undefined.
+ * on such machines too. The three objects come from caches that follow each other by chance. Undefined = not known yet: a
+ * MachineSet is not seen yet, or the newest one differs, which may be that of a MachineDeployment that is seen late.
  */
 export function isOfOtherTemplate(
   machine: Machine,
@@ -16,7 +16,9 @@ export function isOfOtherTemplate(
   if (owner === undefined || deployment === undefined) return false;
   const set = sets.find(({ metadata }) => metadata.uid === owner.uid);
   if (set === undefined) return undefined;
-  return !isDeepStrictEqual(pickTemplate(set)?.spec, pickTemplate(deployment)?.spec);
+  if (isDeepStrictEqual(pickTemplate(set)?.spec, pickTemplate(deployment)?.spec)) return false;
+  const createdAt = (it: MachineSet) => it.metadata.creationTimestamp ?? "";
+  return sets.some((other) => createdAt(other) > createdAt(set)) ? true : undefined;
 }
 
 /** The part of a template that decides about replacements. */
