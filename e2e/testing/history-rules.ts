@@ -17,7 +17,7 @@ const LOSSES = [
 /** Fields that never change once set, unless the status is lost. */
 const FIXED = ["workerSubnet", "firstReadyAt"] as const;
 /** As "2 of 2 are up to date". */
-const ALL_UP_TO_DATE = /\b([1-9]\d*) of \1 (are up to date|nodes have them)/;
+const ALL_UP_TO_DATE = /\b([1-9]\d*) of \1 ((is|are) up to date|nodes? (has|have) them)/;
 
 /** Violations of the rules for every status, from the states of one object, the oldest first; one sentence each. */
 export function findLies(states: readonly Observed[]): string[] {

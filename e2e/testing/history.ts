@@ -8,7 +8,7 @@ import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/log.ts";
 import { rememberSeen } from "../seen/seen.ts";
 import { findLies } from "./history-rules.ts";
-import { findCountLies, findEventLies, type Sighting } from "./moment-rules.ts";
+import { findEventLies, type Sighting } from "./moment-rules.ts";
 
 /** Every state of the clusters and pools of a namespace and every Event, recorded by a watch, so that none is missed. */
 export interface History {
@@ -24,7 +24,6 @@ export async function followHistory(
   namespace: string,
 ): Promise<History> {
   const states = new Map<string, (Cluster | NodePool)[]>();
-  const clusters: Sighting<Cluster>[] = [];
   const pools: Sighting<NodePool>[] = [];
   const events: Sighting<Event>[] = [];
   const ending = new AbortController();
@@ -40,18 +39,20 @@ export async function followHistory(
     reflector.start(ending.signal);
     await reflector.synced;
   };
-  const add = <T extends Cluster | NodePool>({ type, object }: Change<T>, sightings: Sighting<T>[]) => {
+  const add = (object: Cluster | NodePool) => {
     const uid = object.metadata.uid ?? "";
-    const deleted = type === "deleted";
-    if (!deleted) {
-      rememberTexts(object);
-      states.set(uid, [...(states.get(uid) ?? []), object]);
-    }
-    sightings.push({ at: Date.now(), object, deleted });
+    rememberTexts(object);
+    states.set(uid, [...(states.get(uid) ?? []), object]);
   };
   await Promise.all([
-    follow(clusterKind, (change) => add(change, clusters)),
-    follow(nodePoolKind, (change) => add(change, pools)),
+    follow(clusterKind, ({ type, object }) => {
+      if (type !== "deleted") add(object);
+    }),
+    follow(nodePoolKind, ({ type, object }) => {
+      if (type === "deleted") return;
+      add(object);
+      pools.push({ at: Date.now(), object });
+    }),
     follow(eventKind, ({ type, object, initial }) => {
       if (type !== "deleted" && !initial && isAboutOurs(object)) events.push({ at: Date.now(), object });
     }),
@@ -60,22 +61,18 @@ export async function followHistory(
     of: (name) => [...states.values()].flat().filter(({ metadata }) => metadata.name === name),
     stop() {
       ending.abort();
-      return [
-        ...[...states.values()].flatMap(findLies),
-        ...findEventLies(events, pools),
-        ...findCountLies(clusters, pools),
-      ];
+      return [...[...states.values()].flatMap(findLies), ...findEventLies(events, pools)];
     },
   };
 }
 
 function isAboutOurs({ regarding }: Event): boolean {
   return regarding?.apiVersion === apiVersionOf(clusterKind);
+}
 
 function rememberTexts({ kind, status }: Cluster | NodePool): void {
   const texts = [status?.message, ...(status?.conditions ?? []).map(({ message }) => message)];
   for (const text of texts) {
     if (text !== undefined) rememberSeen("text", JSON.stringify({ where: kind, text }));
   }
-}
 }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { findCountLies, findEventLies, type Sighting } from "./moment-rules.ts";
+import { findEventLies, type Sighting } from "./moment-rules.ts";
 
 const MINUTE_MS = 60_000;
 const AT = "2026-01-01T00:00:00Z";
@@ -56,7 +55,7 @@ function anEvent(at: number, note: string, more: Partial<Event> = {}): Sighting<
   };
 }
 
-const TWO = "Node pool web: 2 of 2 nodes are ready.";
+const TWO = "Node pool web: Nodes ready: 2 of 2.";
 const marked = (uid: string): Partial<Event> => ({
   reason: "MachineMarkedUnhealthy",
   regarding: { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "demo", uid: "cluster" },
@@ -104,44 +103,5 @@ describe("an Event", () => {
     ],
   ])("%s", (_name, lie, event, pools) => {
     expect(findEventLies([event], pools)).toEqual(lie === undefined ? [] : [expect.stringContaining(lie)]);
-  });
-});
-
-describe("the count of ready pools", () => {
-  const aCluster = (at: number, ready: number, total: number): Sighting<Cluster> => ({
-    at,
-    object: {
-      apiVersion: "cloud.marina.dev/v1",
-      kind: "Cluster",
-      metadata: { name: "demo", uid: "cluster", resourceVersion: String(at) },
-      spec: { version: "1.34", publicEndpoint: true },
-      status: { nodePools: { ready, total } },
-    },
-  });
-
-  test.each<[string, boolean, Sighting<Cluster>[], Sighting<NodePool>[]]>([
-    ["is that of the pools", true, [aCluster(5, 1, 1)], [aPool(0, 1)]],
-    [
-      "follows the pools",
-      true,
-      [aCluster(5, 1, 1), aCluster(9, 0, 1)],
-      [aPool(0, 1), aPool(7, 2, [], "Scaling")],
-    ],
-    ["may be a moment late", true, [aCluster(9, 1, 1)], [aPool(0, 1), aPool(5, 2, [], "Scaling")]],
-    ["is wrong when no pool was ready", false, [aCluster(5, 1, 1)], [aPool(0, 1, [], "Scaling")]],
-    [
-      "is wrong when the pool was ready long ago",
-      false,
-      [aCluster(5 + MINUTE_MS, 1, 1)],
-      [aPool(0, 1), aPool(5, 2, [], "Scaling")],
-    ],
-    [
-      "does not contain a deleted pool",
-      true,
-      [aCluster(9, 0, 0)],
-      [aPool(0, 1), { ...aPool(5, 1), deleted: true }],
-    ],
-  ])("%s", (_name, isTrue, clusters, pools) => {
-    expect(findCountLies(clusters, pools)).toHaveLength(isTrue ? 0 : 1);
   });
 });

@@ -1,4 +1,3 @@
-import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import { saysAllUpToDate } from "./history-rules.ts";
@@ -7,14 +6,12 @@ import { saysAllUpToDate } from "./history-rules.ts";
 export interface Sighting<T> {
   at: number;
   object: T;
-  /** It was deleted then; `object` is its last state. */
-  deleted?: boolean;
 }
 
 /** For how long after a state ended something may still tell of it; a repeated Event comes a minute later. */
 const TOLERANCE_MS = 30_000;
-const READY_NODES = /: (\d+) of (\d+) nodes are ready\.$/;
-const SCALED = /Scaling to ([1-9]\d*) nodes: \1 exist, \1 are ready/;
+const READY_NODES = /: Nodes ready: (\d+) of (\d+)\.$/;
+const SCALED = /Scaling to ([1-9]\d*) nodes?: \1 exists?, \1 (is|are) ready/;
 
 /** Violations of the rules for every Event about our objects, one sentence each. */
 export function findEventLies(
@@ -61,35 +58,4 @@ function wasTrue(
     const isCurrent = pool.at <= at + TOLERANCE_MS && (next === undefined || next.at >= at - TOLERANCE_MS);
     return isCurrent && isSo(pool.object);
   });
-}
-
-/** Clusters whose counts of pools were written when no such number of pools was ready, one sentence each. */
-export function findCountLies(
-  clusters: readonly Sighting<Cluster>[],
-  pools: readonly Sighting<NodePool>[],
-): string[] {
-  const last = new Map<string | undefined, string>();
-  return clusters.flatMap(({ at, object: { metadata, status } }) => {
-    const counts = JSON.stringify([status?.nodePools?.ready, status?.nodePools?.total]);
-    const isNews = status?.nodePools !== undefined && last.get(metadata.uid) !== counts;
-    last.set(metadata.uid, counts);
-    const own = pools.filter(({ object }) => object.spec.clusterName === metadata.name);
-    const moments = own.map((pool) => pool.at).filter((time) => Math.abs(time - at) <= TOLERANCE_MS);
-    const wasSo = [at - TOLERANCE_MS, ...moments].some((time) => countPools(own, time) === counts);
-    if (!isNews || wasSo) return [];
-    return [`Cluster ${metadata.name} at ${metadata.resourceVersion}: ${counts} pools were never ready`];
-  });
-}
-
-/** The ready pools and all pools at a time. */
-function countPools(pools: readonly Sighting<NodePool>[], time: number): string {
-  const latest = new Map(
-    pools.filter(({ at }) => at <= time).map((pool) => [pool.object.metadata.uid, pool]),
-  );
-  const present = [...latest.values()].filter(({ deleted }) => deleted !== true);
-  const ready = present.filter(
-    ({ object: { metadata, status } }) =>
-      status?.phase === "Ready" && status.observedGeneration === metadata.generation,
-  );
-  return JSON.stringify([ready.length, present.length]);
 }

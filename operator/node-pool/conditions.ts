@@ -141,9 +141,7 @@ function decideUpToDate(
     if (rejection !== undefined) return condition(type, "False", rejection.reason, rejection.message);
     const have = isOne(upToDateNodes, desiredNodes) ? "has" : "have";
     const isCounted = upToDateNodes < desiredNodes;
-    const counts = isCounted
-      ? `: ${upToDateNodes} of ${count(desiredNodes, "node")} ${have} them`
-      : "";
+    const counts = isCounted ? `: ${upToDateNodes} of ${count(desiredNodes, "node")} ${have} them` : "";
     return condition(type, "False", "Updating", `The new settings are being applied${counts}.`);
   }
   return progress.state === "absent"
