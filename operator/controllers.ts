@@ -10,6 +10,7 @@ import { createStatusThrottle } from "../shared/controller/status-throttle.ts";
 import { FINALIZER, MANAGER_OPERATOR, MANAGER_OPERATOR_STATUS } from "../shared/crd/names.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import type { Logger } from "../shared/log.ts";
+import { createAccessHealth } from "./access-health.ts";
 import { runAdminKubeconfig } from "./admin-kubeconfig/run.ts";
 import { watchAdminKubeconfigs } from "./admin-kubeconfig/watch.ts";
 import { runAutoscaler } from "./autoscaler/run.ts";
@@ -25,6 +26,8 @@ import { runEvent } from "./events/run.ts";
 import { watchEvents } from "./events/watch.ts";
 import { runPool } from "./node-pool/run.ts";
 import { watchNodePools } from "./node-pool/watch.ts";
+import { runOrphans } from "./orphans/run.ts";
+import { watchOrphans } from "./orphans/watch.ts";
 import type { RunContext } from "./run-context.ts";
 import { runLock } from "./subnets/run.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
@@ -63,8 +66,9 @@ export function createControllers(deps: ControllersDeps): Controllers {
     onChange: (key) => clusters.add(key),
     random: Math.random,
   });
+  const accessHealth = createAccessHealth({ now, onChange: (key) => clusters.add(key) });
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
-  const clusterDeps = { caches, settings, prober, throttle: createStatusThrottle(), now };
+  const clusterDeps = { caches, settings, prober, accessHealth, throttle: createStatusThrottle(), now };
   const poolDeps = {
     caches,
     settings,
@@ -74,11 +78,13 @@ export function createControllers(deps: ControllersDeps): Controllers {
     log: deps.log,
   };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
+  const accessDeps = { client, caches, tenants, apiserver, now, issuing: new Set<string>() };
   const bindingsDeps = {
     client,
     caches,
     apiserver,
     tenants,
+    accessHealth,
     now,
     random: Math.random,
     checked: new Set<string>(),
@@ -99,7 +105,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const adminKubeconfigs = createOne(
     deps,
     "admin-kubeconfig",
-    (key, context) => runAdminKubeconfig({ client, caches, apiserver, now }, key, context),
+    (key, context) => runAdminKubeconfig({ client, caches, apiserver, accessHealth, now }, key, context),
     () => caches.clusters.keys(),
   );
   // No resync: it checks each tenant's API at its own interval.
@@ -109,7 +115,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const accesses = createOne(
     deps,
     "cluster-access",
-    (key, context) => runAccess({ client, caches, tenants, apiserver, now }, key, context),
+    (key, context) => runAccess(accessDeps, key, context),
     () => caches.accesses.keys(),
   );
   const autoscalers = createOne(
@@ -127,6 +133,10 @@ export function createControllers(deps: ControllersDeps): Controllers {
     (key, context) => runLock({ caches, now }, key, context),
     () => caches.subnetLocks.keys(),
   );
+  // No resync: it looks again by itself while a deletion lasts.
+  const orphans = createOne(deps, "orphan", (key, context) =>
+    runOrphans({ caches, client, now }, key, context),
+  );
 
   watchClusters(set, clusters);
   watchNodePools(set, nodePools);
@@ -135,7 +145,8 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchAccesses(set, accesses);
   watchAutoscalers(set, autoscalers);
   watchEvents(set, events);
-  const onPlatform = [clusters, nodePools, adminKubeconfigs, autoscalers, events, subnets];
+  watchOrphans(set, orphans);
+  const onPlatform = [clusters, nodePools, adminKubeconfigs, autoscalers, events, subnets, orphans];
   return bundle(onPlatform, [tenantBindings, accesses], () => prober.stop());
 }
 

@@ -171,6 +171,17 @@ test("a refused access has a reason: a malformed request, one access too many", 
   );
 });
 
+test("of twelve accesses that are requested at once ten are issued, and never more", async () => {
+  const [{ client, namespace }, { csr }] = [engineer, await makeRequest()];
+  const names = Array.from({ length: 12 }, (_, index) => `at-once-${index}`);
+  await Promise.all(names.map((name) => createAccess(name, "grace", csr)));
+  const all = await waitFor("every request to be answered", async () => {
+    const found = await Promise.all(names.map((name) => client.get(clusterAccessKind, namespace, name)));
+    return found.every((access) => access?.status?.conditions !== undefined) ? found : undefined;
+  });
+  expect(all.filter((access) => access?.status?.certificate !== undefined)).toHaveLength(10);
+});
+
 test("a kubeconfig is refused until the cluster has been running once (section 4.17)", async () => {
   const early = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
   expect([early.status, early.body.error.code]).toEqual([409, "cluster_not_ready"]);

@@ -74,6 +74,7 @@ async function start() {
     client: recorded,
     caches,
     apiserver: { namespace: "marina-system", name: "marina-apiserver" },
+    accessHealth: { record: (_key, _part, attempt) => attempt() },
     now: () => START,
   };
   const context: RunContext = {

@@ -4,6 +4,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
+import type { AccessHealth } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
 import type { ServiceAccountName } from "../secret-role.ts";
@@ -27,6 +28,7 @@ export interface AdminKubeconfigDeps {
   client: Pick<KubeClient, "get" | "mergePatch">;
   caches: Caches;
   apiserver: ServiceAccountName;
+  accessHealth: Pick<AccessHealth, "record">;
   now(): Date;
 }
 
@@ -46,7 +48,9 @@ export async function runAdminKubeconfig(
   const { plan, credential } = reconcileAdminKubeconfig(observed, deps.now());
   await applyPlan({ ...context, kind: clusterKind }, cluster, plan);
   if (credential === undefined) return undefined;
-  const requeueAfterMs = await issueWhenDue(deps, observed, credential, context);
+  const requeueAfterMs = await deps.accessHealth.record(key, "kubeconfig", () =>
+    issueWhenDue(deps, observed, credential, context),
+  );
   return { requeueAfterMs };
 }
 

@@ -49,7 +49,10 @@ export interface ConvergedCluster {
   pools: string[];
 }
 
-export const PROBE_OK = { ok: true, message: "" };
+export const FOUND = {
+  probe: { ok: true, message: "" },
+  attempts: { kubeconfig: {}, bindings: {} },
+};
 const HOUR_MS = 3600 * 1000;
 /** More attempts than the operator needs for anything; a template that moves after that is of another build. */
 const MAX_ATTEMPTS = 6;
@@ -119,7 +122,7 @@ function converge(
       if (observed === undefined) throw new Error(`there is no pool ${poolKey}`);
       idle = follow(reconcilePool(observed, now), observed.pool, undefined, put) && idle;
     }
-    const observed = observeCluster(caches, settings, PROBE_OK, key);
+    const observed = observeCluster(caches, settings, FOUND, key);
     if (observed === undefined) throw new Error(`there is no cluster ${key}`);
     const engine = observed.engine?.object;
     idle = follow(reconcileCluster(observed, now), observed.cluster, engine, put) && idle;

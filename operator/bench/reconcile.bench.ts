@@ -2,7 +2,7 @@ import { observeCluster } from "../cluster/observe.ts";
 import { reconcileCluster } from "../cluster/reconcile.ts";
 import { observePool } from "../node-pool/observe.ts";
 import { reconcilePool } from "../node-pool/reconcile.ts";
-import { createFleet, PROBE_OK } from "./converged-fleet.ts";
+import { createFleet, FOUND } from "./converged-fleet.ts";
 import { readFleetOptions } from "./input.ts";
 
 const CLUSTERS = 500;
@@ -22,7 +22,7 @@ async function main([templateFile, tenantJson]: string[]): Promise<void> {
   const keys = converged.map(({ cluster }) => cluster);
   const poolKeys = converged.flatMap(({ pools }) => pools);
   const now = new Date();
-  const lookAtCluster = (key: string) => observeCluster(caches, settings, PROBE_OK, key);
+  const lookAtCluster = (key: string) => observeCluster(caches, settings, FOUND, key);
   const lookAtPool = (key: string) => observePool(caches, settings, key, false);
   const clusters = keys.flatMap((key) => lookAtCluster(key) ?? []);
   const pools = poolKeys.flatMap((key) => lookAtPool(key) ?? []);

@@ -2,6 +2,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
+import { objectKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
@@ -24,10 +25,16 @@ export interface ObservedAccess {
   nameTaken: boolean;
   /** The other accesses of the same subject to the same cluster. */
   siblings: readonly ClusterAccess[];
+  /** Whether this process is issuing the access, and the cache does not show its certificate yet. */
+  isIssuing: (access: ClusterAccess) => boolean;
 }
 
-/** Gathers an access from the caches; undefined = it is deleted. */
-export function observeAccess(caches: Caches, key: string): ObservedAccess | undefined {
+/** Gathers an access from the caches; undefined = it is deleted. `issuing`: keys of those that are being issued. */
+export function observeAccess(
+  caches: Caches,
+  issuing: ReadonlySet<string>,
+  key: string,
+): ObservedAccess | undefined {
   const access = caches.accesses.get(key);
   if (access === undefined) return undefined;
   const { namespace } = access.metadata;
@@ -44,5 +51,6 @@ export function observeAccess(caches: Caches, key: string): ObservedAccess | und
     tenant: tenant?.state.controlPlaneInitialized === true ? tenant : undefined,
     nameTaken: findEngine(caches, clusterKey).nameTaken,
     siblings: caches.accesses.byIndex(INDEX_CLUSTER, clusterKey).filter(isSibling),
+    isIssuing: (other) => issuing.has(objectKey(other)),
   };
 }

@@ -48,6 +48,7 @@ function observe(rest: Partial<ObservedAccess> = {}): ObservedAccess {
     tenant: {} as Tenant,
     nameTaken: false,
     siblings: [],
+    isIssuing: () => false,
     ...rest,
   };
 }
@@ -105,6 +106,16 @@ test.each<[string, Partial<ObservedAccess>, string]>([
   ["the eleventh is rejected", { siblings: others(MAX_LIVE_ACCESSES, older) }, "reject"],
   ["the tenth is granted", { siblings: others(MAX_LIVE_ACCESSES - 1, older) }, "grant"],
   ["younger ones do not count", { siblings: others(20, younger) }, "grant"],
+  [
+    "younger ones that are being issued count",
+    { siblings: others(10, younger), isIssuing: ({ metadata }) => metadata.name !== "mine" },
+    "reject",
+  ],
+  [
+    "one that is being issued makes no room for an older one",
+    { siblings: others(10, older), isIssuing: ({ metadata }) => metadata.name !== "other-0" },
+    "grant",
+  ],
   ["younger ones that were issued count", { siblings: others(10, younger, issued) }, "reject"],
   ["expired ones do not count", { siblings: others(20, { creationTimestamp: at(-700) }) }, "grant"],
   [

@@ -54,7 +54,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
     const message = `There is no cluster ${spec.clusterName} in this namespace; create it, or delete this access.`;
     return { kind: "wait", reason: "WaitingForCluster", message, expiresAt };
   }
-  if (observed.siblings.filter((other) => comesFirst(other, access, now)).length >= MAX_LIVE_ACCESSES) {
+  if (observed.siblings.filter((other) => comesFirst(other, observed, now)).length >= MAX_LIVE_ACCESSES) {
     const message = `${spec.subject} holds ${MAX_LIVE_ACCESSES} accesses to the cluster ${spec.clusterName}; delete one of them.`;
     return { kind: "reject", fault: { reason: "TooManyAccesses", message } };
   }
@@ -98,10 +98,10 @@ export function isLive(access: ClusterAccess, now: Date): boolean {
   return !isDeleting(access) && findExpiry(access) > now;
 }
 
-/** Issued accesses before waiting ones, then by age. */
-function comesFirst(other: ClusterAccess, own: ClusterAccess, now: Date): boolean {
+/** Issued accesses, and those that are being issued, before waiting ones, then by age. */
+function comesFirst(other: ClusterAccess, { access: own, isIssuing }: ObservedAccess, now: Date): boolean {
   if (!isLive(other, now)) return false;
-  const [left, right] = [other, own].map(isIssued);
+  const [left, right] = [other, own].map((access) => isIssued(access) || isIssuing(access));
   if (left !== right) return left === true;
   return isOlder(other.metadata, own.metadata);
 }

@@ -5,10 +5,12 @@ import {
   type ClusterAccess,
   type ClusterAccessStatus,
   clusterAccessKind,
+  isIssued,
   nameAccessGroup,
 } from "../../shared/crd/cluster-access.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { objectKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
 import { isDeleting } from "../identity.ts";
 import type { RunContext } from "../run-context.ts";
@@ -20,7 +22,7 @@ import type { TenantAccess } from "../tenant/tenant.ts";
 import { composeTokenSteps, findIssued, issueByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
 import { type AccessDecision, type GrantTarget, reconcileAccess } from "./reconcile.ts";
-import { type AccessOutcome, composeAccessStatus } from "./status.ts";
+import { type AccessOutcome, composeAccessStatus, composeTenantUnavailable } from "./status.ts";
 
 export interface AccessDeps {
   client: Pick<KubeClient, "get">;
@@ -29,6 +31,11 @@ export interface AccessDeps {
   tenants: Pick<TenantAccess, "withTenant">;
   /** Who may read the tokens. */
   apiserver: ServiceAccountName;
+  /**
+   * The keys of accesses that are being issued until the cache shows their certificate: they count against the limit, which
+   * several at once would else exceed.
+   */
+  issuing: Set<string>;
 }
 
 /**
@@ -41,10 +48,14 @@ export async function runAccess(
   context: RunContext,
 ): Promise<ReconcileResult> {
   const now = deps.now();
-  const observed = observeAccess(deps.caches, key);
-  if (observed === undefined) return undefined;
+  const observed = observeAccess(deps.caches, deps.issuing, key);
+  const decision = observed && reconcileAccess(observed, now);
+  // In one go with the observation: no other access is decided on in between.
+  if (decision?.kind === "grant" && observed !== undefined && !isIssued(observed.access))
+    deps.issuing.add(key);
+  else deps.issuing.delete(key);
+  if (observed === undefined || decision === undefined) return undefined;
   const { access } = observed;
-  const decision = reconcileAccess(observed, now);
   const apply = (parts: Partial<Plan<ClusterAccessStatus>>) =>
     applyPlan({ ...context, kind: clusterAccessKind }, access, composePlan(parts));
   const report = (outcome: AccessOutcome) =>
@@ -111,6 +122,7 @@ async function grant(
     const outcome = describeFailure(access, error);
     if (outcome !== undefined) await report(outcome);
     if (outcome?.kind !== "rejected") throw error;
+    deps.issuing.delete(objectKey(access));
   }
 }
 
@@ -137,8 +149,7 @@ function describeFailure(access: ClusterAccess, error: unknown): AccessOutcome |
     return { kind: "rejected", reason: "InvalidRequest", message };
   }
   if (!(error instanceof KubeError) || !error.isUnavailable) return undefined;
-  const message = `The API server of ${access.spec.clusterName} does not respond: ${error.kubeMessage}. It is retried automatically.`;
-  return { kind: "waiting", reason: "ControlPlaneUnavailable", message };
+  return composeTenantUnavailable(access, error.kubeMessage);
 }
 
 /** A cluster that is being deleted takes its bindings with it; in any other one the binding must be removed first. */

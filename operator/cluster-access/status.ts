@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type NewCondition, setConditions } from "../../shared/controller/conditions.ts";
+import { findCondition, type NewCondition, setConditions } from "../../shared/controller/conditions.ts";
 import { formatTime } from "../../shared/controller/time.ts";
 import type {
   ClusterAccess,
@@ -16,6 +16,20 @@ const NOT_STALLED = {
   reason: "NotStalled",
   message: "No blocking problem.",
 } as const;
+
+const TENANT_UNAVAILABLE = "ControlPlaneUnavailable";
+
+/** Whether the last attempt at issuing an access failed because the tenant's API server did not respond. */
+export function isWaitingForTenant({ metadata, status }: ClusterAccess): boolean {
+  if (metadata.deletionTimestamp !== undefined) return false;
+  return findCondition(status?.conditions, "Ready")?.reason === TENANT_UNAVAILABLE;
+}
+
+/** An attempt that failed because the tenant's API server did not respond. */
+export function composeTenantUnavailable({ spec }: ClusterAccess, cause: string): AccessOutcome {
+  const message = `The API server of ${spec.clusterName} does not respond: ${cause}. It is retried automatically.`;
+  return { kind: "waiting", reason: TENANT_UNAVAILABLE, message };
+}
 
 /** The result of a reconcile. */
 export type AccessOutcome =

@@ -40,7 +40,7 @@ export function condition(
   return { type, status, reason, message: clipConditionMessage(message) };
 }
 
-/** All conditions but the summary (Ready, Reconciling, Stalled), which follows from them. */
+/** All conditions but that of access, and the summary (Ready, Reconciling, Stalled), which follows from them. */
 export function decideConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
   return [

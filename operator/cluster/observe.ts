@@ -5,11 +5,15 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import type { AccessAttempts } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
+import { isWaitingForTenant } from "../cluster-access/status.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
 import { type ClassCapabilities, readClusterClass } from "../engine/cluster-class.ts";
 import { type EngineMachine, type EnginePoolState, readMachines, readPool } from "../engine/pool-state.ts";
+import { nameCaSecret } from "../engine/secrets.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
 import { findEngine, findPoolObjects, type OwnEngine } from "../ownership.ts";
@@ -76,16 +80,26 @@ export interface ObservedCluster {
   engine: OwnEngine | undefined;
   /** A Cluster API cluster of this name is not Marina's. */
   nameTaken: boolean;
+  /** The CA of an earlier Cluster API cluster of this name is about to be garbage collected. */
+  hasFormerCa: boolean;
   classes: ClassLookup;
   catalogue: VersionCatalogue;
   /** This cluster's subnet; while it has none, those in use. */
   locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
   /** The last probe of the endpoint; undefined = not probed yet. */
   probe: ProbeResult | undefined;
+  /** How giving access to it goes. */
+  access: ObservedAccessHealth;
   applyFailure: ApplyFailure | undefined;
   /** Why Cluster API rejected the next version in this reconcile; the rest is applied without it. */
   upgradeRejection: string | undefined;
   settings: ClusterSettings;
+}
+
+export interface ObservedAccessHealth {
+  attempts: AccessAttempts;
+  /** ClusterAccess objects that wait for the tenant's API server. */
+  waiting: number;
 }
 
 /** The capabilities of the classes, by "namespace/name". */
@@ -95,7 +109,7 @@ export type ClassLookup = ReadonlyMap<string, ClassCapabilities>;
 export function observeCluster(
   caches: Caches,
   settings: ClusterSettings,
-  probe: ProbeResult | undefined,
+  found: { probe: ProbeResult | undefined; attempts: AccessAttempts },
   key: string,
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);
@@ -119,14 +133,25 @@ export function observeCluster(
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
     engine,
     nameTaken,
+    hasFormerCa: engine === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
     classes: readClasses(caches),
     catalogue: caches.readCatalogue(),
     locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID], cluster.status?.workerSubnet),
-    probe,
+    probe: found.probe,
+    access: { attempts: found.attempts, waiting: countWaiting(caches, key) },
     applyFailure: undefined,
     upgradeRejection: undefined,
     settings,
   };
+}
+
+function countWaiting(caches: Caches, key: string): number {
+  return caches.accesses.byIndex(INDEX_CLUSTER, key).filter(isWaitingForTenant).length;
+}
+
+/** A CA that somebody provides for a cluster to come has none, and is never collected. */
+function hasOwner(secret: KubeObject | undefined): boolean {
+  return (secret?.metadata.ownerReferences ?? []).length > 0;
 }
 
 function observePool(

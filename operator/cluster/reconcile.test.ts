@@ -18,6 +18,13 @@ test("a new cluster gets id, organization and finalizer, then its subnet, then C
   });
 });
 
+test("a cluster waits until the CA of an earlier one of its name is collected, with nothing of Cluster API", () => {
+  const plan = aCluster().with({ hasFormerCa: true }).plan();
+  expect(stepsOf(plan)).toEqual(["create configmaps"]);
+  expect(conditionOf(plan, "Reconciling")).toMatchObject({ status: "True" });
+  expect(plan.requeueAfterMs).toBe(1_000);
+});
+
 test("the very first status carries observedGeneration and Ready", () => {
   const plan = aCluster().plan();
   expect(plan.status).toMatchObject({

@@ -30,6 +30,9 @@ const REJECTION_LASTS_MS = 15_000;
 /** A rejected request is retried now and then: its cause may have gone unnoticed. */
 const RETRY_REJECTED_MS = 60_000;
 
+/** The garbage collector needs less, once the control plane is deleted. */
+const FORMER_CA_WAIT_MS = 1_000;
+
 type ClusterPlan = Plan<ClusterStatus>;
 
 /** Decides what to do for one cluster. Running it on its own result plans nothing. */
@@ -114,6 +117,8 @@ function planSteps(
   const desired = decision.engineCluster;
   const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
   if (engine?.state.deleting) return { apply: lock, remove: [] };
+  // Cluster API would take over the CA of an earlier cluster of this name, and lose it a moment later.
+  if (observed.hasFormerCa) return { apply: lock, remove: [], waitMs: FORMER_CA_WAIT_MS };
   const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
   const waitMs = findPoolWait(observed, ours, now);
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };

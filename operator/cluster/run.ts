@@ -5,6 +5,7 @@ import { applyPlan, type Plan, StepError } from "../../shared/controller/plan.ts
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import type { AccessHealth } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
 import { findEngine } from "../ownership.ts";
@@ -17,6 +18,7 @@ export interface ClusterDeps {
   caches: Caches;
   settings: ClusterSettings;
   prober: Prober;
+  accessHealth: Pick<AccessHealth, "find" | "forget">;
   throttle: StatusThrottle;
   now(): Date;
 }
@@ -32,8 +34,12 @@ export async function runCluster(
   context: RunContext,
 ): Promise<ReconcileResult> {
   const now = deps.now();
-  const observed = observeCluster(deps.caches, deps.settings, observeEndpoint(deps, key), key);
-  if (observed === undefined) return undefined;
+  const found = { probe: observeEndpoint(deps, key), attempts: deps.accessHealth.find(key) };
+  const observed = observeCluster(deps.caches, deps.settings, found, key);
+  if (observed === undefined) {
+    deps.accessHealth.forget(key);
+    return undefined;
+  }
   let facts = observed;
   for (;;) {
     const plan = deps.throttle(key, observed.cluster.status, reconcileCluster(facts, now));

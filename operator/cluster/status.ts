@@ -13,6 +13,7 @@ import type { ClusterConditionType, ClusterStatus } from "../../shared/crd/clust
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { measurePool } from "../node-pool/progress.ts";
+import { decideAccess, findAccessReportMs } from "./access-condition.ts";
 import { type ClusterPool, decideConditions, type Facts } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";
@@ -95,7 +96,12 @@ function composeConditions(
   const { cluster, settings } = facts.observed;
   const generation = cluster.metadata.generation ?? 0;
   const before: Conditions = cluster.status?.conditions ?? [];
-  const details = setConditions(before, decideConditions(facts), now, generation);
+  const details = setConditions(
+    before,
+    [...decideConditions(facts), decideAccess(facts.observed, now)],
+    now,
+    generation,
+  );
   const unhealthyNodes = facts.pools.flatMap((pool) =>
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
   );
@@ -104,6 +110,7 @@ function composeConditions(
   const requeueAfterMs = earliest([
     findReportWaitMs(summary, now),
     health.requeueAfterMs,
+    findAccessReportMs(facts.observed, now),
     ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
   ]);
   return { conditions: [...summary, ...details], requeueAfterMs };

@@ -9,11 +9,16 @@ export const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
 /** On the MachineDeployments and Machines of an entry of the topology: the entry's name. */
 export const LABEL_ENGINE_POOL = "topology.cluster.x-k8s.io/deployment-name";
 
+/** On a MachineSet that a MachineDeployment made: the name of that. */
+export const LABEL_ENGINE_DEPLOYMENT = "cluster.x-k8s.io/deployment-name";
+
 /** The finalizers that the controllers of a MachineDeployment add once they have registered it. */
 export const REGISTRATION_FINALIZERS = [
   "cluster.x-k8s.io/machinedeployment",
   "machinedeployment.topology.cluster.x-k8s.io",
 ];
+/** The finalizers of the controllers of a MachineSet: one deletes its Machines, one its templates. */
+export const MACHINE_SET_FINALIZERS = ["cluster.x-k8s.io/machineset", "machineset.topology.cluster.x-k8s.io"];
 
 /** A condition as Cluster API writes it (metav1.Condition). */
 export interface EngineCondition {

@@ -17,6 +17,7 @@ export interface EnginePoolState {
   uid: string;
   /** Since when it is being deleted; undefined = it is not. */
   deletedAt: string | undefined;
+  finalizers: readonly string[];
   /**
    * Both of its controllers have added their finalizers, which they do within its first half second, overwriting each other.
    * Deleted before that, it may be gone before its MachineSet, which then is never deleted (seen with Cluster API v1.14).
@@ -48,6 +49,7 @@ export function readPool(deployment: MachineDeployment): EnginePoolState {
     name,
     uid,
     deletedAt: deletionTimestamp,
+    finalizers,
     registered: REGISTRATION_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
     observed: status?.observedGeneration === deployment.metadata.generation,
     settings: deployment.metadata.annotations?.[ANNOTATION_APPLIED],

@@ -37,10 +37,10 @@ export function readCaSecret({ data }: Secret): { certificate: string; key: stri
   return { certificate: decode(certificate), key: decode(key) };
 }
 
-/** Keeps the identity and the version of the Secrets of CAs and kubeconfigs; of Cluster API's other Secrets nothing. */
+/** Keeps the identity, the version and the owners of the Secrets of CAs and kubeconfigs; of Cluster API's other Secrets nothing. */
 export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined {
   if (!SUFFIXES.some((suffix) => metadata.name.endsWith(suffix))) return undefined;
-  const { name, namespace, uid, resourceVersion, labels } = metadata;
+  const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
   const cluster = labels?.[LABEL_ENGINE_CLUSTER];
   return {
     apiVersion,
@@ -51,6 +51,7 @@ export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): KubeO
       ...(uid && { uid }),
       ...(resourceVersion && { resourceVersion }),
       ...(cluster && { labels: { [LABEL_ENGINE_CLUSTER]: cluster } }),
+      ...(ownerReferences && { ownerReferences }),
     },
   };
 }

@@ -9,7 +9,6 @@ import {
   type Machine,
   type MachineDeployment,
   type MachineSet,
-  REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
 import { pickTemplate } from "./machine-template.ts";
 
@@ -73,7 +72,7 @@ export function trimMachineDeployment(deployment: MachineDeployment): MachineDep
       ...trimMetadata(metadata),
       ...trimLabels(metadata),
       ...trimAnnotations(metadata),
-      finalizers: trimFinalizers(metadata),
+      ...pick(metadata, ["finalizers"]),
     },
     ...(spec && { spec: { ...pick(spec, ["replicas"]), ...(template && { template }) } }),
     ...(status && {
@@ -149,10 +148,6 @@ function trimLabels({ labels = {} }: ObjectMeta): Pick<ObjectMeta, "labels"> {
 function trimAnnotations({ annotations }: ObjectMeta): Pick<ObjectMeta, "annotations"> {
   const applied = annotations?.[ANNOTATION_APPLIED];
   return applied === undefined ? {} : { annotations: { [ANNOTATION_APPLIED]: applied } };
-}
-
-function trimFinalizers({ finalizers = [] }: ObjectMeta): string[] {
-  return REGISTRATION_FINALIZERS.filter((finalizer) => finalizers.includes(finalizer));
 }
 
 function trimConditions(

@@ -7,7 +7,7 @@ import type { ObservedPool } from "./observe.ts";
 export interface Leftover {
   remove: Step[];
   requeueAfterMs: number | undefined;
-  /** Its finalizers keep it, and no controller of Cluster API will remove them. */
+  /** Finalizers keep it that are not Cluster API's: those the operator removes itself (../orphans/decide.ts). */
   isStuck: boolean;
 }
 
@@ -39,5 +39,6 @@ export function findLeftover(
 /** For the operator of the platform: it runs nothing, so tenants have nothing to know or to do. */
 export function describeLeftover({ pool, engine }: ObservedPool): string {
   const name = `${pool.metadata.namespace}/${engine?.name}`;
-  return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers`;
+  const finalizers = engine?.finalizers.join(", ");
+  return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers ${finalizers}`;
 }

@@ -1,4 +1,5 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
+import type { AccessHealth } from "../access-health.ts";
 import { observeAccesses, observeAdminKubeconfig } from "../admin-kubeconfig/observe.ts";
 import { decideBindings, reconcileAdminKubeconfig } from "../admin-kubeconfig/reconcile.ts";
 import type { AdminKubeconfigDeps } from "../admin-kubeconfig/run.ts";
@@ -15,6 +16,7 @@ export interface TenantBindingsDeps {
   caches: Caches;
   apiserver: ServiceAccountName;
   tenants: TenantAccess;
+  accessHealth: Pick<AccessHealth, "record">;
   now(): Date;
   random(): number;
   /** The clusters whose tenant API this process has checked or scheduled a check of. */
@@ -51,10 +53,12 @@ export async function runTenantBindings(
       : delayInitialCheck(issue.renewInMs, caches.clusters.size, deps.random());
   deps.checked.add(key);
   if (delayMs > 0) return { requeueAfterMs: delayMs };
-  await tenants.withTenant(cluster, tenant, context.signal, async (client) => {
-    // A right that has ended is taken away first, whatever issuing takes.
-    await ensureBindings(client, () => decideBindings(basis, observeAccesses(caches, key), deps.now()));
-    if (issues) await issueByTenant(deps, client, observed, credential, context);
-  });
+  await deps.accessHealth.record(key, "bindings", () =>
+    tenants.withTenant(cluster, tenant, context.signal, async (client) => {
+      // A right that has ended is taken away first, whatever issuing takes.
+      await ensureBindings(client, () => decideBindings(basis, observeAccesses(caches, key), deps.now()));
+      if (issues) await issueByTenant(deps, client, observed, credential, context);
+    }),
+  );
   return { requeueAfterMs: BINDING_CHECK_MS };
 }

@@ -32,6 +32,7 @@ export const clusterConditionTypes = [
   "ControlPlaneReady",
   "WorkersReady",
   "EndpointReachable",
+  "AccessReady",
   "NetworkPolicyApplied",
   "Upgrading",
   "ClusterAPIPaused",

@@ -1,0 +1,188 @@
+import { afterAll, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { defineKind, type Kind, type KubeObject } from "../../shared/kube/kind.ts";
+import { readStack, waitFor } from "../stack/testing.ts";
+import {
+  conditionOf,
+  createEngineer,
+  type Engineer,
+  engineClusterKind,
+  machineDeploymentKind,
+  machineKind,
+  waitForCluster,
+} from "../testing/custom-resources.ts";
+
+const stack = readStack();
+const engineers: Engineer[] = [];
+const BY_HAND = { fieldManager: "engineer" };
+
+const HOLDS = "example.com/holds";
+const OF_WORKERS = "topology.cluster.x-k8s.io/deployment-name=workers";
+const templateKind = defineKind<KubeObject>({
+  group: "local.marina.dev",
+  version: "v1alpha1",
+  kind: "LocalMachineTemplate",
+  plural: "localmachinetemplates",
+  namespaced: true,
+});
+
+afterAll(async () => {
+  for (const engineer of engineers) await engineer.close();
+});
+
+async function openOrganization(): Promise<Engineer> {
+  const engineer = await createEngineer(stack);
+  engineers.push(engineer);
+  return engineer;
+}
+
+/** Deletes the Namespace with whatever is in it, and waits until nothing is left of it. */
+async function deleteWhole({ client, namespace }: Engineer): Promise<boolean> {
+  await client.delete(namespaceKind, undefined, namespace);
+  return waitFor(
+    "the namespace to be deleted",
+    async () => {
+      const left = await client.get(namespaceKind, undefined, namespace);
+      if (left === undefined) return true;
+      const clusters = await client.listAll(engineClusterKind, { namespace });
+      const states = clusters.map(({ metadata, status }) => [metadata.name, status?.conditions]);
+      throw new Error(JSON.stringify([left.status, states]));
+    },
+    { timeoutMs: 280_000 },
+  );
+}
+
+test.concurrent("a namespace with clusters is deleted whole", { timeout: 400_000 }, async () => {
+  const engineer = await openOrganization();
+  for (const name of ["one", "two"]) {
+    await engineer.createCluster(name, {});
+    await engineer.createPool(`${name}-a`, name, { desiredNodes: 2 });
+  }
+  for (const name of ["one", "two"]) await waitForCluster(engineer, name);
+  expect(await deleteWhole(engineer)).toBe(true);
+});
+
+test.concurrent("a namespace with clusters that are being created is deleted whole", {
+  timeout: 400_000,
+}, async () => {
+  const engineer = await openOrganization();
+  for (const name of ["one", "two"]) {
+    await engineer.createCluster(name, {});
+    await engineer.createPool(`${name}-a`, name, { desiredNodes: 2 });
+  }
+  await waitFor("Cluster API to begin", async () => {
+    const clusters = await engineer.client.listAll(engineClusterKind, { namespace: engineer.namespace });
+    return clusters.length === 2;
+  });
+  expect(await deleteWhole(engineer)).toBe(true);
+});
+
+test.concurrent("a namespace with a Cluster API cluster of somebody else is deleted whole", {
+  timeout: 400_000,
+}, async () => {
+  const engineer = await openOrganization();
+  const { client, namespace } = engineer;
+  await engineer.createCluster("ours", {});
+  await engineer.createPool("workers", "ours", { desiredNodes: 1 });
+  await waitForCluster(engineer, "ours");
+  const ours = await client.get(engineClusterKind, namespace, "ours");
+  const spec = { topology: structuredClone(ours.spec.topology), clusterNetwork: ours.spec.clusterNetwork };
+  await client.create(engineClusterKind, { metadata: { namespace, name: "theirs" }, spec }, BY_HAND);
+  await waitFor("their cluster to run", async () => {
+    const theirs = await client.get(engineClusterKind, namespace, "theirs");
+    const state = theirs.status?.conditions?.find(({ type }: { type: string }) => type === "Available");
+    if (state?.status === "True") return true;
+    throw new Error(JSON.stringify(state));
+  });
+  await engineer.createCluster("theirs", {});
+  expect(await deleteWhole(engineer)).toBe(true);
+  expect(await client.get(engineClusterKind, namespace, "theirs")).toBeUndefined();
+});
+
+test.concurrent("what is deleted by hand of a cluster's machines comes back, and its deletion is complete", {
+  timeout: 400_000,
+}, async () => {
+  const engineer = await openOrganization();
+  const { client, namespace } = engineer;
+  await engineer.createCluster("mended", {});
+  await engineer.createPool("workers", "mended", { desiredNodes: 2 });
+  await waitForCluster(engineer, "mended");
+  for (const kind of [machineKind, machineDeploymentKind] as Kind<KubeObject>[]) {
+    const before = await client.listAll(kind, { namespace });
+    const uids = new Set(before.map(({ metadata }) => metadata.uid));
+    expect(uids.size).toBeGreaterThan(0);
+    for (const { metadata } of before) await client.delete(kind, namespace, metadata.name);
+    await waitFor(`other ${kind.plural}`, async () => {
+      const found = await client.listAll(kind, { namespace });
+      return found.length === before.length && found.every(({ metadata }) => !uids.has(metadata.uid));
+    });
+    await waitForCluster(engineer, "mended");
+  }
+  const templates = await client.listAll(templateKind, { namespace, labelSelector: OF_WORKERS });
+  expect(templates.length).toBeGreaterThan(0);
+  for (const { metadata } of templates) await client.delete(templateKind, namespace, metadata.name);
+  await waitFor("the missing template to be named", async () => {
+    const condition = conditionOf(await engineer.getCluster("mended"), "Stalled");
+    const isNamed = templates.some(({ metadata }) => condition?.message.includes(metadata.name));
+    if (condition?.status === "True" && isNamed) return true;
+    throw new Error(JSON.stringify(condition));
+  });
+  await client.delete(clusterKind, namespace, "mended");
+  await waitFor("the cluster to be deleted", async () => {
+    return (await client.get(clusterKind, namespace, "mended")) === undefined;
+  });
+});
+
+test.concurrent("a Cluster API cluster that is deleted by hand is created again", {
+  timeout: 400_000,
+}, async () => {
+  const engineer = await openOrganization();
+  const { client, namespace } = engineer;
+  await engineer.createCluster("again", {});
+  await engineer.createPool("workers", "again", { desiredNodes: 1 });
+  await waitForCluster(engineer, "again");
+  const before = await client.get(engineClusterKind, namespace, "again");
+  await client.delete(engineClusterKind, namespace, "again");
+  await waitFor("another Cluster API cluster", async () => {
+    const found = await client.get(engineClusterKind, namespace, "again");
+    return found !== undefined && found.metadata.uid !== before.metadata.uid;
+  });
+  await waitForCluster(engineer, "again");
+  expect(await deleteWhole(engineer)).toBe(true);
+});
+
+test.concurrent("a MachineSet that outlived its MachineDeployment holds neither its pool nor the namespace", {
+  timeout: 400_000,
+}, async () => {
+  const engineer = await openOrganization();
+  const { client, namespace } = engineer;
+  await engineer.createCluster("raced", {});
+  await engineer.createPool("workers", "raced", { desiredNodes: 1 });
+  await waitForCluster(engineer, "raced");
+  const machines = await client.listAll(machineKind, { namespace, labelSelector: OF_WORKERS });
+  const setFinalizers = async (change: (finalizers: string[]) => string[]) => {
+    for (const { metadata } of machines) {
+      const found = await client.get(machineKind, namespace, metadata.name);
+      const finalizers = change(found?.metadata.finalizers ?? []);
+      await client.mergePatch(machineKind, namespace, metadata.name, { metadata: { finalizers } }, BY_HAND);
+    }
+  };
+  await setFinalizers((finalizers) => [...finalizers, HOLDS]);
+  await client.delete(nodePoolKind, namespace, "workers");
+  const deployment = await waitFor("the MachineDeployment to be deleted", async () => {
+    const found = await client.listAll(machineDeploymentKind, { namespace });
+    return found.find(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  });
+  const { name } = deployment.metadata;
+  await client.mergePatch(machineDeploymentKind, namespace, name, { metadata: { finalizers: [] } }, BY_HAND);
+  await waitFor("it to be gone", async () => {
+    return (await client.get(machineDeploymentKind, namespace, name)) === undefined;
+  });
+  await setFinalizers((finalizers) => finalizers.filter((finalizer) => finalizer !== HOLDS));
+  await waitFor("the pool to be deleted", async () => {
+    return (await client.get(nodePoolKind, namespace, "workers")) === undefined;
+  });
+  expect(await deleteWhole(engineer)).toBe(true);
+});

@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+import { decideAccess, findAccessReportMs } from "./access-condition.ts";
+import type { ObservedCluster } from "./observe.ts";
+import { aCluster, observeBlue } from "./testing.ts";
+
+const NOW = new Date("2026-05-01T12:00:00Z");
+const ago = (seconds: number) => new Date(NOW.getTime() - seconds * 1000);
+
+type Attempts = ObservedCluster["access"]["attempts"];
+
+const GOOD: Attempts = { kubeconfig: {}, bindings: {} };
+const failing = (message: string, seconds: number, isUnreachable = false) => ({
+  failure: { message, isUnreachable, since: ago(seconds) },
+});
+
+function observe(attempts: Attempts = GOOD, waiting = 0): ObservedCluster {
+  return observeBlue({ access: { attempts, waiting } });
+}
+
+function withLast(reason: string, attempts: Attempts): ObservedCluster {
+  const observed = observe(attempts);
+  const last = { type: "AccessReady" as const, status: "False" as const, reason, message: "It failed." };
+  const condition = { ...last, lastTransitionTime: ago(60).toISOString(), observedGeneration: 1 };
+  const status = {
+    ...observed.cluster.status,
+    conditions: [condition],
+  } as ObservedCluster["cluster"]["status"];
+  return { ...observed, cluster: { ...observed.cluster, status } as ObservedCluster["cluster"] };
+}
+
+const rows: [string, ObservedCluster, string, string, RegExp][] = [
+  [
+    "of a cluster whose control plane is not up",
+    { ...observeBlue(), engine: undefined },
+    "False",
+    "WaitingForControlPlane",
+    /as soon as/,
+  ],
+  ["of a running cluster", observe(), "True", "Available", /issued/],
+  [
+    "that has failed for a moment only",
+    observe({ ...GOOD, bindings: failing("connection refused", 9, true) }),
+    "True",
+    "Available",
+    /issued/,
+  ],
+  [
+    "when the tenant's API does not respond",
+    observe({ ...GOOD, bindings: failing("connection refused", 10, true) }),
+    "False",
+    "TenantAPIUnreachable",
+    /connection refused.*ask the platform's operator/,
+  ],
+  [
+    "when the tenant's API refuses the bindings",
+    observe({ ...GOOD, bindings: failing("forbidden by a webhook", 10) }),
+    "False",
+    "BindingsFailed",
+    /forbidden by a webhook/,
+  ],
+  [
+    "when the kubeconfig cannot be issued",
+    observe({ kubeconfig: failing("the CA has no key", 10), bindings: failing("refused", 10, true) }),
+    "False",
+    "CredentialsFailed",
+    /^The admin kubeconfig of blue cannot be issued\. If this lasts/,
+  ],
+  [
+    "when accesses wait for the tenant's API",
+    observe(GOOD, 3),
+    "False",
+    "TenantAPIUnreachable",
+    /does not respond: 3\./,
+  ],
+  [
+    "that a new process has not tried",
+    withLast("BindingsFailed", { kubeconfig: {} }),
+    "False",
+    "BindingsFailed",
+    /It failed/,
+  ],
+  ["that works again", withLast("BindingsFailed", GOOD), "True", "Available", /issued/],
+  [
+    "of a cluster that is being deleted",
+    observeBlue({
+      cluster: aCluster(
+        {},
+        { metadata: { ...aCluster().metadata, deletionTimestamp: ago(1).toISOString() } },
+      ),
+    }),
+    "False",
+    "Deleting",
+    /ends with/,
+  ],
+];
+
+test.each(rows)("the condition of access %s", (_name, observed, status, reason, message) => {
+  expect(decideAccess(observed, NOW)).toMatchObject({
+    type: "AccessReady",
+    status,
+    reason,
+    message: expect.stringMatching(message),
+  });
+});
+
+test("a failure that is not reported yet is looked at again when it is due", () => {
+  expect(findAccessReportMs(observe({ ...GOOD, bindings: failing("refused", 4) }), NOW)).toBe(6_000);
+  expect(findAccessReportMs(observe({ ...GOOD, bindings: failing("refused", 10) }), NOW)).toBeUndefined();
+  expect(findAccessReportMs(observe(), NOW)).toBeUndefined();
+});

@@ -1,0 +1,64 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
+import { earliest, remainingMs } from "../../shared/controller/time.ts";
+import type { AttemptOutcome } from "../access-health.ts";
+import { isDeleting } from "../identity.ts";
+import { isSuspended, SUSPENDED } from "../suspension.ts";
+import { type ClusterCondition, condition } from "./conditions.ts";
+import { ADVICE } from "./messages.ts";
+import type { ObservedCluster } from "./observe.ts";
+
+/** A failure that ends earlier is not reported: the API server of a tenant has just started, or is being replaced. */
+const REPORTED_AFTER_MS = 10_000;
+
+/** Whether kubeconfigs of the cluster are issued, and bound in its API. */
+export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondition {
+  const type = "AccessReady";
+  const { cluster, engine, access } = observed;
+  const { name } = cluster.metadata;
+  if (isDeleting(cluster)) return condition(type, "False", "Deleting", "Access ends with the cluster.");
+  if (engine?.state.controlPlaneInitialized !== true) {
+    const message = "Access is given as soon as the control plane is up.";
+    return condition(type, "False", "WaitingForControlPlane", message);
+  }
+  if (isSuspended(cluster)) return condition(type, "Unknown", "Suspended", SUSPENDED);
+  const { kubeconfig, bindings } = access.attempts;
+  // The cause is one of the platform, which its log tells.
+  if (findReported(kubeconfig, now) !== undefined) {
+    const message = `The admin kubeconfig of ${name} cannot be issued. ${ADVICE}`;
+    return condition(type, "False", "CredentialsFailed", message);
+  }
+  const notBound = findReported(bindings, now);
+  if (notBound !== undefined) {
+    const cause = notBound.isUnreachable ? "TenantAPIUnreachable" : "BindingsFailed";
+    const message = `The rights of kubeconfigs cannot be set in ${name}: ${notBound.message}. ${ADVICE}`;
+    return condition(type, "False", cause, message);
+  }
+  const last = findCondition(cluster.status?.conditions, type);
+  const isUntried = bindings === undefined || kubeconfig === undefined;
+  if (isUntried && last?.status === "False" && KEPT_UNTIL_TRIED.has(last.reason)) {
+    return condition(type, last.status, last.reason, last.message);
+  }
+  if (access.waiting > 0) {
+    const message = `Requests for kubeconfigs that wait because the API server of ${name} does not respond: ${access.waiting}. ${ADVICE}`;
+    return condition(type, "False", "TenantAPIUnreachable", message);
+  }
+  return condition(type, "True", "Available", "Kubeconfigs of the cluster are issued.");
+}
+
+/** In how many ms a failure is reported that is not yet; undefined = there is none. */
+export function findAccessReportMs({ access }: ObservedCluster, now: Date): number | undefined {
+  const failures = [access.attempts.kubeconfig?.failure, access.attempts.bindings?.failure];
+  return earliest(
+    failures.map((failure) => failure && remainingMs(failure.since.toISOString(), REPORTED_AFTER_MS, now)),
+  );
+}
+
+/** A process that has just started has not tried them: the last word stands. */
+const KEPT_UNTIL_TRIED = new Set(["CredentialsFailed", "BindingsFailed", "TenantAPIUnreachable"]);
+
+function findReported(outcome: AttemptOutcome | undefined, now: Date): AttemptOutcome["failure"] {
+  const { failure } = outcome ?? {};
+  if (failure === undefined) return undefined;
+  const waitMs = remainingMs(failure.since.toISOString(), REPORTED_AFTER_MS, now);
+  return waitMs === undefined ? failure : undefined;
+}

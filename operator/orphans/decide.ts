@@ -1,0 +1,97 @@
+import type { Step } from "../../shared/controller/plan.ts";
+import type { JsonPatchOperation } from "../../shared/kube/client.ts";
+import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import {
+  LABEL_ENGINE_DEPLOYMENT,
+  MACHINE_SET_FINALIZERS,
+  machineDeploymentKind,
+  machineSetKind,
+  REGISTRATION_FINALIZERS,
+} from "../engine/kinds.ts";
+
+/** The worker objects of one Cluster API cluster, read live: the lower ones first, so that no owner of one is missed. */
+export interface WorkerObjects {
+  machines: readonly KubeObject[];
+  machineSets: readonly KubeObject[];
+  machineDeployments: readonly KubeObject[];
+  /** Whether Cluster API's Cluster exists, whoever owns it. */
+  hasEngineCluster: boolean;
+}
+
+/** What is left of a deletion that Cluster API does not continue. */
+export interface Orphans {
+  remove: Step[];
+  /** MachineSets without a MachineDeployment, and MachineDeployments without a Cluster. */
+  found: boolean;
+}
+
+/**
+ * What Cluster API v1.14 leaves behind and never continues by itself. A MachineSet whose MachineDeployment does not exist:
+ * the controllers of it and of its Machines fail as long as its label names one. And, once their Cluster does not exist,
+ * MachineSets and MachineDeployments that nothing belongs to: only finalizers of Cluster API itself are removed.
+ */
+export function decideOrphans(objects: WorkerObjects): Orphans {
+  const { machines, machineSets, machineDeployments, hasEngineCluster } = objects;
+  const uids = new Set(machineDeployments.map(({ metadata }) => metadata.uid));
+  const sets = machineSets.filter(({ metadata }) => {
+    const owner = findOwner(metadata, machineDeploymentKind);
+    return owner !== undefined && !uids.has(owner);
+  });
+  if (hasEngineCluster) return { remove: sets.flatMap(detachMachineSet), found: sets.length > 0 };
+  const freeSets = sets.filter(({ metadata }) => !isOwner(metadata, machineSetKind, machines));
+  const freeDeployments = machineDeployments.filter(
+    ({ metadata }) => !isOwner(metadata, machineDeploymentKind, machineSets),
+  );
+  const remove = [
+    ...freeSets.flatMap((set) => removeObject(machineSetKind, set, MACHINE_SET_FINALIZERS)),
+    ...freeDeployments.flatMap((it) => removeObject(machineDeploymentKind, it, REGISTRATION_FINALIZERS)),
+  ];
+  return { remove, found: sets.length > 0 || machineDeployments.length > 0 };
+}
+
+/** Deletes it, then makes it one without a MachineDeployment: Cluster API deletes its Machines and templates, and it. */
+function detachMachineSet(set: KubeObject): Step[] {
+  if (set.metadata.deletionTimestamp === undefined) return [deleteObject(machineSetKind, set)];
+  const name = set.metadata.labels?.[LABEL_ENGINE_DEPLOYMENT];
+  if (name === undefined) return [];
+  return [
+    patchOut(machineSetKind, set, `/metadata/labels/${LABEL_ENGINE_DEPLOYMENT.replace("/", "~1")}`, name),
+  ];
+}
+
+/** Deletes an object, or removes the first of these finalizers from one that is being deleted. */
+function removeObject(kind: Kind<KubeObject>, object: KubeObject, finalizers: readonly string[]): Step[] {
+  if (object.metadata.deletionTimestamp === undefined) return [deleteObject(kind, object)];
+  const held = object.metadata.finalizers ?? [];
+  const index = held.findIndex((finalizer) => finalizers.includes(finalizer));
+  return index < 0 ? [] : [patchOut(kind, object, `/metadata/finalizers/${index}`, held[index])];
+}
+
+function deleteObject(kind: Kind<KubeObject>, { metadata }: KubeObject): Step {
+  const { namespace = "", name, uid } = metadata;
+  return { verb: "delete", kind, namespace, name, uid };
+}
+
+/** Removes one value, unless the object or the value is another one by then. */
+function patchOut(kind: Kind<KubeObject>, { metadata }: KubeObject, path: string, value: unknown): Step {
+  const { namespace = "", name, uid } = metadata;
+  const operations: JsonPatchOperation[] = [
+    { op: "test", path: "/metadata/uid", value: uid },
+    { op: "test", path, value },
+    { op: "remove", path },
+  ];
+  return { verb: "patch", kind, namespace, name, operations };
+}
+
+function isOwner({ uid }: ObjectMeta, kind: Kind<KubeObject>, objects: readonly KubeObject[]): boolean {
+  return objects.some(({ metadata }) => findOwner(metadata, kind) === uid);
+}
+
+function findOwner(
+  { ownerReferences = [] }: ObjectMeta,
+  { group, kind }: Kind<KubeObject>,
+): string | undefined {
+  return ownerReferences.find(
+    (owner) => owner.kind === kind && owner.controller === true && owner.apiVersion.startsWith(`${group}/`),
+  )?.uid;
+}

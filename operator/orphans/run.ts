@@ -1,0 +1,76 @@
+import type { ReconcileResult } from "../../shared/controller/controller.ts";
+import { applyPlan, composePlan } from "../../shared/controller/plan.ts";
+import { earliest, remainingMs } from "../../shared/controller/time.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { metadataOnly } from "../../shared/kube/kind.ts";
+import { splitKey } from "../../shared/kube/object.ts";
+import type { Caches } from "../caches.ts";
+import {
+  engineClusterKind,
+  LABEL_ENGINE_CLUSTER,
+  machineDeploymentKind,
+  machineKind,
+  machineSetKind,
+} from "../engine/kinds.ts";
+import { isDeleting } from "../identity.ts";
+import { INDEX_CLUSTER } from "../indexes.ts";
+import { findEngine } from "../ownership.ts";
+import type { RunContext } from "../run-context.ts";
+import { isSuspended } from "../suspension.ts";
+import { decideOrphans, type WorkerObjects } from "./decide.ts";
+
+export interface OrphansDeps {
+  caches: Caches;
+  client: Pick<KubeClient, "get" | "listAll">;
+  now(): Date;
+}
+
+/** A deletion that lasts longer is looked at, this often. */
+const LOOK_AFTER_MS = 20_000;
+/** While something is being removed. */
+const LOOK_AGAIN_MS = 2_000;
+
+/**
+ * Looks at the workers of a cluster that is being deleted, or one of whose pools is, and removes what Cluster API does not
+ * continue. Everything is read live: nothing is removed on an old state. Rejects with a KubeError or StepError.
+ */
+export async function runOrphans(
+  deps: OrphansDeps,
+  key: string,
+  context: RunContext,
+): Promise<ReconcileResult> {
+  const { caches } = deps;
+  const cluster = caches.clusters.get(key);
+  const deleting = [cluster, ...caches.nodePools.byIndex(INDEX_CLUSTER, key)].filter(
+    (object) => object !== undefined && isDeleting(object),
+  );
+  const { engine, nameTaken } = findEngine(caches, key);
+  const isHeld = isSuspended(cluster) || engine?.state.paused === true;
+  if (deleting.length === 0 || nameTaken) return undefined;
+  if (isHeld) return { requeueAfterMs: LOOK_AFTER_MS };
+  const waitsMs = deleting.map((object) =>
+    remainingMs(object?.metadata.deletionTimestamp, LOOK_AFTER_MS, deps.now()),
+  );
+  if (!waitsMs.includes(undefined)) return { requeueAfterMs: earliest(waitsMs) };
+  const { remove, found } = decideOrphans(await readWorkers(deps, key, context.signal));
+  const [object] = deleting;
+  if (object === undefined) return undefined;
+  await applyPlan({ ...context, kind: clusterKind }, object, composePlan({ remove }));
+  return { requeueAfterMs: found ? LOOK_AGAIN_MS : LOOK_AFTER_MS };
+}
+
+/** From below: the owner of an object is created before it, so one that is absent afterwards is deleted. */
+async function readWorkers(
+  { client }: OrphansDeps,
+  key: string,
+  signal: AbortSignal,
+): Promise<WorkerObjects> {
+  const { namespace, name } = splitKey(key);
+  const options = { namespace, labelSelector: `${LABEL_ENGINE_CLUSTER}=${name}`, signal };
+  const machines = await client.listAll(metadataOnly(machineKind), options);
+  const machineSets = await client.listAll(metadataOnly(machineSetKind), options);
+  const machineDeployments = await client.listAll(metadataOnly(machineDeploymentKind), options);
+  const engine = await client.get(metadataOnly(engineClusterKind), namespace, name, { signal });
+  return { machines, machineSets, machineDeployments, hasEngineCluster: engine !== undefined };
+}
