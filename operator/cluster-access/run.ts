@@ -15,6 +15,7 @@ import type { Caches } from "../caches.ts";
 import { isDeleting } from "../identity.ts";
 import type { RunContext } from "../run-context.ts";
 import type { ServiceAccountName } from "../secret-role.ts";
+import { NotAdmittedError, waitUntilAdmitted } from "../tenant/admission.ts";
 import { readCertificateAuthority } from "../tenant/authority.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
 import { RequestError, signRequest } from "../tenant/sign.ts";
@@ -39,8 +40,8 @@ export interface AccessDeps {
 }
 
 /**
- * Reconciles one access. The binding is created before the certificate is published, and removed before the object is
- * deleted. Rejects with the KubeError of either API server; running it again is safe.
+ * Reconciles one access. The binding is created, and admits its user, before the certificate is published; it is removed
+ * before the object is deleted. Rejects with the KubeError of either API server; running it again is safe.
  */
 export async function runAccess(
   deps: AccessDeps,
@@ -111,6 +112,7 @@ async function grant(
         : before;
     const issued = await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
       await ensureBinding(client, composeAccessBinding(id, kind));
+      await waitUntilAdmitted(client, { user: access.spec.subject, groups: [nameAccessGroup(id)] });
       return signed ?? issueByTenant(client, access, id, expiresAt.getTime() - deps.now().getTime());
     });
     if (!("token" in issued)) return await report({ kind: "granted", ...issued, expiresAt });
@@ -147,6 +149,10 @@ function describeFailure(access: ClusterAccess, error: unknown): AccessOutcome |
   if (error instanceof RequestError) {
     const message = `${error.message} Create another access with a new request.`;
     return { kind: "rejected", reason: "InvalidRequest", message };
+  }
+  if (error instanceof NotAdmittedError) {
+    const message = `The API server of ${access.spec.clusterName} does not admit ${access.spec.subject} yet. It is asked again automatically.`;
+    return { kind: "waiting", reason: "NotAdmitted", message };
   }
   if (!(error instanceof KubeError) || !error.isUnavailable) return undefined;
   return composeTenantUnavailable(access, error.kubeMessage);

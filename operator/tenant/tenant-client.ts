@@ -23,7 +23,7 @@ export interface TenantClient {
   create<T>(kind: TenantKind<T>, object: NoInfer<T>, fieldManager: string): Promise<void>;
   /** Also resolves when the object does not exist. */
   delete(kind: Pick<TenantKind<unknown>, "kind">, name: string, namespace?: string): Promise<void>;
-  /** A request to a subresource of an object: POST creates one, PATCH merges. Returns what the server answers. */
+  /** A request whose answer counts, as a subresource or a review: POST creates one, PATCH merges. */
   send<T>(method: "POST" | "PATCH", path: string, body: object, schema: z.ZodType<T>): Promise<T>;
 }
 
