@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startHealthServer } from "../shared/controller/server.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
+import { requireKinds } from "../shared/kube/required-kinds.ts";
 import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
@@ -10,6 +11,7 @@ import { createApiTokenVerifier } from "./api-tokens/index.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { type Config, readConfig } from "./config.ts";
+import { WRITTEN_KINDS } from "./custom-resources/index.ts";
 import { connectDatabase } from "./db/client.ts";
 import { addPoolMetrics } from "./db/metrics.ts";
 import { probeDatabase } from "./db/probe.ts";
@@ -39,6 +41,7 @@ async function run(config: Config): Promise<void> {
     userAgent: "marina-apiserver",
     onRequest: kubeMetrics.onRequest,
   });
+  await requireKinds(transport, Object.values(WRITTEN_KINDS), log);
   const deps: Deps = {
     config,
     log,

@@ -11,13 +11,14 @@ import { startHealthServer } from "../shared/controller/server.ts";
 import { MANAGER_OPERATOR } from "../shared/crd/names.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
+import { requireKinds } from "../shared/kube/required-kinds.ts";
 import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/process.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
-import { createCaches } from "./create-caches.ts";
+import { createCaches, DEFINED_KINDS } from "./create-caches.ts";
 import { observeFleet } from "./fleet-metrics.ts";
 
 const LEASE = "marina-operator";
@@ -34,6 +35,7 @@ async function run(config: Config): Promise<void> {
   const stopping = stopOnSignals(log);
   const operator = assemble(config, log);
   const { set, election, controllers, recorder } = operator;
+  await requireKinds(operator.transport, DEFINED_KINDS, log);
   const caching = new AbortController();
   let synced = false;
   const server = await startHealthServer({
@@ -111,6 +113,7 @@ function assemble(config: Config, log: Logger) {
   return {
     identity,
     registry,
+    transport,
     transports: [transport, eventTransport],
     set,
     recorder,

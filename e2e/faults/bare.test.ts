@@ -1,8 +1,10 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { waitFor } from "../stack/testing.ts";
+import { kubectl, waitFor } from "../stack/testing.ts";
 import { type Call, type Fault, openApiProxy, refusalOf } from "./api-proxy.ts";
 import { type BareStack, startBareStack } from "./bare-stack.ts";
 import { createConvergedCluster, getStep } from "./converged-cluster.ts";
@@ -177,4 +179,19 @@ test("the admin kubeconfig is renewed at two thirds of its lifetime, and not an 
   await holder.operator.signal("SIGKILL");
   holder.operator = await bare.startOperator();
   await cluster.close();
+});
+
+// The last test: the definition is not restored.
+test("an operator without a CustomResourceDefinition that it needs ends and names it", async () => {
+  const { stack } = bare;
+  await kubectl(["delete", "crd", "clusteraccesses.cloud.marina.dev", "--wait=true"], { stack: stack.info });
+  const started = startOperator(stack.info, "no-definition", {
+    KUBECONFIG: bare.proxy.kubeconfig,
+    MARINA_METRICS_PORT: "0",
+  });
+  expect(await started.ended()).toBe(1);
+  const output = readFileSync(join(stack.info.logs, "no-definition.log"), "utf8");
+  expect(output).toContain(
+    "no CustomResourceDefinition for:\n  clusteraccesses.cloud.marina.dev (version v1)",
+  );
 });
