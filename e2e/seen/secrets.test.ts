@@ -17,4 +17,7 @@ test.each([
 
 test("ids are not secrets", () => {
   expect(findSecrets('{"id":"0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11","token_prefix":"mar_0123"}')).toEqual([]);
+  const url =
+    '{"issuer":"http://127.0.0.1:4567","id":"0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11","email":"a@b.test"}';
+  expect(findSecrets(url)).toEqual([]);
 });

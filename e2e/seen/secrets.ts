@@ -7,7 +7,7 @@ const CREDENTIALS = [
   /\b(mar_[0-9A-Za-z]{71})\b/g,
   /\b(?:client-key-data|token|password): *"?([\w+/=.-]+)/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----\s+([\w+/=\s]+)-----END/g,
-  /\b\w+:\/\/[^:@/\s]+:([^@/\s]+)@/g,
+  /\b\w+:\/\/[^:@/\s"]+:([^@/\s"]+)@/g,
 ];
 
 /** The longest word of every credential in a text: a log contains it if and only if it contains the credential. */

@@ -62,7 +62,7 @@ test("a Cluster API cluster of somebody else is never touched, and its name is r
   });
   expect(stalled).toMatchObject({
     reason: "NameTaken",
-    message: expect.stringContaining("does not belong to this platform"),
+    message: expect.stringContaining("that this platform does not run"),
   });
   await waitFor("the pool to be held", async () => (await engineer.getPool("web")).metadata.finalizers);
   const secrets = (await client.listAll(secretKind, { namespace })).map(({ metadata }) => metadata.name);

@@ -68,9 +68,7 @@ export async function readCertificateAuthority(
   const secret = await readSecret(deps, cluster, secretName, signal);
   const authority = secret && readCaSecret(secret);
   if (secret === undefined || authority === undefined) {
-    throw new Error(
-      `the Secret ${cluster.metadata.namespace}/${secretName} does not hold a certificate and its key`,
-    );
+    throw new Error("Cluster API's certificate of the CA or its key is missing");
   }
   return { ...authority, revision: revisionOf(secret.metadata) };
 }
@@ -88,9 +86,7 @@ export async function readEngineAccess(
     const { ca, credential } = parseKubeconfig(Buffer.from(value ?? "", "base64").toString());
     return { ca: { certificate: ca, revision: revisionOf(secret?.metadata ?? { name: "" }) }, credential };
   } catch (error) {
-    const place = `${cluster.metadata.namespace}/${secretName}`;
-    const message = error instanceof Error ? error.message.slice(0, 300) : String(error);
-    throw new Error(`the kubeconfig in the Secret ${place} cannot be used: ${message}`, { cause: error });
+    throw new Error("Cluster API's kubeconfig is missing or cannot be used", { cause: error });
   }
 }
 

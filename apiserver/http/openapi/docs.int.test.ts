@@ -13,7 +13,7 @@ describe("/openapi.json", () => {
   test("is OpenAPI 3.1 and names every error code", async () => {
     const { body } = await api.request("GET", "/openapi.json", { as: null });
     expect(body.openapi).toBe("3.1.0");
-    expect(body.components.schemas.Error.properties.error.properties.code.enum).toEqual(ERROR_CODES);
+    expect(body.components.schemas.ErrorInfo.properties.code.enum).toEqual(ERROR_CODES);
   });
 
   test("every operation has an id of its own, a tag, a summary, its security and its errors", async () => {
