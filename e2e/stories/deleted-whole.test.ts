@@ -29,8 +29,14 @@ const templateKind = defineKind<KubeObject>({
 });
 
 afterAll(async () => {
-  for (const engineer of engineers) await engineer.close();
+  for (const engineer of engineers) await engineer.close().catch(judgeAnew);
 });
+
+/** Cluster API still marks machines as unhealthy whose MachineDeployment was deleted by hand, and no pool lists those. */
+function judgeAnew(error: unknown): void {
+  if (!(error instanceof Error)) throw error;
+  if (error.message.split("\n").some((lie) => !lie.endsWith("that machine was long gone"))) throw error;
+}
 
 async function openOrganization(): Promise<Engineer> {
   const engineer = await createEngineer(stack);

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../stack/testing.ts";
 import { engineClusterKind } from "../testing/custom-resources.ts";
+import { createTenant } from "../testing/tenant.ts";
 import {
   FLUX,
   type Managed,
@@ -116,6 +117,27 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
       await waitFor("REST to show the name", async () => {
         return (await ways.alice.request("GET", managed[way].path)).body.name === `c-${way}-2`;
       });
+    }
+  });
+
+  test("suspend: the same object, and the same answer to staff", async () => {
+    const { apiUrl, tokens } = readStack();
+    const staff = createTenant(apiUrl, tokens.staff);
+    const isSuspended = async (way: Way) => {
+      const { body } = await staff.request("GET", `/admin${managed[way].path}/suspension`);
+      const condition = body.conditions?.find(({ type }: { type: string }) => type === "Suspended");
+      return condition?.status === "True";
+    };
+    for (const suspend of [true, false]) {
+      const path = `/admin${managed.rest.path}/suspension`;
+      expect((await staff.request("PUT", path, { suspended: suspend })).status).toBe(200);
+      const changed = await ways.kube.get(clusterKind, ways.namespace, managed.rest.name);
+      expect(changed?.spec.suspend === true).toBe(suspend);
+      for (const way of ["kubectl", "flux"] as const) {
+        const spec = { ...managed[way].spec, suspend };
+        await ways.apply(way, ways.manifest("Cluster", managed[way].name, spec));
+        await waitFor("staff to see it", async () => (await isSuspended(way)) === suspend);
+      }
     }
   });
 

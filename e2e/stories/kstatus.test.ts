@@ -25,7 +25,7 @@ afterAll(async () => {
   await kstatus?.close();
 });
 
-test("kstatus agrees with every state of a cluster and its pool: created, scaled, upgraded, refused, deleted", {
+test("kstatus agrees with every state of a cluster and its pool: created, scaled, upgraded, refused, suspended, deleted", {
   timeout: 300_000,
 }, async () => {
   await engineer.createCluster("honest", {});
@@ -64,6 +64,17 @@ test("kstatus agrees with every state of a cluster and its pool: created, scaled
   await engineer.patchCluster("honest", { spec: { version: "1.35" } });
   await waitForRest();
   await expectStory("honest", ["InProgress", "Failed", "InProgress", "Current"], from);
+
+  from = engineer.history.of("honest").length;
+  await engineer.patchCluster("honest", { spec: { suspend: true } });
+  await waitFor(
+    "the suspension",
+    async () => statusOf(await engineer.getCluster("honest"), "Suspended") === "True",
+  );
+  await expectStory("honest", ["InProgress"], from);
+  await engineer.patchCluster("honest", { spec: { suspend: false } });
+  await waitForRest();
+  await expectStory("honest", ["InProgress", "Current"], from);
 
   const poolFrom = engineer.history.of("workers").length;
   from = engineer.history.of("honest").length;
