@@ -169,7 +169,7 @@ test("without Cluster API's managers and the tenants' APIs, changes are accepted
       "stranded",
       /control plane of stranded is being provisioned: .*ask the platform/,
     );
-    await expectReported("stranded", stranded, "Reconciling", /failed calling webhook/);
+    await expectReported("stranded", stranded, "Reconciling", /control plane of stranded/);
     expect(statusOf(stranded, "Stalled")).toBe("False");
 
     await stack.part("capi-core").kill();
@@ -209,7 +209,7 @@ test("a missing class, a refused variable and exhausted subnets: cause, object a
     await engineer.createPool("large", "refused", { vcpus: 2 });
     const classless = await waitForMessage(
       "classless",
-      /class marina-system\/absent does not exist; ask .*operator to install/,
+      /class absent does not exist; ask .*operator to install/,
     );
     await expectReported("classless", classless, "Stalled", /absent/);
     const refused = await waitForMessage("refused", /rejects the cluster .*vcpus.*Change the specification/);
