@@ -78,7 +78,7 @@ function ownerOf({ metadata }: EngineCluster): string {
   return `${metadata.labels?.[LABEL_ID]} ${owners.join(" ")}`;
 }
 
-/** The owner of a Cluster API cluster. */
+/** The owner of what is made for a cluster. */
 export function composeOwnerReference({ metadata }: Cluster): OwnerReference {
   const { name, uid = "" } = metadata;
   return { apiVersion: apiVersionOf(clusterKind), kind: clusterKind.kind, name, uid, controller: true };

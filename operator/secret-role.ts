@@ -1,8 +1,9 @@
 import { nameAdminSecret } from "../shared/admin-secret.ts";
-import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
+import type { Cluster } from "../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../shared/crd/names.ts";
 import { type Role, type RoleBinding, roleBindingKind, roleKind } from "../shared/kube/core-kinds.ts";
 import { apiVersionOf, type ObjectMeta } from "../shared/kube/kind.ts";
+import { composeOwnerReference } from "./ownership.ts";
 
 export interface ServiceAccountName {
   namespace: string;
@@ -39,19 +40,11 @@ export function composeSecretRoleBinding(metadata: ObjectMeta, reader: ServiceAc
 
 /** Of the role of a cluster's admin kubeconfig, and of its binding. */
 export function composeRoleMetadata(cluster: Cluster, clusterId: string): ObjectMeta {
-  const { name, namespace, uid } = cluster.metadata;
+  const { name, namespace } = cluster.metadata;
   return {
     name: nameAdminSecret(name),
     ...(namespace !== undefined && { namespace }),
     labels: { [LABEL_CLUSTER_ID]: clusterId },
-    ownerReferences: [
-      {
-        apiVersion: apiVersionOf(clusterKind),
-        kind: clusterKind.kind,
-        name,
-        uid: uid ?? "",
-        controller: true,
-      },
-    ],
+    ownerReferences: [composeOwnerReference(cluster)],
   };
 }

@@ -29,11 +29,11 @@ const templateKind = defineKind<KubeObject>({
 });
 
 afterAll(async () => {
-  for (const engineer of engineers) await engineer.close().catch(judgeAnew);
+  for (const engineer of engineers) await engineer.close().catch(rethrowOther);
 });
 
 /** Cluster API still marks machines as unhealthy whose MachineDeployment was deleted by hand, and no pool lists those. */
-function judgeAnew(error: unknown): void {
+function rethrowOther(error: unknown): void {
   if (!(error instanceof Error)) throw error;
   if (error.message.split("\n").some((lie) => !lie.endsWith("that machine was long gone"))) throw error;
 }

@@ -1,9 +1,10 @@
 import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
-import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL } from "../../shared/crd/names.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
-import { apiVersionOf, type ObjectMeta } from "../../shared/kube/kind.ts";
+import type { ObjectMeta } from "../../shared/kube/kind.ts";
+import { composeOwnerReference } from "../ownership.ts";
 import type { AuthorityKind, CaCertificate } from "../tenant/authority.ts";
 import { nameAdminGroup } from "../tenant/binding.ts";
 import type { ClientCertificate } from "../tenant/sign.ts";
@@ -100,7 +101,7 @@ export function composeAdminSecret(
   now: Date,
 ): Secret {
   const renewAt = new Date(now.getTime() + ((expiresAt.getTime() - now.getTime()) * 2) / 3);
-  const { name, namespace, uid } = cluster.metadata;
+  const { name, namespace } = cluster.metadata;
   const value = encode(composeKubeconfig(name, basis.server, ca.certificate, credential));
   return {
     apiVersion: "v1",
@@ -116,15 +117,7 @@ export function composeAdminSecret(
         [ANNOTATION_CA_REVISION]: ca.revision,
         [ANNOTATION_GENERATION]: String(basis.credentialsGeneration),
       },
-      ownerReferences: [
-        {
-          apiVersion: apiVersionOf(clusterKind),
-          kind: clusterKind.kind,
-          name,
-          uid: uid ?? "",
-          controller: true,
-        },
-      ],
+      ownerReferences: [composeOwnerReference(cluster)],
     },
     type: "Opaque",
     data: { value },

@@ -10,8 +10,8 @@ import { toTenantWords } from "../engine/tenant-words.ts";
 import type { EventSubject } from "./subject.ts";
 
 /**
- * The Event for the Marina Cluster, with the same text in the words of tenants; `related` is Cluster API's object. One Event of Cluster API is one of
- * ours, however often it is counted or read again. Undefined while the cluster has no id.
+ * The Event for the Marina Cluster, with the same text in the words of tenants; `related` is Cluster API's object. One
+ * Event of Cluster API is one of ours, however often it is counted or read again. Undefined while the cluster has no id.
  */
 export function mirrorEvent(event: Event, subject: EventSubject): RecordedEvent | undefined {
   const { cluster, pool, source } = subject;
