@@ -1,7 +1,9 @@
 import type { Queryable } from "../db/client.ts";
+import type { NewEvent } from "../outbox/index.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { transitions } from "./table.ts";
 import type { TransitionEntry } from "./transitions.ts";
+import { webhookEventOf } from "./webhook-events.ts";
 
 /** The transitions of one object, in order. */
 export interface ObjectTransitions {
@@ -9,8 +11,14 @@ export interface ObjectTransitions {
   entries: readonly TransitionEntry[];
 }
 
-/** Writes the transitions that are not in the log yet, in the order given. */
-export async function recordTransitions(tx: Queryable, objects: readonly ObjectTransitions[]): Promise<void> {
+/**
+ * Writes the transitions that are not in the log yet, in the order given. Returns the webhook events of those that it wrote:
+ * each is returned once, whichever process observes the transition first.
+ */
+export async function recordTransitions(
+  tx: Queryable,
+  objects: readonly ObjectTransitions[],
+): Promise<NewEvent[]> {
   const rows = objects.flatMap(({ object, entries }) =>
     entries.map((entry) => ({
       ...entry,
@@ -20,6 +28,11 @@ export async function recordTransitions(tx: Queryable, objects: readonly ObjectT
       clusterId: clusterIdOf(object),
     })),
   );
-  if (rows.length === 0) return;
-  await tx.insert(transitions).values(rows).onConflictDoNothing();
+  if (rows.length === 0) return [];
+  const written = await tx.insert(transitions).values(rows).onConflictDoNothing().returning();
+  const objectsById = new Map(objects.map(({ object }) => [object.id, object]));
+  return written.flatMap((row) => {
+    const object = objectsById.get(row.objectId);
+    return (object && webhookEventOf(object, row)) ?? [];
+  });
 }

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { recordOutsideAudits } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent } from "../event-log/index.ts";
+import { emitEvents, type NewEvent } from "../outbox/index.ts";
 import { type Batch, type Observation, scopeOf, toBatches } from "./batches.ts";
 import { mayReplace } from "./may-replace.ts";
 import { confirmNames } from "./name-reservations.ts";
@@ -16,7 +17,7 @@ import { hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /**
  * Projects observations in one transaction with everything that follows from them: durable records, name reservations,
- * the transition log and the status events of the live feed. An observation older than the stored one changes nothing.
+ * the transition log, the status events of the live feed and the events for webhooks. An observation older than the stored one changes nothing.
  * Returns the ids of objects that were refused because another object already has their id. Every statement handles
  * many objects, so the number of round trips does not grow with them.
  */
@@ -27,8 +28,9 @@ export async function projectObservations(
   await lockObjects(tx, observations);
   const refused: string[] = [];
   const events: NewStatusEvent[] = [];
+  const webhookEvents: NewEvent[] = [];
   for (const { kind, gone, present } of toBatches(observations)) {
-    await remove(
+    const deletions = await remove(
       tx,
       kind,
       gone.map(({ object }) => object),
@@ -36,7 +38,9 @@ export async function projectObservations(
     const outcome = await upsert(tx, kind, present, events);
     refused.push(...outcome.refused);
     events.push(...outcome.events);
+    webhookEvents.push(...deletions, ...outcome.webhookEvents);
   }
+  await emitEvents(tx, webhookEvents);
   await appendEvents(tx, events);
   return refused;
 }
@@ -64,8 +68,8 @@ async function upsert(
   kind: Batch["kind"],
   observations: readonly Observation[],
   eventsBefore: readonly NewStatusEvent[],
-): Promise<{ refused: string[]; events: NewStatusEvent[] }> {
-  if (observations.length === 0) return { refused: [], events: [] };
+): Promise<{ refused: string[]; events: NewStatusEvent[]; webhookEvents: NewEvent[] }> {
+  if (observations.length === 0) return { refused: [], events: [], webhookEvents: [] };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
   const steps = observations.flatMap(({ object, authoritative = false }): Step[] => {
     const stored = storedByUid.get(object.uid);
@@ -96,13 +100,14 @@ async function upsert(
     ),
     ...(await findOutsideDeletions(tx, deleted.map(toObject))),
   ]);
-  await recordTransitions(
+  const webhookEvents = await recordTransitions(
     tx,
     accepted
       .filter(({ object, stored }) => stored === undefined || hasNewTransitions(stored.object, object.object))
       .map(({ object }) => ({ object, entries: transitionEntriesOf(object) })),
   );
   return {
+    webhookEvents,
     refused: steps.filter(isRefused).map(({ object }) => object.id),
     events: accepted.flatMap(({ object, stored }) => {
       const previousStatus = stored?.status ?? recordedStatuses.get(object.id) ?? null;

@@ -28,7 +28,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["app.ts"],
   SLICES,
   ["custom-resources", "projection"],
-  ["event-log"],
+  ["event-log", "outbox"],
   ["audit"],
   ["deps.ts"],
   ["http", "config.ts"],

@@ -1,0 +1,219 @@
+import { type SQL, sql } from "drizzle-orm";
+import {
+  boolean,
+  check,
+  customType,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uuid,
+} from "drizzle-orm/pg-core";
+import { organizations } from "../organizations/table.ts";
+import type { SentEventType, Subscription } from "./catalog.ts";
+
+const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
+const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
+/** No foreign key: it would wait for whoever has locked the organization. */
+const orgId = () => uuid("org_id").notNull();
+
+/** Why a webhook was disabled other than by its tenant. */
+export const DISABLED_REASONS = ["gone", "failing"] as const;
+/** What a delivery was made for: an event as it happened, or an operation of the tenant. */
+export const DELIVERY_TRIGGERS = ["event", "test", "redelivery", "recovery"] as const;
+export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
+/** Why an attempt failed. */
+export const ERROR_CLASSES = [
+  "dns",
+  "connect",
+  "tls",
+  "timeout",
+  "status",
+  "protocol",
+  "blocked_address",
+] as const;
+export type ErrorClass = (typeof ERROR_CLASSES)[number];
+
+/** The endpoints of tenants. */
+export const webhooks = pgTable(
+  "webhooks",
+  {
+    id: uuid().primaryKey(),
+    orgId: uuid("org_id")
+      .notNull()
+      .references(() => organizations.id),
+    url: text().notNull(),
+    description: text().notNull(),
+    events: text().array().$type<Subscription[]>().notNull(),
+    enabled: boolean().notNull(),
+    createdAt: time("created_at").notNull().defaultNow(),
+    updatedAt: time("updated_at").notNull().defaultNow(),
+    /** Null also when its tenant disabled it. */
+    disabledReason: text("disabled_reason", { enum: DISABLED_REASONS }),
+    disabledAt: time("disabled_at"),
+    /** From then on it is gone; in the future for those of a deleted organization, whose pending deliveries are still sent. */
+    deletedAt: time("deleted_at"),
+    /** Rises with every change by people; the record's entity tag. */
+    version: integer().notNull().default(1),
+  },
+  (table) => [
+    index("webhooks_org_idx").on(table.orgId, table.id),
+    check("webhooks_disabled_reason", sql`${table.disabledReason} in ${literals(DISABLED_REASONS)}`),
+    check("webhooks_disabled", sql`${table.enabled} or ${table.disabledAt} is not null`),
+  ],
+);
+
+/** Signing secrets, encrypted with AES-256-GCM; the webhook's id is authenticated with them. */
+export const webhookSecrets = pgTable(
+  "webhook_secrets",
+  {
+    id: uuid().primaryKey(),
+    webhookId: uuid("webhook_id")
+      .notNull()
+      .references(() => webhooks.id, { onDelete: "cascade" }),
+    orgId: orgId(),
+    /** Nonce, ciphertext and tag. */
+    ciphertext: bytes().notNull(),
+    /** The name of the key that it is encrypted with. */
+    keyId: text("key_id").notNull(),
+    createdAt: time("created_at").notNull().defaultNow(),
+    /** A replaced secret still signs until then; null for the one in use. */
+    expiresAt: time("expires_at"),
+  },
+  (table) => [
+    index("webhook_secrets_webhook_idx").on(table.webhookId, table.id),
+    index("webhook_secrets_key_idx").on(table.keyId),
+  ],
+);
+
+/** What has happened, once per event, whether or not a webhook subscribes to it. Append-only; kept for 30 days. */
+export const webhookEvents = pgTable(
+  "webhook_events",
+  {
+    /** The `webhook-id` of every attempt. */
+    id: uuid().primaryKey(),
+    orgId: orgId(),
+    type: text().$type<SentEventType>().notNull(),
+    /** The exact text that is signed and sent. */
+    body: text().notNull(),
+    occurredAt: time("occurred_at").notNull(),
+    createdAt: time("created_at").notNull().defaultNow(),
+  },
+  (table) => [
+    index("webhook_events_org_idx").on(table.orgId, table.createdAt),
+    index("webhook_events_created_idx").on(table.createdAt),
+  ],
+);
+
+/**
+ * One event for one webhook. To claim a delivery is to move `nextAttemptAt` to the end of the lease, so that what a dead
+ * process has claimed becomes due again by itself.
+ */
+export const webhookDeliveries = pgTable(
+  "webhook_deliveries",
+  {
+    id: uuid().primaryKey(),
+    orgId: orgId(),
+    webhookId: uuid("webhook_id")
+      .notNull()
+      .references(() => webhooks.id),
+    eventId: uuid("event_id")
+      .notNull()
+      .references(() => webhookEvents.id),
+    eventType: text("event_type").$type<SentEventType>().notNull(),
+    trigger: text({ enum: DELIVERY_TRIGGERS }).notNull(),
+    status: text({ enum: DELIVERY_STATUSES }).notNull().default("pending"),
+    attempts: integer().notNull().default(0),
+    maxAttempts: integer("max_attempts").notNull(),
+    /** Set while it is pending. */
+    nextAttemptAt: time("next_attempt_at").defaultNow(),
+    /** The claim under which an attempt is in progress; a completion under another one changes nothing. */
+    claimId: uuid("claim_id"),
+    lastStatusCode: integer("last_status_code"),
+    lastErrorClass: text("last_error_class", { enum: ERROR_CLASSES }),
+    createdAt: time("created_at").notNull().defaultNow(),
+    completedAt: time("completed_at"),
+  },
+  (table) => [
+    index("webhook_deliveries_webhook_idx").on(table.webhookId, table.id),
+    index("webhook_deliveries_pending_idx")
+      .on(table.webhookId, table.nextAttemptAt)
+      .where(sql`${table.status} = 'pending'`),
+    index("webhook_deliveries_claimed_idx").on(table.webhookId).where(sql`${table.claimId} is not null`),
+    index("webhook_deliveries_event_idx").on(table.eventId),
+    check("webhook_deliveries_trigger", sql`${table.trigger} in ${literals(DELIVERY_TRIGGERS)}`),
+    check("webhook_deliveries_status", sql`${table.status} in ${literals(DELIVERY_STATUSES)}`),
+    check(
+      "webhook_deliveries_pending",
+      sql`(${table.status} = 'pending') = (${table.nextAttemptAt} is not null)`,
+    ),
+  ],
+);
+
+/** What was sent and what came back, append-only. */
+export const webhookAttempts = pgTable(
+  "webhook_attempts",
+  {
+    deliveryId: uuid("delivery_id")
+      .notNull()
+      .references(() => webhookDeliveries.id, { onDelete: "cascade" }),
+    /** From 1. */
+    number: integer().notNull(),
+    orgId: orgId(),
+    at: time("at").notNull(),
+    durationMs: integer("duration_ms").notNull(),
+    requestUrl: text("request_url").notNull(),
+    requestHeaders: jsonb("request_headers").$type<Record<string, string>>().notNull(),
+    /** Null when no response came. */
+    statusCode: integer("status_code"),
+    responseHeaders: jsonb("response_headers").$type<Record<string, string>>(),
+    /** The first 16 KiB. */
+    responseBody: bytes("response_body"),
+    errorClass: text("error_class", { enum: ERROR_CLASSES }),
+    errorMessage: text("error_message"),
+  },
+  (table) => [primaryKey({ columns: [table.deliveryId, table.number] })],
+);
+
+/**
+ * When the deliverers look at a webhook, and how its endpoint does; a row for each webhook. Whoever adds a pending delivery
+ * wakes the row in the same transaction (`wakeQueues`), and a claim locks it: so no wake-up is lost, and the cap of an
+ * endpoint holds over all replicas. Its claim does not depend on how many deliveries wait for other webhooks.
+ */
+export const webhookQueues = pgTable(
+  "webhook_queues",
+  {
+    webhookId: uuid("webhook_id")
+      .primaryKey()
+      .references(() => webhooks.id, { onDelete: "cascade" }),
+    orgId: orgId(),
+    /** Null while nothing is to be claimed. */
+    dueAt: time("due_at"),
+    /** After ten consecutive failures: no attempt before then. */
+    pausedUntil: time("paused_until"),
+    consecutiveFailures: integer("consecutive_failures").notNull().default(0),
+    /** Events whose last attempt failed, since the last success. */
+    exhaustedEvents: integer("exhausted_events").notNull().default(0),
+    /** The first failure since the last success. */
+    failingSince: time("failing_since"),
+    /** When the audit log was told that it has been failing for four days. */
+    failureReportedAt: time("failure_reported_at"),
+    lastDeliveryAt: time("last_delivery_at"),
+    lastStatusCode: integer("last_status_code"),
+  },
+  (table) => [index("webhook_queues_due_idx").on(table.dueAt).where(sql`${table.dueAt} is not null`)],
+);
+
+export type WebhookRow = typeof webhooks.$inferSelect;
+export type WebhookSecretRow = typeof webhookSecrets.$inferSelect;
+export type WebhookEventRow = typeof webhookEvents.$inferSelect;
+export type WebhookDeliveryRow = typeof webhookDeliveries.$inferSelect;
+export type WebhookAttemptRow = typeof webhookAttempts.$inferSelect;
+export type WebhookQueueRow = typeof webhookQueues.$inferSelect;
+
+function literals(values: readonly string[]): SQL {
+  return sql.raw(`(${values.map((value) => `'${value}'`).join(", ")})`);
+}
