@@ -12,7 +12,6 @@ import {
   timestamp,
   uuid,
 } from "drizzle-orm/pg-core";
-import { organizations } from "../organizations/table.ts";
 import type { SentEventType, Subscription } from "./catalog.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
@@ -42,9 +41,7 @@ export const webhooks = pgTable(
   "webhooks",
   {
     id: uuid().primaryKey(),
-    orgId: uuid("org_id")
-      .notNull()
-      .references(() => organizations.id),
+    orgId: orgId(),
     url: text().notNull(),
     description: text().notNull(),
     events: text().array().$type<Subscription[]>().notNull(),
