@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { ANNOTATION_DELETE_MISSING_POOLS } from "../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
+import { readStack, waitFor } from "../stack/testing.ts";
+import {
+  conditionOf,
+  createEngineer,
+  type Engineer,
+  engineClusterKind,
+  machineKind,
+  waitForCluster,
+} from "../testing/custom-resources.ts";
+
+const stack = readStack();
+const BY_HAND = { fieldManager: "engineer" };
+let engineer: Engineer;
+
+beforeAll(async () => {
+  engineer = await createEngineer(stack);
+});
+afterAll(() => engineer?.close());
+
+/** The custom resources of one cluster as a backup holds them. */
+interface Backup {
+  cluster: Cluster;
+  pool: NodePool;
+}
+
+function toManifest<T extends KubeObject & { spec: object }>({ metadata, spec }: T) {
+  const { name, namespace, labels, annotations } = metadata;
+  return { metadata: { name, namespace, labels, annotations }, spec };
+}
+
+async function listMachines(name: string): Promise<(string | undefined)[]> {
+  const labelSelector = `cluster.x-k8s.io/cluster-name=${name}`;
+  const machines = await engineer.client.listAll(machineKind, {
+    namespace: engineer.namespace,
+    labelSelector,
+  });
+  return machines.map(({ metadata }) => metadata.uid).sort();
+}
+
+async function waitUntilGone(kind: Kind<KubeObject>, name: string): Promise<void> {
+  const { client, namespace } = engineer;
+  await waitFor(
+    `${kind.kind} ${name} to be gone`,
+    async () => (await client.get(kind, namespace, name)) === undefined,
+  );
+}
+
+/** Loses the custom resources of a running cluster, as a management cluster does, and keeps those of Cluster API. */
+async function loseResources(name: string): Promise<Backup> {
+  const { client, namespace } = engineer;
+  const backup = { cluster: await engineer.getCluster(name), pool: await engineer.getPool(name) };
+  // Suspended, the operator leaves the deletion to whoever removes the finalizers.
+  await engineer.patchCluster(name, { spec: { suspend: true } });
+  await waitFor(
+    "the suspension",
+    async () => conditionOf(await engineer.getCluster(name), "Suspended")?.status === "True",
+  );
+  await client.delete(nodePoolKind, namespace, name);
+  await engineer.patchPool(name, { metadata: { finalizers: null } });
+  await waitUntilGone(nodePoolKind, name);
+  await client.delete(clusterKind, namespace, name, { propagationPolicy: "Orphan" });
+  await waitFor("the dependents to be released", async () => {
+    const { finalizers = [] } = (await engineer.getCluster(name)).metadata;
+    return !finalizers.includes("orphan");
+  });
+  await engineer.patchCluster(name, { metadata: { finalizers: null } });
+  await waitUntilGone(clusterKind, name);
+  return backup;
+}
+
+/** A cluster with two nodes that runs, whose Cluster is restored and whose NodePool is not. */
+async function restoreWithoutPool(name: string): Promise<Backup & { machines: (string | undefined)[] }> {
+  await engineer.createCluster(name, {});
+  await engineer.createPool(name, name, { desiredNodes: 2 });
+  await waitForCluster(engineer, name);
+  const machines = await listMachines(name);
+  expect(machines).toHaveLength(2);
+  const backup = await loseResources(name);
+  await engineer.client.create(clusterKind, toManifest(backup.cluster), BY_HAND);
+  return { ...backup, machines };
+}
+
+async function waitUntilItWaits(name: string): Promise<Cluster> {
+  return waitFor("the missing pools to be told", async () => {
+    const cluster = await engineer.getCluster(name);
+    const stalled = conditionOf(cluster, "Stalled");
+    const isTold = stalled?.status === "True" && stalled.observedGeneration === cluster.metadata.generation;
+    if (isTold && stalled.reason === "NodePoolsMissing") return cluster;
+    throw new Error(JSON.stringify(cluster.status));
+  });
+}
+
+test.concurrent("a cluster restored without its pool waits, loses no node, and goes on when the pool is back", async () => {
+  const { pool, machines } = await restoreWithoutPool("returned");
+  const waiting = await waitUntilItWaits("returned");
+  expect(conditionOf(waiting, "Stalled")?.message).toContain(
+    "without a NodePool: returned. Create them again from the backup; or, to delete these nodes, set the annotation cloud.marina.dev/delete-missing-node-pools=true of the Cluster",
+  );
+  // Another change does not go on either.
+  await engineer.patchCluster("returned", { spec: { version: "1.35" } });
+  await waitUntilItWaits("returned");
+  const engine = await engineer.client.get(engineClusterKind, engineer.namespace, "returned");
+  expect(engine).toMatchObject({
+    metadata: { ownerReferences: [{ uid: waiting.metadata.uid }] },
+    spec: { topology: { version: "v1.34.2" } },
+  });
+  expect(await listMachines("returned")).toEqual(machines);
+
+  await engineer.patchCluster("returned", { spec: { version: "1.34" } });
+  await engineer.client.create(nodePoolKind, toManifest(pool), BY_HAND);
+  const running = await waitForCluster(engineer, "returned");
+  expect(conditionOf(running, "Stalled")?.status).toBe("False");
+  expect(running.status?.nodes).toEqual({ ready: 2, total: 2 });
+  expect(await listMachines("returned")).toEqual(machines);
+});
+
+test.concurrent("a cluster restored without its pool deletes the nodes once its annotation says so, and can have others", async () => {
+  const { machines } = await restoreWithoutPool("released");
+  await waitUntilItWaits("released");
+  expect(await listMachines("released")).toEqual(machines);
+
+  await engineer.patchCluster("released", {
+    metadata: { annotations: { [ANNOTATION_DELETE_MISSING_POOLS]: "true" } },
+  });
+  await waitFor("the nodes to be deleted", async () => (await listMachines("released")).length === 0);
+  const running = await waitForCluster(engineer, "released");
+  expect(conditionOf(running, "Stalled")?.status).toBe("False");
+  expect(running.status?.nodes).toEqual({ ready: 0, total: 0 });
+  await waitFor("the annotation to be removed", async () => {
+    const { annotations = {} } = (await engineer.getCluster("released")).metadata;
+    return !(ANNOTATION_DELETE_MISSING_POOLS in annotations);
+  });
+  await engineer.createPool("others", "released", { desiredNodes: 1 });
+  await waitFor("the other node", async () => (await engineer.getPool("others")).status?.readyNodes === 1);
+});
