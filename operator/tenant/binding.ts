@@ -89,11 +89,12 @@ export interface DesiredBindings {
 export async function ensureBindings(tenant: TenantClient, decide: () => DesiredBindings): Promise<void> {
   const existing = await tenant.list(tenantBindingKind, OURS);
   const { replace, remove } = planBindings(existing, decide());
-  for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
+  // A policy of the tenant that refuses new bindings must not keep a right that has ended.
   for (const name of remove) {
     const binding = existing.find(({ metadata }) => metadata.name === name);
     await removeBinding(tenant, name, hasAccount(binding) ? "kubeconfig" : "ca");
   }
+  for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
 }
 
 /** The bindings that are missing or differ, and the names of ours that are not desired. */
