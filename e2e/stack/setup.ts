@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildBundles } from "../../build.ts";
 import { messageOf, StartError } from "../programs/start-error.ts";
-import { ensureCertificates } from "./certificates.ts";
+import { type Certificates, ensureCertificates } from "./certificates.ts";
 import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
 import { requireFreeSpace } from "./disk.ts";
@@ -23,12 +23,21 @@ import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps } from "./marina.t
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
 import type { Progress } from "./progress.ts";
+import { receiverNode } from "./receiver.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
 import type { StackOptions } from "./stack-options.ts";
 import type { Node } from "./supervisor.ts";
 import { ensureTools, type ToolName, type Tools } from "./tools.ts";
 
-const run = promisify(execFile);
+const execute = promisify(execFile);
+
+/** What a management cluster of the stack's own is made of. */
+interface Run {
+  dir: string;
+  ports: Ports;
+  tools: Tools;
+  certificates: Certificates;
+}
 
 /** The inputs of every part, and the table of parts. */
 export interface Setup {
@@ -40,6 +49,7 @@ export interface Setup {
   kube: KubeApi;
   kubeconfig: string;
   environment: MarinaEnvironment;
+  certificates: Certificates;
   nodes: Node[];
   close: () => void;
 }
@@ -52,22 +62,22 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
   const { PATH = "" } = process.env;
   try {
     const env = { PATH, ...environment.migrate };
-    await run(process.execPath, [join(DIST, "migrate.js")], { env, signal });
+    await execute(process.execPath, [join(DIST, "migrate.js")], { env, signal });
   } catch (error) {
     throw new StartError(`The migrations failed: ${messageOf(error)}`);
   }
 }
 
-async function embeddedCluster(dir: string, ports: Ports, tools: Tools, engine: Engine, audit = false) {
+async function embeddedCluster(run: Run, engine: Engine, audit = false) {
+  const { dir, ports, certificates } = run;
   const kubeconfig = join(dir, "kubeconfig");
-  const certificates = await ensureCertificates(dir);
   const server = managementServerOf(ports);
   writeKubeconfig(kubeconfig, server, certificates);
   const { ca, adminCert: cert, adminKey: key } = certificates;
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
   const { managers, coreGates, className, classAfter } = ENGINE_SETTINGS[engine];
   const containers = engine === "in-memory" ? await startContainerEngine(dir) : undefined;
-  const shared = { dir, ports, tools, certificates, kubeconfig, kube };
+  const shared = { ...run, kubeconfig, kube };
   const nodes = [
     ...managementClusterNodes({ ...shared, audit }),
     ...clusterApiNodes({ ...shared, managers, coreGates, dockerSocket: containers?.socket }),
@@ -98,6 +108,7 @@ async function reservePorts(options: StackOptions, dir: string): Promise<Ports> 
   return choosePorts(dir, [
     "postgres",
     "identity-provider",
+    "webhook-receiver",
     "operator",
     "api-metrics",
     ...(apiPort === undefined ? ["api"] : []),
@@ -116,8 +127,9 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
   const toolNames = [...TOOLS, ...(isEmbedded ? [...MANAGEMENT_TOOLS, ...settings.tools] : [])];
   const tools = await ensureTools(toolNames, progress, options.signal);
   const secrets = await ensureSecrets(dir);
+  const certificates = await ensureCertificates(dir);
   const cluster = await (isEmbedded
-    ? embeddedCluster(dir, ports, tools, engine, options.audit)
+    ? embeddedCluster({ dir, ports, tools, certificates }, engine, options.audit)
     : existingCluster(options.kubeconfig ?? ""));
   const apiPort = options.apiPort ?? ports.api ?? 0;
   const environment = describeEnvironment({
@@ -140,6 +152,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     ...cluster.nodes,
     ...postgresNodes({ dir, ports, secrets }),
     identityNode({ dir, ports, secrets }),
+    receiverNode(dir, ports, certificates),
     ...platformSteps(platform),
     ...(options.parts === "infrastructure"
       ? []
@@ -147,6 +160,6 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
           migrate(environment, signal),
         )),
   ];
-  const { kube, kubeconfig } = cluster;
-  return { dir, ports, apiPort, tools, secrets, kube, kubeconfig, environment, nodes, close: cluster.close };
+  const { kube, kubeconfig, close } = cluster;
+  return { dir, ports, apiPort, tools, secrets, kube, kubeconfig, environment, certificates, nodes, close };
 }

@@ -14,6 +14,8 @@ export interface StackInfo {
   helm: string;
   /** Folder with one log file per process. */
   logs: string;
+  /** An HTTPS server that verifies and prints webhook deliveries; every path is an endpoint of its own. */
+  webhookReceiver: { url: string; caFile: string };
   metrics: { apiserver: string; operator: string };
   processes: Record<string, { pid: number; log: string }>;
   /** Access tokens, valid for 12 hours from the start. */

@@ -5,6 +5,7 @@ import { issuerOf, requestTokens } from "./identity.ts";
 import { postgresHome } from "./postgres.ts";
 import type { Part } from "./process-part.ts";
 import { type Progress, silentProgress } from "./progress.ts";
+import { receiverUrlOf } from "./receiver.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
 import { prepareStack, type Setup } from "./setup.ts";
 import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
@@ -49,6 +50,7 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
     kubectl: tools.path("kubectl"),
     helm: tools.path("helm"),
     logs: join(setup.dir, "logs"),
+    webhookReceiver: { url: receiverUrlOf(ports), caFile: setup.certificates.caFile },
     metrics: {
       apiserver: `${environment.apiMetricsUrl}/metrics`,
       operator: `${environment.operatorUrl}/metrics`,

@@ -53,6 +53,7 @@ Ready after ${seconds.toFixed(1)} s.
   Docs    ${info.docsUrl}
   kubectl ${info.kubectl} --kubeconfig ${info.kubeconfig} get clusters -A
   Logs    ${info.logs}
+  Webhook receiver ${info.webhookReceiver.url}, prints to ${info.processes["webhook-receiver"]?.log}
 
 `;
 }
