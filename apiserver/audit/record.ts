@@ -40,6 +40,18 @@ export async function recordOutsideAudits(tx: Queryable, audits: readonly Outsid
   await recordAuditsOf(tx, entries);
 }
 
+/** The same for what one of Marina's own loops did or found; `name` is the loop's. */
+export async function recordSystemAudits(
+  tx: Queryable,
+  name: string,
+  entries: readonly AuditEntry[],
+): Promise<void> {
+  await recordAuditsOf(
+    tx,
+    entries.map((entry) => ({ actor: { kind: "system", name }, entry })),
+  );
+}
+
 /** What an actor did that belongs to no single request. */
 export interface ActorAudit {
   actor: AuditActor;

@@ -1,6 +1,7 @@
-import { eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
+import { auditLog } from "../audit/table.ts";
 import { systemEvents } from "../event-log/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { findCluster, projectObservations, reserveName, toProjectedCluster } from "./index.ts";
@@ -169,4 +170,29 @@ describe("a name", () => {
     await observe(second);
     expect((await findCluster(api.deps.db, orgId, second.id))?.displayName).toBe("same");
   });
+});
+
+test("transitions that nobody observed while the status listed them are named in the audit log, once", async () => {
+  const cluster = anObject();
+  const observeListing = (...sequences: number[]) => {
+    const transitions = sequences.map((sequence) => ({
+      sequence,
+      type: "Degraded" as const,
+      at: new Date(Date.UTC(2026, 10, 21, 9, sequence)).toISOString(),
+    }));
+    version += 1n;
+    const object = { ...cluster.object, status: { transitions } };
+    return observe({ ...cluster, resourceVersion: version, object });
+  };
+  await observeListing(1, 2, 3);
+  await observeListing(3, 4);
+  await observeListing(8, 9);
+  await observeListing(8, 9, 10);
+  const entries = await api.deps.db
+    .select()
+    .from(auditLog)
+    .where(and(eq(auditLog.targetId, cluster.id), eq(auditLog.action, "cluster.transitions_missed")));
+  expect(entries.map(({ actor, after }) => ({ actor, after }))).toEqual([
+    { actor: { kind: "system", name: "projector" }, after: { firstMissed: 5, lastMissed: 7 } },
+  ]);
 });

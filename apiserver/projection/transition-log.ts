@@ -1,5 +1,6 @@
 import type { Queryable } from "../db/client.ts";
 import type { NewEvent } from "../outbox/index.ts";
+import { auditMissed } from "./missed-transitions.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { transitions } from "./table.ts";
 import type { TransitionEntry } from "./transitions.ts";
@@ -12,8 +13,9 @@ export interface ObjectTransitions {
 }
 
 /**
- * Writes the transitions that are not in the log yet, in the order given. Returns the webhook events of those that it wrote:
- * each is returned once, whichever process observes the transition first.
+ * Writes the transitions that are not in the log yet, in the order given, and records in the audit log those that nobody saw
+ * while the status listed them. Returns the webhook events of those that it wrote: each is returned once, whichever process
+ * observes the transition first.
  */
 export async function recordTransitions(
   tx: Queryable,
@@ -30,6 +32,7 @@ export async function recordTransitions(
   );
   if (rows.length === 0) return [];
   const written = await tx.insert(transitions).values(rows).onConflictDoNothing().returning();
+  await auditMissed(tx, written);
   const objectsById = new Map(objects.map(({ object }) => [object.id, object]));
   return written.flatMap((row) => {
     const object = objectsById.get(row.objectId);
