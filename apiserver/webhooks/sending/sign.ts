@@ -1,0 +1,42 @@
+import { createHmac, randomBytes } from "node:crypto";
+
+const PREFIX = "whsec_";
+
+/** 32 random bytes are 64 hexadecimal digits: a multiple of four, so that their base64 reading needs no padding. */
+const SECRET_BYTES = 32;
+
+export interface SignedHeaders {
+  "webhook-id": string;
+  "webhook-timestamp": string;
+  "webhook-signature": string;
+}
+
+export interface SignedAttempt {
+  /** The event's id: equal for all endpoints and attempts, without a full stop. */
+  id: string;
+  /** When this attempt is made: receivers refuse what is more than five minutes from their clock. */
+  at: Date;
+  /** The exact bytes that are sent; of text those in UTF-8. */
+  body: Uint8Array | string;
+  /** Each valid secret, at least one; during a rotation the new one and those that it replaced. */
+  secrets: readonly string[];
+}
+
+/** Creates the signing secret of a webhook, `whsec_<64 hexadecimal digits>` (spec 2.1), from 256 random bits. */
+export function createSecret(): string {
+  return PREFIX + randomBytes(SECRET_BYTES).toString("hex");
+}
+
+/**
+ * The three headers of Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks): HMAC-SHA256 over
+ * `id.timestamp.body`, one `v1` signature for each secret in their order. The key is the base64 reading of the text
+ * after `whsec_`, so that the public libraries accept the secret as it was shown.
+ */
+export function signAttempt({ id, at, body, secrets }: SignedAttempt): SignedHeaders {
+  const timestamp = String(Math.floor(at.getTime() / 1000));
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(PREFIX.length), "base64");
+    return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64")}`;
+  });
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
+}
