@@ -1,0 +1,120 @@
+{{/* Labels of every object of a component: dict "root" $ "component" "apiserver". */}}
+{{- define "marina.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{ include "marina.selector" . }}
+{{- end }}
+
+{{- define "marina.selector" -}}
+app.kubernetes.io/name: marina
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "marina.image" -}}
+{{- with .Values.image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end }}
+
+{{- define "marina.publicUrl" -}}
+{{- .Values.publicUrl | default (printf "https://%s" .Values.host) -}}
+{{- end }}
+
+{{- define "marina.plans" -}}
+{{- $plans := dict -}}
+{{- range $slug, $plan := .Values.plans -}}
+{{- $namespace := $plan.namespace | default $.Release.Namespace -}}
+{{- $_ := set $plans $slug (dict "class" $plan.class "namespace" $namespace "controlPlaneReplicas" (int $plan.controlPlaneReplicas)) -}}
+{{- end -}}
+{{- toJson $plans -}}
+{{- end }}
+
+{{/* V8's old space: three quarters of the memory limit, so that the process is never killed for garbage. */}}
+{{- define "marina.heapMegabytes" -}}
+{{- $limit := . | toString -}}
+{{- if hasSuffix "Gi" $limit -}}{{ mulf (trimSuffix "Gi" $limit | float64) 768 | floor | int }}
+{{- else if hasSuffix "Mi" $limit -}}{{ mulf (trimSuffix "Mi" $limit | float64) 0.75 | floor | int }}
+{{- else -}}{{ fail (printf "limits.memory must end in Mi or Gi, got %s" $limit) }}
+{{- end -}}
+{{- end }}
+
+{{- define "marina.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "marina.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* Environment of both programs: dict "root" $ "memory" "1Gi". */}}
+{{- define "marina.environment" -}}
+- name: MARINA_PLATFORM_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: NODE_OPTIONS
+  value: "--max-old-space-size={{ include "marina.heapMegabytes" .memory }} --max-semi-space-size=8"
+# With more arenas the C library keeps the buffers of large lists.
+- name: MALLOC_ARENA_MAX
+  value: "2"
+- name: MALLOC_MMAP_THRESHOLD_
+  value: "131072"
+{{- if .root.Values.caBundleConfigMap }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /etc/marina/ca/ca.crt
+{{- end }}
+{{- end }}
+
+{{- define "marina.caVolume" -}}
+{{- if .Values.caBundleConfigMap }}
+- name: ca
+  configMap:
+    name: {{ .Values.caBundleConfigMap }}
+{{- end }}
+{{- end }}
+
+{{- define "marina.caVolumeMount" -}}
+{{- if .Values.caBundleConfigMap }}
+- name: ca
+  mountPath: /etc/marina/ca
+  readOnly: true
+{{- end }}
+{{- end }}
+
+{{/* Where the Pods of a component run: dict "root" $ "component" "apiserver" "values" .Values.apiserver. */}}
+{{- define "marina.placement" -}}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  {{- range tuple "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "marina.selector" (dict "root" $.root "component" $.component) | nindent 8 }}
+  {{- end }}
+{{- end }}
