@@ -39,6 +39,8 @@ import { addSystemEventRoutes } from "./system-events/routes.ts";
 import { addUserIdentityRoutes } from "./users/identity-routes.ts";
 import { claimOrganization } from "./users/index.ts";
 import { addUserRoutes } from "./users/routes.ts";
+import { deleteWebhooksOf } from "./webhooks/index.ts";
+import { addWebhookRoutes } from "./webhooks/routes.ts";
 
 export interface AppParts {
   authenticator: Pick<Authenticator, "authenticate"> &
@@ -98,7 +100,10 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     beforeCreate: (tx, creatorId) => claimOrganization(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,
     hasPendingCreates,
-    onDelete: revokeApiTokens,
+    async onDelete(tx, orgId) {
+      await revokeApiTokens(tx, orgId);
+      await deleteWebhooksOf(tx, orgId, deps.now());
+    },
   });
   addAdminOrganizationRoutes(router, deps);
   addCallerRoutes(router, deps);
@@ -121,5 +126,6 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addNetworkPolicyRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
+  addWebhookRoutes(router, deps);
   return app;
 }

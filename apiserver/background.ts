@@ -9,6 +9,7 @@ import { organizationJobs } from "./organizations/index.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
 import { startHarvester, systemEventJobs } from "./system-events/index.ts";
+import { webhookJobs } from "./webhooks/index.ts";
 
 /** Starts the background loops of this process's roles. Resolves when all have stopped after `signal` aborts. */
 export async function startBackground(deps: Deps, signal: AbortSignal): Promise<void> {
@@ -23,6 +24,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...writeIntentJobs(deps),
       ...projectionJobs(deps),
       ...systemEventJobs(deps),
+      ...webhookJobs(deps),
       ...idempotencyJobs(deps),
     ];
     loops.push(

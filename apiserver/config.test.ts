@@ -29,7 +29,50 @@ describe("the configuration", () => {
       userQuotas: { organizations: 5 },
       maxInvitationsPerAddress: 20,
       maxApiTokensPerOrganization: 100,
+      webhooks: {
+        keys: [],
+        maxPerOrganization: 20,
+        allowedAddresses: [],
+        blockedAddresses: [],
+        caFile: undefined,
+        dnsServers: [],
+      },
     });
+  });
+
+  test("takes the keys of webhooks, where they may be sent and how their names are resolved", () => {
+    const key = Buffer.alloc(32, 7);
+    const { webhooks } = readConfig({
+      ...minimal,
+      MARINA_WEBHOOK_KEYS: JSON.stringify([{ id: "2026", key: key.toString("base64") }]),
+      MARINA_WEBHOOKS_PER_ORGANIZATION: "3",
+      MARINA_WEBHOOK_ALLOWED_ADDRESSES: "10.1.0.0/16, fd00::/8",
+      MARINA_WEBHOOK_BLOCKED_ADDRESSES: "198.51.100.7",
+      MARINA_WEBHOOK_CA_FILE: "/etc/ca.pem",
+      MARINA_WEBHOOK_DNS_SERVERS: "192.0.2.1, 192.0.2.2:5353, 2001:db8::1, [2001:db8::2]:53",
+    });
+    expect(webhooks).toEqual({
+      keys: [{ id: "2026", key }],
+      maxPerOrganization: 3,
+      allowedAddresses: ["10.1.0.0/16", "fd00::/8"],
+      blockedAddresses: ["198.51.100.7"],
+      caFile: "/etc/ca.pem",
+      dnsServers: ["192.0.2.1", "192.0.2.2:5353", "2001:db8::1", "[2001:db8::2]:53"],
+    });
+  });
+
+  const KEY = Buffer.alloc(32).toString("base64");
+  test.each([
+    ["MARINA_WEBHOOK_KEYS", JSON.stringify([{ id: "short", key: Buffer.alloc(31).toString("base64") }])],
+    ["MARINA_WEBHOOK_KEYS", JSON.stringify([{ id: "no base64", key: "!" }])],
+    ["MARINA_WEBHOOK_KEYS", JSON.stringify([{ id: "", key: KEY }])],
+    ["MARINA_WEBHOOK_KEYS", JSON.stringify([1, 2].map(() => ({ id: "twice", key: KEY })))],
+    ["MARINA_WEBHOOK_ALLOWED_ADDRESSES", "example.com"],
+    ["MARINA_WEBHOOK_BLOCKED_ADDRESSES", "10.0.0.0/33"],
+    ["MARINA_WEBHOOK_DNS_SERVERS", "dns.example.com"],
+    ["MARINA_WEBHOOK_DNS_SERVERS", "192.0.2.1:"],
+  ])("%s is refused as %s", (name, value) => {
+    expect(() => readConfig({ ...minimal, [name]: value })).toThrow(name);
   });
 
   test("lists every fault at once, by variable", () => {

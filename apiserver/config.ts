@@ -1,3 +1,4 @@
+import { Resolver } from "node:dns";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { parseEnvironment } from "../shared/config.ts";
@@ -36,11 +37,34 @@ const quotasSchema = z
   .partialRecord(z.enum(QUOTA_NAMES), quotaLimitSchema)
   .transform((given): QuotaAmounts => ({ ...DEFAULT_QUOTAS, ...given }));
 
-const proxiesSchema = z
+const addressRangesSchema = z
   .string()
   .default("")
-  .transform((text) => text.split(",").flatMap((entry) => (entry.trim() === "" ? [] : [entry.trim()])))
+  .transform(splitList)
   .pipe(z.array(z.string().refine(isAddressRange, "must be addresses or CIDR ranges, with commas between")));
+const dnsServersSchema = z
+  .string()
+  .default("")
+  .transform(splitList)
+  .pipe(
+    z.array(z.string().refine(isDnsServer, "must be IP addresses, also with a port, with commas between")),
+  );
+
+const KEY_BYTES = 32;
+const webhookKeysSchema = z
+  .array(
+    z.strictObject({
+      id: z.string().min(1).max(64),
+      key: z
+        .base64()
+        .transform((text) => Buffer.from(text, "base64"))
+        .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64`),
+    }),
+  )
+  .refine(
+    (keys) => new Set(keys.map(({ id }) => id)).size === keys.length,
+    "must have an id of its own each",
+  );
 
 const environmentSchema = z.object({
   KUBECONFIG: z.string().optional(),
@@ -67,7 +91,13 @@ const environmentSchema = z.object({
   MARINA_INVITATIONS_PER_ADDRESS: z.coerce.number().int().min(1).max(1000).default(20),
   MARINA_API_TOKENS_PER_ORGANIZATION: z.coerce.number().int().min(1).max(100_000).default(100),
   MARINA_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).default(400),
-  MARINA_TRUSTED_PROXIES: proxiesSchema,
+  MARINA_WEBHOOK_KEYS: jsonText(webhookKeysSchema).default([]),
+  MARINA_WEBHOOKS_PER_ORGANIZATION: z.coerce.number().int().min(1).max(1000).default(20),
+  MARINA_WEBHOOK_ALLOWED_ADDRESSES: addressRangesSchema,
+  MARINA_WEBHOOK_BLOCKED_ADDRESSES: addressRangesSchema,
+  MARINA_WEBHOOK_CA_FILE: z.string().min(1).optional(),
+  MARINA_WEBHOOK_DNS_SERVERS: dnsServersSchema,
+  MARINA_TRUSTED_PROXIES: addressRangesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
   MARINA_MAX_PENDING_BODY_BYTES: z.coerce
     .number()
@@ -125,6 +155,27 @@ export interface Config {
   auditRetentionDays: number;
   /** The live feed of clusters. */
   systemEvents: SystemEventsConfig;
+  webhooks: WebhooksConfig;
+}
+
+/** A key for AES-256-GCM and its name, which is stored beside every text that it has encrypted. */
+export interface WebhookKey {
+  id: string;
+  key: Buffer;
+}
+
+export interface WebhooksConfig {
+  /** The first one encrypts the secrets of webhooks, all decrypt. Without any, no webhook is created or changed. */
+  keys: readonly WebhookKey[];
+  maxPerOrganization: number;
+  /** Addresses and CIDR ranges that webhooks may be sent to although they are private. */
+  allowedAddresses: readonly string[];
+  /** Further ones that no webhook is sent to. */
+  blockedAddresses: readonly string[];
+  /** Certificates in PEM that endpoints are verified with, beside those of Node. */
+  caFile: string | undefined;
+  /** `<IP address>[:<port>]`; the servers of the host when there are none. */
+  dnsServers: readonly string[];
 }
 
 export interface SystemEventsConfig {
@@ -180,7 +231,28 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       maxStreamsPerUser: env.MARINA_MAX_STREAMS_PER_USER,
       maxStreamsPerOrganization: env.MARINA_MAX_STREAMS_PER_ORGANIZATION,
     },
+    webhooks: {
+      keys: env.MARINA_WEBHOOK_KEYS,
+      maxPerOrganization: env.MARINA_WEBHOOKS_PER_ORGANIZATION,
+      allowedAddresses: env.MARINA_WEBHOOK_ALLOWED_ADDRESSES,
+      blockedAddresses: env.MARINA_WEBHOOK_BLOCKED_ADDRESSES,
+      caFile: env.MARINA_WEBHOOK_CA_FILE,
+      dnsServers: env.MARINA_WEBHOOK_DNS_SERVERS,
+    },
   };
+}
+
+function splitList(text: string): string[] {
+  return text.split(",").flatMap((entry) => (entry.trim() === "" ? [] : [entry.trim()]));
+}
+
+function isDnsServer(text: string): boolean {
+  try {
+    new Resolver().setServers([text]);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isAddressRange(text: string): boolean {

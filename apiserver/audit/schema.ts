@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { idField, MAX_TIME_LENGTH, textField, timestampField } from "../http/contract/fields.ts";
+import { idField, textField, timeSchema, timestampField } from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema, lowerCaseIds } from "../http/contract/validate.ts";
 
@@ -68,11 +68,6 @@ export const auditEntryRecord = z
   });
 
 export const auditPage = pageSchema(auditEntryRecord, "AuditPage");
-
-const timeSchema = z.iso
-  .datetime({ offset: true })
-  .max(MAX_TIME_LENGTH)
-  .transform((text) => new Date(text));
 
 export const auditQuery = pageQuery.extend({
   cursor: idSchema.optional().openapi({

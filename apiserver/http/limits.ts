@@ -6,8 +6,8 @@ export interface RateLimit {
 
 /**
  * The classes of requests with a quota of their own. `default` counts every request of a principal, `user` those of a
- * person and of all API tokens that the person created, `organization` those of all members of one; the next four also
- * count a person's requests that create something or send mail; `failed_login` counts invalid credentials by address.
+ * person and of all API tokens that the person created, `organization` those of all members of one; the next five also
+ * count a person's requests that create or send something; `failed_login` counts invalid credentials by address.
  */
 export const RATE_CLASSES = [
   "default",
@@ -17,6 +17,7 @@ export const RATE_CLASSES = [
   "token_creation",
   "invitation",
   "kubeconfig",
+  "webhook_delivery",
   "failed_login",
 ] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
@@ -56,6 +57,7 @@ export const DEFAULT_RATE_LIMITS: RateLimits = {
   token_creation: { burst: 10, perMinute: 10 },
   invitation: { burst: 20, perMinute: 10 },
   kubeconfig: { burst: 30, perMinute: 30 },
+  webhook_delivery: { burst: 30, perMinute: 30 },
   failed_login: { burst: 60, perMinute: 60 },
 };
 

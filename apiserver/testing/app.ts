@@ -201,6 +201,15 @@ function testConfig(
     maxInvitationsPerAddress: 20,
     maxApiTokensPerOrganization: 100,
     auditRetentionDays: 400,
+    webhooks: {
+      keys: [{ id: "test", key: Buffer.alloc(32, "test") }],
+      maxPerOrganization: 20,
+      allowedAddresses: [],
+      blockedAddresses: [],
+      caFile: undefined,
+      // Nothing listens there: names do not resolve.
+      dnsServers: ["127.0.0.1:9"],
+    },
   };
 }
 

@@ -99,8 +99,16 @@ async function createForeignChildren(
     token,
     body: { email: "invited@example.com", role: "viewer" },
   });
+  const webhooks = `/api/v1/organizations/${foreign}/webhooks`;
+  const webhook = await api.request("POST", webhooks, {
+    token,
+    body: { url: "https://hooks.example.com", events: ["*"] },
+  });
+  const delivery = await api.request("POST", `${webhooks}/${webhook.body.id}/test`, { token });
   return {
     accessID,
+    webhookID: webhook.body.id,
+    deliveryID: delivery.body.id,
     invitationID: invitation.body.id,
     memberID: await addPerson(api.deps, foreign, await issuer.createPerson(), "member"),
     tokenID: apiToken.id,

@@ -35,6 +35,10 @@ export interface EnvironmentInput extends OperatorEnvironmentInput {
   apiMetricsPort: number;
   issuer: string;
   databaseUrls: { owner: string; apiserver: string };
+  /** Encrypts the secrets of webhooks; 32 bytes in base64. */
+  webhookKey: string;
+  /** Certificates of the webhook receiver's issuer, in PEM. */
+  caFile: string;
   /** Extra variables; they take precedence. */
   apiserver: Record<string, string>;
 }
@@ -49,6 +53,7 @@ const GENEROUS_RATES = {
   token_creation: PLENTY,
   invitation: PLENTY,
   kubeconfig: PLENTY,
+  webhook_delivery: PLENTY,
   failed_login: PLENTY,
 };
 
@@ -97,6 +102,10 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_RATE_LIMITS: JSON.stringify(GENEROUS_RATES),
       MARINA_QUOTAS: JSON.stringify(GENEROUS_QUOTAS),
       MARINA_ORGANIZATIONS_PER_USER: "100000",
+      MARINA_WEBHOOK_KEYS: JSON.stringify([{ id: "stack", key: input.webhookKey }]),
+      // The receiver of the stack listens there.
+      MARINA_WEBHOOK_ALLOWED_ADDRESSES: "127.0.0.0/8,::1",
+      MARINA_WEBHOOK_CA_FILE: input.caFile,
       ...input.apiserver,
     },
     operator: describeOperatorEnvironment(input),

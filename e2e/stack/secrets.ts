@@ -9,6 +9,8 @@ export interface Secrets {
   ownerPassword: string;
   apiserverPassword: string;
   clientSecret: string;
+  /** 32 bytes in base64. */
+  webhookKey: string;
   signingKey: JWK;
 }
 
@@ -19,16 +21,18 @@ async function createSigningKey(): Promise<JWK> {
   return { ...(await exportJWK(privateKey)), kid: newSecret().slice(0, 12), alg: "RS256", use: "sig" };
 }
 
-/** Reads `<dir>/secrets.json`, created at the first start. */
+/** Reads `<dir>/secrets.json`, created at the first start; adds what a run directory of an earlier version lacks. */
 export async function ensureSecrets(dir: string): Promise<Secrets> {
   const file = join(dir, "secrets.json");
-  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));
+  const known: Partial<Secrets> = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
   const secrets: Secrets = {
     postgresPassword: newSecret(),
     ownerPassword: newSecret(),
     apiserverPassword: newSecret(),
     clientSecret: newSecret(),
-    signingKey: await createSigningKey(),
+    webhookKey: randomBytes(32).toString("base64"),
+    signingKey: known.signingKey ?? (await createSigningKey()),
+    ...known,
   };
   writeFileSync(file, `${JSON.stringify(secrets)}\n`, { mode: 0o600 });
   return secrets;

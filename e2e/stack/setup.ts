@@ -139,6 +139,8 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     issuer: issuerOf(ports),
     kubeconfig: cluster.kubeconfig,
     databaseUrls: databaseUrlsOf({ dir, ports, secrets }),
+    webhookKey: secrets.webhookKey,
+    caFile: certificates.caFile,
     clusterClass: cluster.clusterClass,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: options.withoutPlans ?? [],

@@ -16,6 +16,12 @@ export function timestampField(description: string) {
   return z.iso.datetime().openapi({ description, example: EXAMPLE_TIME });
 }
 
+/** A time in a query or a body: RFC 3339 with any offset. */
+export const timeSchema = z.iso
+  .datetime({ offset: true })
+  .max(MAX_TIME_LENGTH)
+  .transform((text) => new Date(text));
+
 /** Text in a response, with the most characters it can have. */
 export function textField(maxLength: number, description: string, example?: string) {
   return z

@@ -14,7 +14,7 @@ const PUBLIC_SERVER = { url: "/", "x-internal": false };
 const TAGS = [
   { name: "API tokens", description: "Credentials for programs, bound to one organization." },
   { name: "Audit", description: "Who did what, when and from where." },
-  { name: "Catalogues", description: "The Kubernetes versions and plans that a cluster can have." },
+  { name: "Catalogues", description: "Kubernetes versions and plans of clusters, and types of events." },
   { name: "Clusters", description: "Managed Kubernetes clusters." },
   { name: "Members", description: "The members of an organization with their roles, and the caller." },
   {
@@ -25,6 +25,7 @@ const TAGS = [
   { name: "Organizations", description: "Tenants: every other record belongs to one." },
   { name: "Platform administration", description: "All organizations, for the platform's staff." },
   { name: "System events", description: "What happens to a cluster, live and as history." },
+  { name: "Webhooks", description: "Endpoints that the events of an organization are sent to." },
 ];
 
 export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;

@@ -1,0 +1,167 @@
+import { isDeepStrictEqual } from "node:util";
+import { type AuditEntry, recordAudit } from "../audit/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { ApiError } from "../http/errors.ts";
+import type { Subscription } from "../outbox/catalog.ts";
+import { wakeQueues } from "../outbox/queues.ts";
+import { auditWebhook } from "./present.ts";
+import { addSecret, rotateSecret, type SecretKeys } from "./secrets/rotate.ts";
+import { endSecrets } from "./secrets/store.ts";
+import {
+  countWebhooks,
+  endWebhooks,
+  insertQueue,
+  insertWebhook,
+  updateQueue,
+  updateWebhookRow,
+  type Webhook,
+} from "./store.ts";
+
+/** An attempt that was claimed before its webhook ended still finds a secret to sign with. */
+const LAST_ATTEMPT_MS = 5 * 60_000;
+/** How long the pending deliveries of a deleted organization are still sent. */
+const ORGANIZATION_END_MS = 24 * 60 * 60_000;
+
+/** A webhook together with its signing secret in clear. */
+export interface WebhookWithSecret {
+  webhook: Webhook;
+  secret: string;
+}
+
+export interface NewWebhook {
+  id: string;
+  url: string;
+  description: string;
+  events: Subscription[];
+  enabled: boolean;
+  createdAt: Date;
+}
+
+/** Creates a webhook in a locked organization. Throws 422 quota_exceeded when that has `maxWebhooks`. */
+export async function createWebhook(
+  tx: Queryable,
+  origin: Origin,
+  orgId: string,
+  { maxWebhooks, keys, ...values }: NewWebhook & { maxWebhooks: number; keys: SecretKeys },
+): Promise<WebhookWithSecret> {
+  await requireRoom(tx, orgId, maxWebhooks);
+  const { id, enabled, createdAt } = values;
+  const disabledAt = enabled ? null : createdAt;
+  const row = await insertWebhook(tx, { orgId, ...values, updatedAt: createdAt, disabledAt });
+  await insertQueue(tx, orgId, id);
+  const secret = await addSecret(tx, keys, { orgId, webhookId: id });
+  const webhook = { ...row, failingSince: null, lastDeliveryAt: null, lastStatusCode: null };
+  await recordChange(tx, origin, "webhook.create", webhook, { after: auditWebhook(webhook) });
+  return { webhook, secret };
+}
+
+export type WebhookChange = {
+  [Setting in "url" | "description" | "events" | "enabled"]?: NewWebhook[Setting] | undefined;
+};
+
+/** Changes a locked webhook. Enabling it begins its record of failures anew, and what is pending is sent. */
+export async function updateWebhook(
+  tx: Queryable,
+  origin: Origin,
+  before: Webhook,
+  change: WebhookChange,
+  at: Date,
+): Promise<Webhook> {
+  const changed = findChanged(before, change);
+  if (Object.keys(changed).length === 0) return before;
+  const { id, orgId } = before;
+  const disabledAt = changed.enabled === undefined ? {} : { disabledAt: changed.enabled ? null : at };
+  const row = await updateWebhookRow(tx, orgId, id, {
+    ...changed,
+    ...disabledAt,
+    ...(changed.enabled === true ? { disabledReason: null } : {}),
+    updatedAt: at,
+  });
+  if (changed.enabled === true) await resume(tx, orgId, id);
+  const after = { ...before, ...row, ...(changed.enabled === true ? { failingSince: null } : {}) };
+  await recordChange(tx, origin, "webhook.update", after, {
+    before: auditWebhook(before),
+    after: { ...auditWebhook(after), url_changed: changed.url !== undefined },
+  });
+  return after;
+}
+
+/** Deletes a locked webhook; nothing that is pending is sent. */
+export async function deleteWebhook(tx: Queryable, origin: Origin, before: Webhook, at: Date): Promise<void> {
+  const { id, orgId } = before;
+  await updateWebhookRow(tx, orgId, id, { deletedAt: at });
+  await updateQueue(tx, orgId, id, { dueAt: null });
+  await endSecrets(tx, { orgId, webhookId: id }, new Date(at.getTime() + LAST_ATTEMPT_MS));
+  await recordChange(tx, origin, "webhook.delete", before, { before: auditWebhook(before) });
+}
+
+/** Deletes the webhooks of a deleted organization; what is pending is sent for 24 h more. */
+export async function deleteWebhooksOf(tx: Queryable, orgId: string, at: Date): Promise<void> {
+  const endAt = new Date(at.getTime() + ORGANIZATION_END_MS);
+  await endWebhooks(tx, orgId, endAt);
+  await endSecrets(tx, { orgId }, new Date(endAt.getTime() + LAST_ATTEMPT_MS));
+}
+
+/** Gives a locked webhook another secret; the one that it replaces signs for 24 h more. */
+export async function rotateWebhookSecret(
+  tx: Queryable,
+  origin: Origin,
+  webhook: Webhook,
+  { keys, at }: { keys: SecretKeys; at: Date },
+): Promise<WebhookWithSecret> {
+  const { id, orgId } = webhook;
+  const { secret, unreadable } = await rotateSecret(tx, keys, { orgId, webhookId: id, at });
+  if (unreadable > 0) {
+    await updateQueue(tx, orgId, id, { pausedUntil: null });
+    await wakeQueues(tx, [id]);
+  }
+  await recordChange(tx, origin, "webhook.rotate_secret", webhook, { after: auditWebhook(webhook) });
+  return { webhook, secret };
+}
+
+function findChanged(before: Webhook, change: WebhookChange): Partial<NewWebhook> {
+  return Object.fromEntries(
+    Object.entries(change).filter(
+      ([name, value]) =>
+        value !== undefined && !isDeepStrictEqual(value, before[name as keyof WebhookChange]),
+    ),
+  );
+}
+
+async function resume(tx: Queryable, orgId: string, webhookId: string): Promise<void> {
+  await updateQueue(tx, orgId, webhookId, {
+    pausedUntil: null,
+    consecutiveFailures: 0,
+    exhaustedEvents: 0,
+    failingSince: null,
+    failureReportedAt: null,
+  });
+  await wakeQueues(tx, [webhookId]);
+}
+
+async function requireRoom(tx: Queryable, orgId: string, limit: number): Promise<void> {
+  const used = await countWebhooks(tx, orgId);
+  if (used < limit) return;
+  const message = `the quota is ${limit}, ${used} in use, 1 more requested`;
+  throw new ApiError("quota_exceeded", `The quota of webhooks is ${limit}, ${used} in use; delete one.`, {
+    details: [{ field: "webhooks", code: "out_of_range", message }],
+  });
+}
+
+/** Writes the audit row of what was done to a webhook. */
+export async function recordChange(
+  tx: Queryable,
+  origin: Origin,
+  action: string,
+  { id, orgId }: Pick<Webhook, "id" | "orgId">,
+  change: Pick<AuditEntry, "before" | "after">,
+): Promise<void> {
+  await recordAudit(tx, origin, {
+    action,
+    orgId,
+    target: { kind: "webhook", id },
+    ...change,
+    result: "done",
+  });
+}

@@ -1,0 +1,129 @@
+import { and, asc, desc, eq, exists, gte, inArray, lt, not } from "drizzle-orm";
+import type { Queryable } from "../db/client.ts";
+import type { PageRequest } from "../http/contract/page.ts";
+import { notFound } from "../http/errors.ts";
+import { EVENT_TYPES, type SentEventType, type Subscription } from "../outbox/catalog.ts";
+import {
+  type WebhookAttemptRow,
+  type WebhookDeliveryRow,
+  type WebhookEventRow,
+  webhookAttempts,
+  webhookDeliveries,
+  webhookEvents,
+} from "../outbox/table.ts";
+
+/** The deliveries of which webhook. */
+interface OfWebhook {
+  orgId: string;
+  webhookId: string;
+}
+
+export interface DeliveryFilter {
+  status?: WebhookDeliveryRow["status"] | undefined;
+  event_type?: SentEventType | undefined;
+}
+
+/** Deliveries of a webhook, the newest first; one row more than `limit`. */
+export async function listDeliveries(
+  db: Queryable,
+  { orgId, webhookId }: OfWebhook,
+  { status, event_type: eventType, cursor, limit }: DeliveryFilter & PageRequest,
+): Promise<WebhookDeliveryRow[]> {
+  return db
+    .select()
+    .from(webhookDeliveries)
+    .where(
+      and(
+        eq(webhookDeliveries.orgId, orgId),
+        eq(webhookDeliveries.webhookId, webhookId),
+        cursor === undefined ? undefined : lt(webhookDeliveries.id, cursor),
+        status === undefined ? undefined : eq(webhookDeliveries.status, status),
+        eventType === undefined ? undefined : eq(webhookDeliveries.eventType, eventType),
+      ),
+    )
+    .orderBy(desc(webhookDeliveries.id))
+    .limit(limit + 1);
+}
+
+/** One delivery with its event. Throws 404. */
+export async function requireDelivery(
+  db: Queryable,
+  { orgId, webhookId }: OfWebhook,
+  id: string,
+): Promise<{ delivery: WebhookDeliveryRow; event: WebhookEventRow }> {
+  const [row] = await db
+    .select({ delivery: webhookDeliveries, event: webhookEvents })
+    .from(webhookDeliveries)
+    .innerJoin(webhookEvents, eq(webhookEvents.id, webhookDeliveries.eventId))
+    .where(
+      and(
+        eq(webhookDeliveries.orgId, orgId),
+        eq(webhookDeliveries.webhookId, webhookId),
+        eq(webhookDeliveries.id, id),
+      ),
+    );
+  if (row === undefined) throw notFound("delivery");
+  return row;
+}
+
+/** The attempts of a delivery, the first one first. */
+export async function listAttempts(
+  db: Queryable,
+  orgId: string,
+  deliveryId: string,
+): Promise<WebhookAttemptRow[]> {
+  return db
+    .select()
+    .from(webhookAttempts)
+    .where(and(eq(webhookAttempts.orgId, orgId), eq(webhookAttempts.deliveryId, deliveryId)))
+    .orderBy(asc(webhookAttempts.number));
+}
+
+/**
+ * Events since then to which a webhook subscribes and of which it has neither got a delivery nor is to get one; the oldest
+ * first, at most `limit`.
+ */
+export async function listMissedEvents(
+  db: Queryable,
+  { orgId, webhookId }: OfWebhook,
+  { since, events, limit }: { since: Date; events: readonly Subscription[]; limit: number },
+): Promise<Pick<WebhookEventRow, "id" | "type">[]> {
+  const types = EVENT_TYPES.filter((type) => events.includes("*") || events.includes(type));
+  const served = db
+    .select({ id: webhookDeliveries.id })
+    .from(webhookDeliveries)
+    .where(
+      and(
+        eq(webhookDeliveries.orgId, orgId),
+        eq(webhookDeliveries.webhookId, webhookId),
+        eq(webhookDeliveries.eventId, webhookEvents.id),
+        inArray(webhookDeliveries.status, ["delivered", "pending"]),
+      ),
+    );
+  return db
+    .select({ id: webhookEvents.id, type: webhookEvents.type })
+    .from(webhookEvents)
+    .where(
+      and(
+        eq(webhookEvents.orgId, orgId),
+        gte(webhookEvents.createdAt, since),
+        inArray(webhookEvents.type, types),
+        not(exists(served)),
+      ),
+    )
+    .orderBy(asc(webhookEvents.createdAt), asc(webhookEvents.id))
+    .limit(limit);
+}
+
+/** Adds the event of a test. */
+export async function insertEvent(tx: Queryable, values: typeof webhookEvents.$inferInsert): Promise<void> {
+  await tx.insert(webhookEvents).values(values);
+}
+
+/** Adds deliveries; whoever calls it wakes the queue of their webhook. */
+export async function insertDeliveries(
+  tx: Queryable,
+  values: (typeof webhookDeliveries.$inferInsert)[],
+): Promise<WebhookDeliveryRow[]> {
+  return tx.insert(webhookDeliveries).values(values).returning();
+}

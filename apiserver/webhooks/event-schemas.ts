@@ -1,0 +1,30 @@
+import { OpenAPIHono } from "@hono/zod-openapi";
+import { bodyExampleOf, bodySchemaOf, EVENT_CATALOG, EVENT_TYPES } from "../outbox/catalog.ts";
+
+/** The types that a webhook can subscribe to, with the JSON Schema and an example of the whole body of each. */
+export function describeEventTypes() {
+  const schemas = renderSchemas();
+  return EVENT_TYPES.map((type) => ({
+    type,
+    description: EVENT_CATALOG[type].description,
+    schema: withoutReferences(schemas[type], schemas) as Record<string, unknown>,
+    example: bodyExampleOf(type) as Record<string, unknown>,
+  }));
+}
+
+/** Schemas of OpenAPI 3.1 are JSON Schema of draft 2020-12. */
+function renderSchemas(): Record<string, unknown> {
+  const app = new OpenAPIHono();
+  for (const type of EVENT_TYPES) app.openAPIRegistry.register(type, bodySchemaOf(type));
+  const info = { title: "Events", version: "1" };
+  return app.getOpenAPI31Document({ openapi: "3.1.0", info }).components?.schemas ?? {};
+}
+
+function withoutReferences(value: unknown, schemas: Readonly<Record<string, unknown>>): unknown {
+  if (Array.isArray(value)) return value.map((entry) => withoutReferences(entry, schemas));
+  if (typeof value !== "object" || value === null) return value;
+  if ("$ref" in value) return withoutReferences(schemas[String(value.$ref).split("/").at(-1) ?? ""], schemas);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, entry]) => [name, withoutReferences(entry, schemas)]),
+  );
+}

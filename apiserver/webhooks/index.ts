@@ -1,0 +1,2 @@
+export { deleteWebhooksOf } from "./changes.ts";
+export { webhookJobs } from "./jobs.ts";

@@ -1,0 +1,108 @@
+import { createId } from "../../shared/id.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { MAX_ATTEMPTS, toEventRow } from "../outbox/emit.ts";
+import { wakeQueues } from "../outbox/queues.ts";
+import type { WebhookDeliveryRow } from "../outbox/table.ts";
+import { recordChange } from "./changes.ts";
+import { insertDeliveries, insertEvent, listMissedEvents, requireDelivery } from "./delivery-store.ts";
+import type { Webhook } from "./store.ts";
+
+const MAX_AGE_MS = 30 * 24 * 60 * 60_000;
+/** Of one recovery; it bounds a transaction, and the rest is left for another one. */
+export const MAX_RECOVERED = 10_000;
+const BATCH_SIZE = 1000;
+
+/** Sends a test event to a locked webhook, in a single attempt. `id` is that of the delivery. */
+export async function sendTest(
+  tx: Queryable,
+  origin: Origin,
+  webhook: Webhook,
+  { id, at }: { id: string; at: Date },
+): Promise<WebhookDeliveryRow> {
+  const { id: webhookId, orgId } = webhook;
+  const event = {
+    id: createId(),
+    orgId,
+    type: "webhook.test",
+    occurredAt: at,
+    data: { webhook_id: webhookId },
+  } as const;
+  await insertEvent(tx, toEventRow(event));
+  const delivery = await addDelivery(tx, webhook, {
+    id,
+    eventId: event.id,
+    eventType: event.type,
+    trigger: "test",
+  });
+  await recordChange(tx, origin, "webhook.test", webhook, { after: { delivery_id: id } });
+  return delivery;
+}
+
+/** Sends the event of a delivery once more to a locked webhook, in a single attempt. Throws 404. */
+export async function redeliver(
+  tx: Queryable,
+  origin: Origin,
+  webhook: Webhook,
+  { id, deliveryId }: { id: string; deliveryId: string },
+): Promise<WebhookDeliveryRow> {
+  const { event } = await requireDelivery(tx, { orgId: webhook.orgId, webhookId: webhook.id }, deliveryId);
+  const delivery = await addDelivery(tx, webhook, {
+    id,
+    eventId: event.id,
+    eventType: event.type,
+    trigger: "redelivery",
+  });
+  const after = { delivery_id: id, redelivered_id: deliveryId, event_type: event.type };
+  await recordChange(tx, origin, "webhook.redeliver", webhook, { after });
+  return delivery;
+}
+
+export interface Recovery {
+  /** Events from then on were looked at. */
+  since: Date;
+  /** How many deliveries were made. */
+  deliveries: number;
+}
+
+/**
+ * Delivers to a locked webhook, with all attempts, the events since then of which it has neither got a delivery nor is to
+ * get one: at most 30 days back, not before its creation, the oldest first and at most MAX_RECOVERED.
+ */
+export async function recover(
+  tx: Queryable,
+  origin: Origin,
+  webhook: Webhook,
+  { since: asked, at }: { since: Date; at: Date },
+): Promise<Recovery> {
+  const { id: webhookId, orgId, events, createdAt } = webhook;
+  const since = new Date(Math.max(asked.getTime(), createdAt.getTime(), at.getTime() - MAX_AGE_MS));
+  const missed = await listMissedEvents(tx, { orgId, webhookId }, { since, events, limit: MAX_RECOVERED });
+  const deliveries = missed.map(({ id: eventId, type: eventType }) => ({
+    id: createId(),
+    orgId,
+    webhookId,
+    eventId,
+    eventType,
+    trigger: "recovery" as const,
+    maxAttempts: MAX_ATTEMPTS,
+  }));
+  for (let start = 0; start < deliveries.length; start += BATCH_SIZE)
+    await insertDeliveries(tx, deliveries.slice(start, start + BATCH_SIZE));
+  if (deliveries.length > 0) await wakeQueues(tx, [webhookId]);
+  const recovery = { since, deliveries: deliveries.length };
+  const after = { since: since.toISOString(), deliveries: deliveries.length };
+  await recordChange(tx, origin, "webhook.recover", webhook, { after });
+  return recovery;
+}
+
+async function addDelivery(
+  tx: Queryable,
+  { id: webhookId, orgId }: Webhook,
+  values: Pick<WebhookDeliveryRow, "id" | "eventId" | "eventType" | "trigger">,
+): Promise<WebhookDeliveryRow> {
+  const [delivery] = await insertDeliveries(tx, [{ ...values, orgId, webhookId, maxAttempts: 1 }]);
+  if (delivery === undefined) throw new Error("an insert returned no row");
+  await wakeQueues(tx, [webhookId]);
+  return delivery;
+}

@@ -1,0 +1,184 @@
+import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
+import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { toPage } from "../http/contract/page.ts";
+import type { Router } from "../http/contract/router.ts";
+import { addAdminWebhookRoutes } from "./admin-routes.ts";
+import { addEventCatalogueRoutes } from "./catalogue-routes.ts";
+import { createWebhook, deleteWebhook, updateWebhook } from "./changes.ts";
+import { addDeliveryRoutes } from "./delivery-routes.ts";
+import { presentWebhook, webhookTag } from "./present.ts";
+import { requireEndpoint, requireKeys } from "./require.ts";
+import { addResendRoutes } from "./resend-routes.ts";
+import {
+  createWebhookBody,
+  updateWebhookBody,
+  webhookListQuery,
+  webhookPage,
+  webhookRecord,
+  webhookWithSecretRecord,
+} from "./schema.ts";
+import { addSecretRoutes, presentWithSecret, secretHeaders } from "./secret-routes.ts";
+import { listWebhooks, lockWebhook, requireWebhook } from "./store.ts";
+
+const tag = "Webhooks";
+const COLLECTION = "/api/v1/organizations/{orgID}/webhooks";
+const RECORD = `${COLLECTION}/{webhookID}`;
+
+/** Operations on webhooks, their secrets and their deliveries, and the catalogue of events. */
+export function addWebhookRoutes(router: Router, deps: Deps): void {
+  addCreate(router, deps);
+  addReads(router, deps);
+  addUpdate(router, deps);
+  addDelete(router, deps);
+  addSecretRoutes(router, deps);
+  addResendRoutes(router, deps);
+  addDeliveryRoutes(router, deps);
+  addEventCatalogueRoutes(router);
+  addAdminWebhookRoutes(router, deps);
+}
+
+function addCreate(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: COLLECTION,
+      operationId: "createWebhook",
+      tag,
+      summary: "Create a webhook",
+      description:
+        "Events of its organization are sent to the endpoint as POST requests, signed as Standard Webhooks describes, at least once and in no fixed order. A response of 2xx within 15 s is a success; else there are seven more attempts within some 28 hours.",
+      access: "webhooks:create",
+      recheckAccess: true,
+      body: createWebhookBody,
+      responses: {
+        201: {
+          description: "Created; the secret is only in this response.",
+          body: webhookWithSecretRecord,
+          headers: ["Location", "ETag"],
+        },
+      },
+      errors: ["quota_exceeded"],
+    },
+    async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
+      const keys = requireKeys(deps);
+      const body = await readBody();
+      await requireEndpoint(deps, body.url);
+      return transact(
+        async (tx, { id }) => {
+          await confirmAccess(tx);
+          const { maxPerOrganization: maxWebhooks } = deps.config.webhooks;
+          return createWebhook(tx, origin, orgId, { id, ...body, createdAt: deps.now(), maxWebhooks, keys });
+        },
+        (created) => c.json(presentWithSecret(created), 201, secretHeaders(created)),
+        { secret: true },
+      );
+    },
+  );
+}
+
+function addReads(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listWebhooks",
+      tag,
+      summary: "List webhooks",
+      access: "webhooks:read",
+      query: webhookListQuery,
+      responses: { 200: { description: "A page, ordered by creation.", body: webhookPage } },
+    },
+    async (c, { orgId, query }) => {
+      const rows = await listWebhooks(deps.db, orgId, query);
+      return c.json(toPage(rows, query.limit, presentWebhook), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getWebhook",
+      tag,
+      summary: "Get a webhook",
+      access: "webhooks:read",
+      responses: {
+        200: { description: "The webhook, without its secret.", body: webhookRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { orgId, params }) => {
+      const webhook = await requireWebhook(deps.db, orgId, params.webhookID);
+      const etag = webhookTag(webhook);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentWebhook(webhook), 200, { ETag: etag });
+    },
+  );
+}
+
+function addUpdate(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: RECORD,
+      operationId: "updateWebhook",
+      tag,
+      summary: "Update a webhook",
+      description:
+        "Partial: omitted fields are unchanged. A disabled webhook gets no deliveries of further events, and those that are pending wait; when it is enabled again they are sent, unless they are older than 72 h. What was missed meanwhile can be recovered.",
+      access: "webhooks:update",
+      recheckAccess: true,
+      body: updateWebhookBody,
+      responses: {
+        200: { description: "The webhook, without its secret.", body: webhookRecord, headers: ["ETag"] },
+      },
+      errors: ["conflict", "precondition_failed"],
+    },
+    async (c, { orgId, origin, params, readBody, confirmAccess }) => {
+      requireKeys(deps);
+      const known = await requireWebhook(deps.db, orgId, params.webhookID);
+      const body = await readBody();
+      if (body.url !== undefined && body.url !== known.url) await requireEndpoint(deps, body.url);
+      const webhook = await deps.db.transaction(async (tx) => {
+        await confirmAccess(tx);
+        const before = await lockWebhook(tx, orgId, params.webhookID);
+        requireMatch(readPreconditions(c), webhookTag(before));
+        requireUnchanged({ id: before.id, org_id: orgId }, body);
+        const { url, description, events, enabled } = body;
+        return updateWebhook(tx, origin, before, { url, description, events, enabled }, deps.now());
+      });
+      return c.json(presentWebhook(webhook), 200, { ETag: webhookTag(webhook) });
+    },
+  );
+}
+
+function addDelete(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path: RECORD,
+      operationId: "deleteWebhook",
+      tag,
+      summary: "Delete a webhook",
+      description: "Nothing that is pending is sent any more.",
+      access: "webhooks:delete",
+      responses: { 204: { description: "Deleted." } },
+      errors: ["precondition_failed"],
+    },
+    async (c, { orgId, origin, params }) => {
+      await deps.db.transaction(async (tx) => {
+        const before = await lockWebhook(tx, orgId, params.webhookID);
+        requireMatch(readPreconditions(c), webhookTag(before));
+        await deleteWebhook(tx, origin, before, deps.now());
+      });
+      return c.body(null, 204);
+    },
+  );
+}

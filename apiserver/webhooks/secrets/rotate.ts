@@ -1,0 +1,63 @@
+import { createId } from "../../../shared/id.ts";
+import type { WebhookKey } from "../../config.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { WebhookSecretRow } from "../../outbox/table.ts";
+import { createSecret } from "../sending/sign.ts";
+import { decryptSecret, encryptSecret, UndecryptableSecretError } from "./cipher.ts";
+import { deleteSecrets, expireCurrentSecret, insertSecret, listValidSecrets } from "./store.ts";
+
+const OVERLAP_MS = 24 * 60 * 60_000;
+const MAX_REPLACED = 5;
+
+/** The keys, of which the first encrypts. */
+export type SecretKeys = readonly [WebhookKey, ...WebhookKey[]];
+
+/** Gives a new webhook its first secret; returns it in clear. */
+export async function addSecret(
+  tx: Queryable,
+  keys: SecretKeys,
+  { orgId, webhookId }: { orgId: string; webhookId: string },
+): Promise<string> {
+  const secret = createSecret();
+  await insertSecret(tx, { id: createId(), orgId, webhookId, ...encryptSecret(keys[0], webhookId, secret) });
+  return secret;
+}
+
+export interface RotatedSecret {
+  /** In clear. */
+  secret: string;
+  /** How many secrets could not be decrypted and were removed. */
+  unreadable: number;
+}
+
+/**
+ * Gives a locked webhook another secret. The one that it replaces signs for 24 h more, beside at most four that were
+ * replaced before. A secret that cannot be decrypted is removed, so that deliveries no longer wait for it.
+ */
+export async function rotateSecret(
+  tx: Queryable,
+  keys: SecretKeys,
+  { orgId, webhookId, at }: { orgId: string; webhookId: string; at: Date },
+): Promise<RotatedSecret> {
+  const known = await listValidSecrets(tx, orgId, webhookId);
+  const readable = known.filter((row) => isReadable(keys, row));
+  const kept = readable.slice(-MAX_REPLACED);
+  await deleteSecrets(
+    tx,
+    orgId,
+    known.filter((row) => !kept.includes(row)).map(({ id }) => id),
+  );
+  await expireCurrentSecret(tx, orgId, webhookId, new Date(at.getTime() + OVERLAP_MS));
+  const secret = await addSecret(tx, keys, { orgId, webhookId });
+  return { secret, unreadable: known.length - readable.length };
+}
+
+function isReadable(keys: SecretKeys, row: WebhookSecretRow): boolean {
+  try {
+    decryptSecret(keys, row.webhookId, row);
+    return true;
+  } catch (error) {
+    if (error instanceof UndecryptableSecretError) return false;
+    throw error;
+  }
+}
