@@ -2061,10 +2061,10 @@ export interface components {
          * @example {
          *       "type": "cluster.ready",
          *       "description": "A cluster is running for the first time.",
-         *       "schema": {
+         *       "body_schema": {
          *         "type": "object"
          *       },
-         *       "example": {
+         *       "body_example": {
          *         "type": "cluster.ready",
          *         "timestamp": "2026-11-21T09:00:00.000Z",
          *         "data": {
@@ -2086,11 +2086,11 @@ export interface components {
             /** @description When such an event is sent. */
             description: string;
             /** @description The JSON Schema (draft 2020-12) of the body. Further fields may be added to it. */
-            schema: {
+            body_schema: {
                 [key: string]: unknown;
             };
             /** @description A body of this type. */
-            example: {
+            body_example: {
                 [key: string]: unknown;
             };
         };
@@ -2100,10 +2100,10 @@ export interface components {
          *         {
          *           "type": "cluster.ready",
          *           "description": "A cluster is running for the first time.",
-         *           "schema": {
+         *           "body_schema": {
          *             "type": "object"
          *           },
-         *           "example": {
+         *           "body_example": {
          *             "type": "cluster.ready",
          *             "timestamp": "2026-11-21T09:00:00.000Z",
          *             "data": {

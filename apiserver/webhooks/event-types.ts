@@ -7,8 +7,8 @@ export function describeEventTypes() {
   return EVENT_TYPES.map((type) => ({
     type,
     description: EVENT_CATALOG[type].description,
-    schema: withoutReferences(schemas[type], schemas) as Record<string, unknown>,
-    example: bodyExampleOf(type) as Record<string, unknown>,
+    body_schema: withoutReferences(schemas[type], schemas) as Record<string, unknown>,
+    body_example: bodyExampleOf(type) as Record<string, unknown>,
   }));
 }
 
