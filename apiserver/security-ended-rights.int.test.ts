@@ -18,17 +18,33 @@ import {
 } from "./testing/issuer.ts";
 import { listOperations } from "./testing/operation-cases.ts";
 
-/** Permissions whose writes decide who may do what, or hand out a credential. */
-const GRANTING = ["members:", "api_tokens:", "clusters:access"];
+/** Permissions whose writes decide who may do what or where events are sent, or hand out a credential. */
+const GRANTING = [
+  "members:",
+  "api_tokens:",
+  "clusters:access",
+  "webhooks:create",
+  "webhooks:update",
+  "webhooks:rotate_secret",
+];
 const READING = ["members:read", "api_tokens:read"];
-/** Of those, the one that hands out nothing: it ends an access that somebody has. */
-const ENDS_ONLY = ["revokeClusterAccess", "listClusterAccesses", "getClusterAccess"];
+/** Of those, the ones that hand out nothing: they end an access that somebody has, or send where events are sent already. */
+const GRANT_NOTHING = [
+  "revokeClusterAccess",
+  "listClusterAccesses",
+  "getClusterAccess",
+  "testWebhook",
+  "redeliverWebhookEvent",
+  "recoverWebhook",
+];
 
 const BODIES: Record<string, object> = {
   inviteMember: { email: "new@example.com", role: "viewer" },
   updateMember: { role: "admin" },
   createApiToken: { name: "example", role: "viewer", scopes: ["clusters:read"] },
   issueKubeconfig: { ttl_seconds: 3600 },
+  createWebhook: { url: "https://hooks.example.com", events: ["*"] },
+  updateWebhook: { events: ["cluster.ready"] },
 };
 
 let issuer: TestIssuer;
@@ -36,6 +52,7 @@ let api: TestApp;
 let orgId: string;
 let owner: Person;
 let cluster: ProjectedCluster;
+let webhookID: string;
 
 beforeAll(async () => {
   issuer = await startTestIssuer();
@@ -47,6 +64,11 @@ beforeAll(async () => {
     body,
   });
   cluster = await makeReady(api.deps, orgId, created.body.id);
+  const webhook = await api.request("POST", `/api/v1/organizations/${orgId}/webhooks`, {
+    token: owner.token,
+    body: BODIES.createWebhook,
+  });
+  webhookID = webhook.body.id;
 });
 afterAll(async () => {
   const path = `/api/v1/organizations/${orgId}/clusters/${cluster.id}`;
@@ -59,7 +81,7 @@ const documented = listOperations(renderOpenApi());
 const granting = documented.filter(
   ({ permissions, operationId, method }) =>
     permissions.some((one) => GRANTING.some((prefix) => one.startsWith(prefix)) && !READING.includes(one)) &&
-    !ENDS_ONLY.includes(operationId) &&
+    !GRANT_NOTHING.includes(operationId) &&
     (method !== "GET" || operationId === "getKubeconfig"),
 );
 
@@ -90,7 +112,7 @@ async function fill(path: string, operationId: string, caller: Person): Promise<
     role: "viewer",
     scopes: ["clusters:read"],
   });
-  const ids: Record<string, string> = { orgID: orgId, memberID, tokenID, clusterID: cluster.id };
+  const ids: Record<string, string> = { orgID: orgId, memberID, tokenID, clusterID: cluster.id, webhookID };
   return path.replaceAll(/\{(.+?)\}/g, (_match, name: string) => ids[name] ?? "");
 }
 
@@ -131,6 +153,8 @@ async function waitForLock(): Promise<void> {
 async function snapshot(sql: Sql): Promise<unknown> {
   const [row] = await sql`select
     (select json_agg(m order by id) from members m where org_id = ${orgId}) as members,
+    (select json_agg(w order by id) from webhooks w where org_id = ${orgId}) as webhooks,
+    (select json_agg(w order by id) from webhook_secrets w where org_id = ${orgId}) as secrets,
     (select json_agg(to_jsonb(t) - 'last_used_at' order by id) from api_tokens t where org_id = ${orgId}) as tokens,
     (select json_agg(a.id order by id) from audit_log a where org_id = ${orgId}) as audit`;
   return row;

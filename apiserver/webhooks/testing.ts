@@ -1,5 +1,8 @@
 import { eq } from "drizzle-orm";
+import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
+import type { NewEvent } from "../outbox/index.ts";
+import { webhookDeliveries } from "../outbox/table.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import type { TestOrganization } from "../testing/issuer.ts";
 
@@ -31,5 +34,29 @@ export function createWebhookRequests(api: TestApp) {
     /** The rows of the audit log, the oldest first. */
     readAudit: (org: TestOrganization) =>
       api.deps.db.select().from(auditLog).where(eq(auditLog.orgId, org.id)).orderBy(auditLog.id),
+    /** Ends a delivery without an attempt. */
+    settle: (id: string, status: "delivered" | "failed" | "cancelled") =>
+      api.deps.db
+        .update(webhookDeliveries)
+        .set({ status, nextAttemptAt: null, completedAt: new Date() })
+        .where(eq(webhookDeliveries.id, id)),
   };
+}
+
+/** The event of a replaced node. */
+export function aReplacement({ id: orgId }: TestOrganization): NewEvent {
+  const data = {
+    cluster_id: createId(),
+    node_pool_id: createId(),
+    old_node: "old",
+    new_node: "new",
+    reason: "Unhealthy",
+  };
+  return { orgId, type: "node.replaced", occurredAt: new Date(), data };
+}
+
+/** The event of a threshold of spend. */
+export function anAlert({ id: orgId }: TestOrganization): NewEvent {
+  const data = { budget_eur: 500, spend_eur: 400.12, threshold_pct: 80, billing_month: "2026-11" };
+  return { orgId, type: "usage.alert", occurredAt: new Date(), data };
 }

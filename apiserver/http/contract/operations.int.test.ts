@@ -55,6 +55,10 @@ beforeAll(async () => {
   const token = await api.request("POST", `${organization}/api-tokens`, {
     body: VALID_BODIES.createApiToken,
   });
+  const webhook = await api.request("POST", `${organization}/webhooks`, {
+    body: { url: "https://hooks.example.com", events: ["*"] },
+  });
+  const delivery = await api.request("POST", `${organization}/webhooks/${webhook.body.id}/test`);
   const me = await api.request("GET", "/api/v1/me");
   ids = {
     orgID,
@@ -63,6 +67,8 @@ beforeAll(async () => {
     poolID: pools.body.items[0].id,
     memberID: members.body.items[0].id,
     tokenID: token.body.id,
+    webhookID: webhook.body.id,
+    deliveryID: delivery.body.id,
     accessID: MISSING,
     name: "node-1",
   };

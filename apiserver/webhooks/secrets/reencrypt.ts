@@ -17,6 +17,7 @@ export async function reencryptSecrets(
   const [first] = keys;
   if (first === undefined) return;
   const unreadable = new Map<string, number>();
+  let encrypted = 0;
   let cursor = NIL_ID;
   while (signal?.aborted !== true) {
     const rows = await listSecretsOfOtherKeys(db, first.id, { cursor, limit: BATCH_SIZE });
@@ -24,6 +25,7 @@ export async function reencryptSecrets(
       try {
         const secret = decryptSecret(keys, row.webhookId, row);
         await replaceCiphertext(db, row, encryptSecret(first, row.webhookId, secret));
+        encrypted += 1;
       } catch (error) {
         if (!(error instanceof UndecryptableSecretError)) throw error;
         unreadable.set(row.keyId, (unreadable.get(row.keyId) ?? 0) + 1);
@@ -33,6 +35,8 @@ export async function reencryptSecrets(
     if (last === undefined) break;
     cursor = last.id;
   }
+  if (encrypted > 0)
+    log.info({ count: encrypted, keyId: first.id }, "signing secrets were encrypted with another key");
   if (unreadable.size > 0)
     log.error(
       { byKey: Object.fromEntries(unreadable) },
