@@ -66,6 +66,24 @@ export function listOperations(text: string): DocumentedOperation[] {
   );
 }
 
+/** Bodies that the operations accept, where the example of the schema does not fit the records of a test. */
+export const VALID_BODIES: Record<string, Record<string, unknown>> = {
+  createOrganization: { name: "Example" },
+  createCluster: { name: "example", k8s_version: "1.34" },
+  createNodePool: { name: "example", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 0 },
+  updateOrganization: { name: "Example" },
+  inviteMember: { email: "new@example.com", role: "viewer" },
+  updateMember: { role: "owner" },
+  createApiToken: { name: "example", role: "viewer", scopes: ["clusters:read"] },
+  updateCluster: { name: "example" },
+  issueKubeconfig: { ttl_seconds: 3600 },
+  upgradeCluster: { target_version: "1.35" },
+  setNetworkPolicy: { authorized_cidrs: [] },
+  updateNodePool: { drain_timeout_seconds: 60 },
+  setOrganizationQuotas: { clusters: 20 },
+  setUserQuotas: { organizations: 1000 },
+};
+
 /** One field with a wrong value, and the codes that may be said of it. */
 export interface FieldFault {
   field: string;

@@ -13,30 +13,13 @@ import {
   type DocumentedOperation,
   listOperations,
   typeFaults,
+  VALID_BODIES,
 } from "../../testing/operation-cases.ts";
 import { hasPermission, type Permission } from "../authorization/permissions.ts";
 
 /** One table for every operation of the document: an operation that is added is tested here without another line. */
 const operations = listOperations(renderOpenApi());
 const MISSING = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
-
-/** Bodies that the operations accept, where the example of the schema does not fit the records of this test. */
-const VALID_BODIES: Record<string, Record<string, unknown>> = {
-  createOrganization: { name: "Example" },
-  createCluster: { name: "example", k8s_version: "1.34" },
-  createNodePool: { name: "example", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 0 },
-  updateOrganization: { name: "Example" },
-  inviteMember: { email: "new@example.com", role: "viewer" },
-  updateMember: { role: "owner" },
-  createApiToken: { name: "example", role: "viewer", scopes: ["clusters:read"] },
-  updateCluster: { name: "example" },
-  issueKubeconfig: { ttl_seconds: 3600 },
-  upgradeCluster: { target_version: "1.35" },
-  setNetworkPolicy: { authorized_cidrs: [] },
-  updateNodePool: { drain_timeout_seconds: 60 },
-  setOrganizationQuotas: { clusters: 20 },
-  setUserQuotas: { organizations: 1000 },
-};
 
 let api: TestApp;
 let ids: Record<string, string>;
