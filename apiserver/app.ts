@@ -14,6 +14,7 @@ import { type Authenticator, invalidTicket } from "./http/authentication/authent
 import { createBodyBudget } from "./http/contract/body-budget.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import type { Router } from "./http/contract/router.ts";
+import type { SentEvent } from "./http/contract/sent-event.ts";
 import { createTenantLimits } from "./http/contract/tenant-work.ts";
 import { lowerCaseIds } from "./http/contract/validate.ts";
 import type { HttpEnv } from "./http/env.ts";
@@ -47,6 +48,8 @@ export interface AppParts {
     Partial<Pick<Authenticator, "isKnown" | "isWellFormed">>;
   /** Filled with every operation of the application. */
   operations?: Operation[];
+  /** Filled with every request that webhooks send. */
+  sentEvents?: SentEvent[];
 }
 
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
@@ -92,6 +95,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     bodies: createBodyBudget(deps.config.limits.maxPendingBodyBytes),
     tenantLimits: createTenantLimits(deps.config.limits),
     operations: parts.operations ?? [],
+    sentEvents: parts.sentEvents ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
   };
   addDocumentRoutes(router, deps.config.publicUrl);

@@ -5,6 +5,7 @@ import { createRegistry } from "../../shared/metrics.ts";
 import { createApp } from "../app.ts";
 import type { Deps } from "../deps.ts";
 import type { Operation } from "../http/contract/operation.ts";
+import type { SentEvent } from "../http/contract/sent-event.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../http/limits.ts";
 import { buildDocument } from "../http/openapi/document.ts";
 
@@ -12,19 +13,23 @@ const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 
 /** The OpenAPI document as text, without a database or a cluster: operations are declared, none is called. */
 export function renderOpenApi(): string {
-  return `${JSON.stringify(buildDocument(declareOperations()), undefined, 2)}\n`;
+  return `${JSON.stringify(buildDocument(declareAll()), undefined, 2)}\n`;
 }
 
 /** Every operation as its slice declares it; none can be called. */
 export function declareOperations(): Operation[] {
-  const operations: Operation[] = [];
+  return declareAll().operations;
+}
+
+function declareAll(): { operations: Operation[]; sentEvents: SentEvent[] } {
+  const declared = { operations: [], sentEvents: [] };
   createApp(describeOnlyDeps(), {
     authenticator: {
       authenticate: () => Promise.reject(new Error("not called")),
     },
-    operations,
+    ...declared,
   });
-  return operations;
+  return declared;
 }
 
 /** Declaring operations touches these parts alone; everything else is used by handlers, and none is called here. */

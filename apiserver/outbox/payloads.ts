@@ -2,9 +2,11 @@ import { z } from "@hono/zod-openapi";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
 
 const MAX_CENTS = Number.MAX_SAFE_INTEGER;
+const MAX_EUR = MAX_CENTS / 100;
+const MAX_THRESHOLD_PCT = 1_000_000;
 
 const version = (description: string) => textField(32, description, "1.34.2");
-const eur = (description: string) => z.number().openapi({ description });
+const eur = (description: string) => z.number().min(0).max(MAX_EUR).openapi({ description });
 
 export const clusterEventData = z
   .object({
@@ -34,9 +36,14 @@ export const usageAlertData = z
   .object({
     budget_eur: eur("The budget of a month, net, in euro."),
     spend_eur: eur("The spend of the month so far, net, in euro."),
-    threshold_pct: z.number().openapi({ description: "The threshold that was reached, in percent." }),
+    threshold_pct: z
+      .number()
+      .min(0)
+      .max(MAX_THRESHOLD_PCT)
+      .openapi({ description: "The threshold that was reached, in percent." }),
     billing_month: z
       .string()
+      .max(7)
       .regex(/^[0-9]{4}-(0[1-9]|1[0-2])$/)
       .openapi({ description: "The month, in UTC." }),
   })

@@ -1,12 +1,19 @@
 import { addRoute } from "../http/contract/add-route.ts";
 import { positionPageQuery, toPositionPage } from "../http/contract/position-page.ts";
 import type { Router } from "../http/contract/router.ts";
-import { EVENT_TYPES } from "../outbox/catalog.ts";
+import { bodyExampleOf, bodySchemaOf, EVENT_CATALOG, EVENT_TYPES } from "../outbox/catalog.ts";
 import { eventTypePage } from "./event-schema.ts";
 import { describeEventTypes } from "./event-types.ts";
 
-/** The catalogue of event types. */
+/** The catalogue of event types, as an operation and in the OpenAPI document. */
 export function addEventCatalogueRoutes(router: Router): void {
+  for (const type of EVENT_TYPES)
+    router.sentEvents.push({
+      type,
+      description: EVENT_CATALOG[type].description,
+      body: bodySchemaOf(type),
+      example: bodyExampleOf(type),
+    });
   const eventTypes = describeEventTypes();
   addRoute(
     router,

@@ -1041,7 +1041,188 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "cluster.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive cluster.created
+         * @description A cluster was created, by REST or in the Kubernetes API.
+         */
+        post: operations["receiveClusterCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "cluster.ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive cluster.ready
+         * @description A cluster is running for the first time.
+         */
+        post: operations["receiveClusterReady"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "cluster.upgraded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive cluster.upgraded
+         * @description The control plane and all nodes of a cluster run another Kubernetes version.
+         */
+        post: operations["receiveClusterUpgraded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "cluster.degraded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive cluster.degraded
+         * @description A cluster that was running has lost its API endpoint or nodes.
+         */
+        post: operations["receiveClusterDegraded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "cluster.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive cluster.deleted
+         * @description A cluster and all its machines are gone.
+         */
+        post: operations["receiveClusterDeleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "node.replaced": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive node.replaced
+         * @description A node was replaced, because it was unhealthy or on request.
+         */
+        post: operations["receiveNodeReplaced"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "usage.alert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive usage.alert
+         * @description The spend of a month has reached a threshold of the organization's budget.
+         */
+        post: operations["receiveUsageAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "invoice.generated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive invoice.generated
+         * @description The invoice of a month was issued.
+         */
+        post: operations["receiveInvoiceGenerated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "ticket.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive ticket.updated
+         * @description A support ticket was created, has a new message, or has another status.
+         */
+        post: operations["receiveTicketUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /**
@@ -1643,6 +1824,43 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description The data of a `cluster.*` event. */
+        ClusterEventData: {
+            /**
+             * Format: uuid
+             * @description The cluster.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            cluster_id: string;
+            /**
+             * Format: uuid
+             * @description Its organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /** @description Its name when the event was recorded. */
+            name: string;
+            /**
+             * @description The status that it has entered.
+             * @enum {string}
+             */
+            status: "provisioning" | "running" | "degraded" | "deleting";
+            /**
+             * @description Its Kubernetes version.
+             * @example 1.34.2
+             */
+            k8s_version: string;
+            /**
+             * @description The Kubernetes version before an upgrade.
+             * @example 1.34.2
+             */
+            previous_version?: string;
+            /**
+             * @description Why, as a CamelCase word for programs.
+             * @example EndpointUnreachable
+             */
+            reason?: string;
+        };
         /**
          * @example {
          *       "items": [
@@ -2201,6 +2419,37 @@ export interface components {
              * @enum {string}
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
+        };
+        /** @description The data of an `invoice.generated` event. */
+        InvoiceGeneratedData: {
+            /**
+             * Format: uuid
+             * @description The invoice.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            invoice_id: string;
+            /**
+             * Format: int64
+             * @description Its total, in cents.
+             */
+            amount_cents: number;
+            /**
+             * @description The currency of the total.
+             * @enum {string}
+             */
+            currency: "EUR";
+            /**
+             * Format: date-time
+             * @description The beginning of the month, in UTC.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_start: string;
+            /**
+             * Format: date-time
+             * @description The beginning of the next month, in UTC.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_end: string;
         };
         /**
          * @example {
@@ -2920,6 +3169,30 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** @description The data of a `node.replaced` event. */
+        NodeReplacedData: {
+            /**
+             * Format: uuid
+             * @description The cluster.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            cluster_id: string;
+            /**
+             * Format: uuid
+             * @description The node pool.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            node_pool_id: string;
+            /** @description The name of the node that is gone. */
+            old_node: string | null;
+            /** @description The name of the node that stands in its place. */
+            new_node: string;
+            /**
+             * @description Why, as a CamelCase word for programs.
+             * @example Unhealthy
+             */
+            reason: string;
+        };
         /**
          * @example {
          *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
@@ -3554,6 +3827,41 @@ export interface components {
              */
             effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
         };
+        /** @description The data of a `ticket.updated` event. */
+        TicketUpdatedData: {
+            /**
+             * Format: uuid
+             * @description The ticket.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            ticket_id: string;
+            /**
+             * @description Its status.
+             * @enum {string}
+             */
+            status: "open" | "in_progress" | "waiting" | "resolved" | "closed";
+            /**
+             * @description Its severity.
+             * @enum {string}
+             */
+            severity: "low" | "medium" | "high" | "critical";
+            /**
+             * @description Its category.
+             * @enum {string}
+             */
+            category: "cluster" | "networking" | "storage" | "identity" | "billing" | "feature_request" | "general";
+            /**
+             * @description Who wrote the message that the event is about; empty for a change of the status alone.
+             * @enum {string}
+             */
+            last_message_author_type: "tenant" | "provider" | "";
+            /**
+             * Format: date-time
+             * @description When it changed.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            updated_at: string;
+        };
         /**
          * @example {
          *       "name": "production",
@@ -3911,6 +4219,17 @@ export interface components {
              * @example 1.35
              */
             target_version: string;
+        };
+        /** @description The data of a `usage.alert` event. */
+        UsageAlertData: {
+            /** @description The budget of a month, net, in euro. */
+            budget_eur: number;
+            /** @description The spend of the month so far, net, in euro. */
+            spend_eur: number;
+            /** @description The threshold that was reached, in percent. */
+            threshold_pct: number;
+            /** @description The month, in UTC. */
+            billing_month: string;
         };
         /**
          * @example {
@@ -14532,6 +14851,557 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"];
                 };
+            };
+        };
+    };
+    receiveClusterCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "cluster.created",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+                 *         "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+                 *         "name": "production",
+                 *         "k8s_version": "1.34.2",
+                 *         "status": "provisioning"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "cluster.created";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ClusterEventData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveClusterReady: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "cluster.ready",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+                 *         "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+                 *         "name": "production",
+                 *         "k8s_version": "1.34.2",
+                 *         "status": "running"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "cluster.ready";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ClusterEventData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveClusterUpgraded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "cluster.upgraded",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+                 *         "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+                 *         "name": "production",
+                 *         "k8s_version": "1.35.0",
+                 *         "status": "running",
+                 *         "previous_version": "1.34.2"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "cluster.upgraded";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ClusterEventData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveClusterDegraded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "cluster.degraded",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+                 *         "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+                 *         "name": "production",
+                 *         "k8s_version": "1.34.2",
+                 *         "status": "degraded",
+                 *         "reason": "EndpointUnreachable"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "cluster.degraded";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ClusterEventData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveClusterDeleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "cluster.deleted",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+                 *         "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+                 *         "name": "production",
+                 *         "k8s_version": "1.34.2",
+                 *         "status": "deleting"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "cluster.deleted";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ClusterEventData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveNodeReplaced: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "node.replaced",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+                 *         "node_pool_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+                 *         "old_node": "production-web-x7k2p",
+                 *         "new_node": "production-web-9fq4z",
+                 *         "reason": "Unhealthy"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "node.replaced";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["NodeReplacedData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveUsageAlert: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "usage.alert",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "budget_eur": 500,
+                 *         "spend_eur": 400.12,
+                 *         "threshold_pct": 80,
+                 *         "billing_month": "2026-11"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "usage.alert";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["UsageAlertData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveInvoiceGenerated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "invoice.generated",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "invoice_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+                 *         "amount_cents": 48012,
+                 *         "currency": "EUR",
+                 *         "period_start": "2026-10-01T00:00:00.000Z",
+                 *         "period_end": "2026-11-01T00:00:00.000Z"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "invoice.generated";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["InvoiceGeneratedData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveTicketUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same for each attempt and each endpoint: what is repeated is known by it. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64; during a rotation one for each secret that signs. The key is the text after `whsec_`, decoded from base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "ticket.updated",
+                 *       "timestamp": "2026-11-21T09:00:00.000Z",
+                 *       "data": {
+                 *         "ticket_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e15",
+                 *         "status": "open",
+                 *         "severity": "high",
+                 *         "category": "cluster",
+                 *         "last_message_author_type": "provider",
+                 *         "updated_at": "2026-11-21T09:00:00.000Z"
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The type of the event.
+                     * @enum {string}
+                     */
+                    type: "ticket.updated";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["TicketUpdatedData"];
+                };
+            };
+        };
+        responses: {
+            /** @description The endpoint is gone: the webhook is disabled. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Any other response, and none within 15 s, is a failed attempt. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

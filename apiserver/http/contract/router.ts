@@ -8,6 +8,7 @@ import type { RequestLimits } from "../limits.ts";
 import type { RateLimiter } from "../rate-limits/rate-limit.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { Operation } from "./operation.ts";
+import type { SentEvent } from "./sent-event.ts";
 import type { TenantLimits } from "./tenant-work.ts";
 
 /** Where slices add their operations: see `addRoute`. */
@@ -23,6 +24,8 @@ export interface Router {
   tenantLimits: TenantLimits;
   /** Every operation in the order in which it was added; the OpenAPI document is generated from them. */
   operations: Operation[];
+  /** The requests that webhooks send, for the same document. */
+  sentEvents: SentEvent[];
   /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */
   recordStaffRequest(origin: Origin, request: StaffRequest): Promise<void>;
 }

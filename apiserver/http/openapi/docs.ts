@@ -27,7 +27,7 @@ export function addDocumentRoutes(router: Router, publicUrl: string): void {
   let reference: Promise<Reference> | undefined;
   let page: Promise<Static> | undefined;
   const read = () => {
-    document ??= buildDocument(router.operations);
+    document ??= buildDocument(router);
     return document;
   };
 

@@ -2,8 +2,10 @@ import { OpenAPIHono } from "@hono/zod-openapi";
 import { MAX_TIME_LENGTH } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import { toRestWords } from "../contract/rest-words.ts";
+import type { SentEvent } from "../contract/sent-event.ts";
 import { registerParts } from "./components.ts";
 import { documentOperation } from "./document-operation.ts";
+import { documentWebhook } from "./document-webhook.ts";
 
 const LICENSE = { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" };
 
@@ -36,10 +38,17 @@ Every error response has a body of the schema \`Error\`; its codes are a closed 
 Clients must ignore unknown fields and enum values. Lists are ordered by id; \`next_cursor\` of one page is the \`cursor\`
 of the next. A POST with an \`Idempotency-Key\` can be repeated safely.`;
 
-/** The OpenAPI 3.1 document of these operations. */
-export function buildDocument(operations: readonly Operation[]): OpenApiDocument {
+/** What slices declare for the document. */
+export interface Declared {
+  operations: readonly Operation[];
+  sentEvents: readonly SentEvent[];
+}
+
+/** The OpenAPI 3.1 document of these operations, and of the requests that webhooks send. */
+export function buildDocument({ operations, sentEvents }: Declared): OpenApiDocument {
   const app = new OpenAPIHono();
   for (const operation of operations) documentOperation(app.openAPIRegistry, operation);
+  for (const event of sentEvents) documentWebhook(app.openAPIRegistry, event);
   app.openAPIRegistry.registerComponent("securitySchemes", "bearer", {
     type: "http",
     scheme: "bearer",
