@@ -7,6 +7,8 @@ const RETRY_MS = 2_000;
 export interface BatchQueueOptions<Work> {
   name: string;
   batchSize: number;
+  /** How long work is gathered before a batch of it runs. Default 0. */
+  gatherMs?: number;
   /** Work with the key of waiting work replaces it. */
   keyOf(work: Work): string;
   /** Must tolerate the same work twice. */
@@ -92,6 +94,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
         await waitForWork();
         continue;
       }
+      if (options.gatherMs !== undefined && waiting.size < options.batchSize) await sleep(options.gatherMs);
       const batch = [...waiting].slice(0, options.batchSize);
       for (const [key] of batch) waiting.delete(key);
       running = true;

@@ -23,6 +23,7 @@ const orgId = () => uuid("org_id").notNull();
 export const DISABLED_REASONS = ["gone", "failing"] as const;
 /** What a delivery was made for: an event as it happened, or an operation of the tenant. */
 export const DELIVERY_TRIGGERS = ["event", "test", "redelivery", "recovery"] as const;
+export type DeliveryTrigger = (typeof DELIVERY_TRIGGERS)[number];
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
 /** Why an attempt failed. */
 export const ERROR_CLASSES = [
@@ -105,10 +106,7 @@ export const webhookEvents = pgTable(
   ],
 );
 
-/**
- * One event for one webhook. To claim a delivery is to move `nextAttemptAt` to the end of the lease, so that what a dead
- * process has claimed becomes due again by itself.
- */
+/** One event for one webhook. Which of them are being attempted is in its queue (`claims`). */
 export const webhookDeliveries = pgTable(
   "webhook_deliveries",
   {
@@ -127,8 +125,6 @@ export const webhookDeliveries = pgTable(
     maxAttempts: integer("max_attempts").notNull(),
     /** Set while it is pending. */
     nextAttemptAt: time("next_attempt_at").defaultNow(),
-    /** The claim under which an attempt is in progress; a completion under another one changes nothing. */
-    claimId: uuid("claim_id"),
     lastStatusCode: integer("last_status_code"),
     lastErrorClass: text("last_error_class", { enum: ERROR_CLASSES }),
     createdAt: time("created_at").notNull().defaultNow(),
@@ -139,7 +135,6 @@ export const webhookDeliveries = pgTable(
     index("webhook_deliveries_pending_idx")
       .on(table.webhookId, table.nextAttemptAt)
       .where(sql`${table.status} = 'pending'`),
-    index("webhook_deliveries_claimed_idx").on(table.webhookId).where(sql`${table.claimId} is not null`),
     index("webhook_deliveries_event_idx").on(table.eventId),
     check("webhook_deliveries_trigger", sql`${table.trigger} in ${literals(DELIVERY_TRIGGERS)}`),
     check("webhook_deliveries_status", sql`${table.status} in ${literals(DELIVERY_STATUSES)}`),
@@ -175,10 +170,18 @@ export const webhookAttempts = pgTable(
   (table) => [primaryKey({ columns: [table.deliveryId, table.number] })],
 );
 
+/** Deliveries of a webhook that one process attempts. After its end they are due again, whatever became of the process. */
+export interface Claim {
+  id: string;
+  /** Milliseconds since 1970, of the database's clock. */
+  endsAtMs: number;
+  deliveryIds: string[];
+}
+
 /**
- * When the deliverers look at a webhook, and how its endpoint does; a row for each webhook. Whoever adds a pending delivery
- * wakes the row in the same transaction (`wakeQueues`), and a claim locks it: so no wake-up is lost, and the cap of an
- * endpoint holds over all replicas. Its claim does not depend on how many deliveries wait for other webhooks.
+ * When the deliverers look at a webhook, what they are attempting, and how its endpoint does; a row for each webhook.
+ * Whoever adds a pending delivery wakes the row in the same transaction (`wakeQueues`); a claim and a completion lock it.
+ * So no wake-up is lost, the cap of an endpoint holds over all replicas, and a claim writes one row for many deliveries.
  */
 export const webhookQueues = pgTable(
   "webhook_queues",
@@ -189,7 +192,8 @@ export const webhookQueues = pgTable(
     orgId: orgId(),
     /** Null while nothing is to be claimed. */
     dueAt: time("due_at"),
-    /** After ten consecutive failures: no attempt before then. */
+    claims: jsonb().$type<Claim[]>().notNull().default([]),
+    /** No attempt before then: after ten consecutive failures of the endpoint, or while it cannot be signed for. */
     pausedUntil: time("paused_until"),
     consecutiveFailures: integer("consecutive_failures").notNull().default(0),
     /** Events whose last attempt failed, since the last success. */

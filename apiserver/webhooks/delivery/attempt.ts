@@ -1,0 +1,45 @@
+import type { Logger } from "../../../shared/log.ts";
+import type { ClaimedDelivery } from "./claim.ts";
+import type { Attempted, Held, Released } from "./complete.ts";
+
+/** What sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
+export interface Sender {
+  send(request: SignedRequest): Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
+}
+
+export interface SignedRequest {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  signal: AbortSignal;
+}
+
+export interface AttemptParts {
+  sender: Sender;
+  /** The headers of an attempt. Throws when the secrets of the webhook cannot be read. */
+  sign(delivery: ClaimedDelivery, at: Date): Record<string, string>;
+  now(): Date;
+  log: Logger;
+  /** Aborts when the process can wait no longer for attempts. */
+  signal: AbortSignal;
+}
+
+/** Makes one attempt of a delivery. Never rejects: a fault of Marina's own holds the delivery. */
+export async function attempt(
+  { sender, sign, now, log, signal }: AttemptParts,
+  delivery: ClaimedDelivery,
+): Promise<Attempted | Held | Released> {
+  try {
+    const at = now();
+    const headers = sign(delivery, at);
+    const { url, body } = delivery;
+    const answer = await sender.send({ url, headers, body, signal });
+    return { kind: "attempted", atMs: at.getTime(), requestHeaders: headers, ...answer };
+  } catch (error) {
+    if (signal.aborted) return { kind: "released" };
+    const { id: deliveryId, webhookId } = delivery;
+    const message = error instanceof Error ? error.message : String(error);
+    log.error({ deliveryId, webhookId, message }, "a delivery cannot be sent; held for a minute");
+    return { kind: "held" };
+  }
+}

@@ -1,0 +1,170 @@
+import { sql } from "drizzle-orm";
+import { createId } from "../../../shared/id.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import type { SentEventType } from "../../outbox/catalog.ts";
+import type { Claim, DeliveryTrigger } from "../../outbox/table.ts";
+import { isPausedAfterFailures } from "./endpoint-health.ts";
+import { saveClaims } from "./queue-store.ts";
+
+/** Longer than an attempt with all that belongs to it, so that only what a process has left behind is claimed again. */
+export const LEASE_MS = 60_000;
+
+/** A delivery that this process attempts. */
+export interface ClaimedDelivery {
+  id: string;
+  orgId: string;
+  webhookId: string;
+  claimId: string;
+  /** The `webhook-id`. */
+  eventId: string;
+  eventType: SentEventType;
+  trigger: DeliveryTrigger;
+  /** Attempts made so far. */
+  attempts: number;
+  maxAttempts: number;
+  createdAtMs: number;
+  url: string;
+  /** The exact text to sign and to send. */
+  body: string;
+}
+
+export interface ClaimOptions {
+  /** Claimed at most. */
+  limit: number;
+  /** Attempts at once of one endpoint, over all replicas. */
+  endpointConcurrency: number;
+  /** What may be claimed for an organization now, so that the slow endpoints of one leave room for those of others. */
+  roomOf(orgId: string): number;
+  /** Organizations that have no room now. */
+  busyOrgIds: readonly string[];
+}
+
+interface DueQueue {
+  webhookId: string;
+  orgId: string;
+  consecutiveFailures: number;
+  claims: Claim[];
+  nowMs: number;
+}
+
+type DueDelivery = Omit<ClaimedDelivery, "claimId" | "orgId">;
+
+/**
+ * Claims due deliveries of enabled webhooks, of the webhook that has waited longest first. Its cost depends on the number
+ * of deliveries that it claims, not on how many are pending. A claim that is not completed ends after 60 s.
+ */
+export async function claimDeliveries(db: Database, options: ClaimOptions): Promise<ClaimedDelivery[]> {
+  return db.transaction(async (tx) => {
+    const queues = await lockDueQueues(tx, options);
+    if (queues.length === 0) return [];
+    const places = queues.map((queue) => toPlace(queue, options.endpointConcurrency));
+    const due = await findDueDeliveries(tx, places, options.limit);
+    const admitted = admit(due, queues, options.roomOf);
+    const claimId = createId();
+    await saveClaims(
+      tx,
+      queues.slice(0, countLooked(queues, due, options.limit)).map((queue, index) => {
+        const deliveryIds = admitted.filter(({ webhookId }) => webhookId === queue.webhookId).map(({ id }) => id);
+        const live = places[index]?.live ?? [];
+        const room = (places[index]?.room ?? 0) - deliveryIds.length;
+        const claim = { id: claimId, endsAtMs: queue.nowMs + LEASE_MS, deliveryIds };
+        return {
+          webhookId: queue.webhookId,
+          claims: deliveryIds.length === 0 ? live : [...live, claim],
+          hasRoom: room > 0,
+        };
+      }),
+    );
+    return admitted.map((delivery) => ({ ...delivery, claimId }));
+  });
+}
+
+/** Milliseconds until a queue is due, negative when one is; undefined when none will be. */
+export async function findNextDueMs(db: Queryable): Promise<number | undefined> {
+  const [row] = await db.execute<{ ms: number | null }>(sql`
+    select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms from webhook_queues`);
+  return row?.ms ?? undefined;
+}
+
+async function lockDueQueues(
+  tx: Queryable,
+  { limit, busyOrgIds }: Pick<ClaimOptions, "limit" | "busyOrgIds">,
+): Promise<DueQueue[]> {
+  const busy = JSON.stringify(busyOrgIds);
+  return tx.execute<DueQueue & Record<string, unknown>>(sql`
+    select webhook_id as "webhookId", org_id as "orgId", consecutive_failures as "consecutiveFailures", claims,
+      (extract(epoch from now()) * 1000)::float8 as "nowMs"
+    from webhook_queues
+    where due_at <= now()
+      and org_id not in (select value::uuid from json_array_elements_text(${busy}::text::json))
+    order by due_at limit ${limit} for update skip locked`);
+}
+
+interface Place {
+  webhookId: string;
+  live: Claim[];
+  room: number;
+}
+
+function toPlace(queue: DueQueue, endpointConcurrency: number): Place {
+  const live = queue.claims.filter(({ endsAtMs }) => endsAtMs > queue.nowMs);
+  const inFlight = live.reduce((sum, { deliveryIds }) => sum + deliveryIds.length, 0);
+  const cap = isPausedAfterFailures(queue) ? 1 : endpointConcurrency;
+  return { webhookId: queue.webhookId, live, room: Math.max(0, cap - inFlight) };
+}
+
+/** A statement of its own after the lock: so it sees what was committed before the lock was given. */
+async function findDueDeliveries(
+  tx: Queryable,
+  places: readonly Place[],
+  limit: number,
+): Promise<DueDelivery[]> {
+  const input = places.map(({ webhookId, live, room }, position) => ({
+    webhook_id: webhookId,
+    position,
+    room,
+    claimed: live.flatMap(({ deliveryIds }) => deliveryIds),
+  }));
+  return tx.execute<DueDelivery & Record<string, unknown>>(sql`
+    select due.id, due.webhook_id as "webhookId", due.event_id as "eventId", due.event_type as "eventType", due.trigger,
+      due.attempts, due.max_attempts as "maxAttempts",
+      (extract(epoch from due.created_at) * 1000)::float8 as "createdAtMs", due.url, event.body
+    from (
+      select place.position, webhook.url, delivery.*
+      from json_to_recordset(${JSON.stringify(input)}::text::json)
+        as place(webhook_id uuid, position int, room int, claimed uuid[])
+      join webhooks webhook on webhook.id = place.webhook_id
+        and webhook.enabled and (webhook.deleted_at is null or webhook.deleted_at > now())
+      cross join lateral (
+        select * from webhook_deliveries
+        where webhook_id = place.webhook_id and status = 'pending' and next_attempt_at <= now()
+          and id <> all (place.claimed)
+        order by next_attempt_at limit place.room
+      ) delivery
+      order by place.position, delivery.next_attempt_at limit ${limit}
+    ) due
+    join webhook_events event on event.id = due.event_id
+    order by due.position, due.next_attempt_at`);
+}
+
+/** Each organization gets what it has room for; the rest stays due. */
+function admit(
+  due: readonly DueDelivery[],
+  queues: readonly DueQueue[],
+  roomOf: ClaimOptions["roomOf"],
+): Omit<ClaimedDelivery, "claimId">[] {
+  const orgIds = new Map(queues.map(({ webhookId, orgId }) => [webhookId, orgId]));
+  const rooms = new Map<string, number>();
+  return due.flatMap((delivery) => {
+    const orgId = orgIds.get(delivery.webhookId) ?? "";
+    const room = rooms.get(orgId) ?? roomOf(orgId);
+    rooms.set(orgId, room - 1);
+    return room > 0 ? [{ ...delivery, orgId }] : [];
+  });
+}
+
+/** How many queues were looked into before the limit was reached; the others keep their place in the line. */
+function countLooked(queues: readonly DueQueue[], due: readonly DueDelivery[], limit: number): number {
+  if (due.length < limit) return queues.length;
+  return queues.findIndex(({ webhookId }) => webhookId === due.at(-1)?.webhookId) + 1;
+}

@@ -1,0 +1,75 @@
+import type { DeliveryTrigger } from "../../outbox/table.ts";
+
+const PAUSING_FAILURES = 10;
+const PAUSE_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
+const REPORTED_AFTER_MS = 4 * DAY_MS;
+const DISABLED_AFTER_MS = 5 * DAY_MS;
+const DISABLING_EVENTS = 2;
+
+/** How an endpoint does; times in milliseconds since 1970. */
+export interface EndpointHealth {
+  consecutiveFailures: number;
+  /** Events whose retries are exhausted, since the last success. */
+  exhaustedEvents: number;
+  /** The first failure since the last success. */
+  failingSinceMs: number | null;
+  pausedUntilMs: number | null;
+  failureReportedAtMs: number | null;
+  lastDeliveryAtMs: number | null;
+  lastStatusCode: number | null;
+}
+
+export interface EndpointAttempt {
+  trigger: DeliveryTrigger;
+  isSuccess: boolean;
+  /** Its delivery is not attempted again. */
+  isLast: boolean;
+  atMs: number;
+  statusCode: number | null;
+}
+
+/** What somebody asked for is not an event that the endpoint missed: its failure does not count against the endpoint. */
+export function countsAgainstEndpoint(trigger: DeliveryTrigger): boolean {
+  return trigger === "event" || trigger === "recovery";
+}
+
+/** Whether an endpoint gets one attempt a minute: after ten consecutive failures, until one succeeds. */
+export function isPausedAfterFailures({ consecutiveFailures }: Pick<EndpointHealth, "consecutiveFailures">): boolean {
+  return consecutiveFailures >= PAUSING_FAILURES;
+}
+
+/** How an endpoint does after one more attempt that ended at `nowMs`. Any success clears its failures. */
+export function nextHealth(health: EndpointHealth, attempt: EndpointAttempt, nowMs: number): EndpointHealth {
+  const last = { lastDeliveryAtMs: attempt.atMs, lastStatusCode: attempt.statusCode };
+  if (attempt.isSuccess)
+    return {
+      consecutiveFailures: 0,
+      exhaustedEvents: 0,
+      failingSinceMs: null,
+      pausedUntilMs: null,
+      failureReportedAtMs: null,
+      ...last,
+    };
+  if (!countsAgainstEndpoint(attempt.trigger)) return { ...health, ...last };
+  const consecutiveFailures = health.consecutiveFailures + 1;
+  return {
+    ...health,
+    ...last,
+    consecutiveFailures,
+    exhaustedEvents: health.exhaustedEvents + (attempt.isLast ? 1 : 0),
+    failingSinceMs: health.failingSinceMs ?? attempt.atMs,
+    pausedUntilMs: isPausedAfterFailures({ consecutiveFailures }) ? nowMs + PAUSE_MS : health.pausedUntilMs,
+  };
+}
+
+/** What five days (four, for the warning) without a success mean for a webhook. */
+export function judgeFailure(
+  health: Pick<EndpointHealth, "failingSinceMs" | "exhaustedEvents" | "failureReportedAtMs">,
+  nowMs: number,
+): "disable" | "report" | "leave" {
+  if (health.failingSinceMs === null) return "leave";
+  const failingMs = nowMs - health.failingSinceMs;
+  if (failingMs >= DISABLED_AFTER_MS && health.exhaustedEvents >= DISABLING_EVENTS) return "disable";
+  return failingMs >= REPORTED_AFTER_MS && health.failureReportedAtMs === null ? "report" : "leave";
+}

@@ -1,0 +1,103 @@
+import { sql } from "drizzle-orm";
+import { Counter, Gauge, Histogram, type Registry } from "../../../shared/metrics.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { ErrorClass } from "../../outbox/table.ts";
+import type { CompletionResult } from "./complete.ts";
+
+/** A scrape counts again once the figures are this old, for many pending deliveries take a while to count. */
+const FIGURES_AGE_MS = 30_000;
+
+export interface DeliveryMetrics {
+  onAttempt(attempt: { durationMs: number; errorClass: ErrorClass | null }): void;
+  onResult(result: CompletionResult): void;
+}
+
+interface Figures {
+  pending: number;
+  oldestSeconds: number;
+  overdueSeconds: number;
+  disabled: Record<"gone" | "failing" | "tenant", number>;
+}
+
+/**
+ * `marina_apiserver_webhook_deliveries_total{result}` and `marina_apiserver_webhook_attempt_seconds{result}` of this
+ * process (the result of an attempt is `delivered` or its error class). Of all replicas, read from the database by a
+ * scrape: `marina_apiserver_webhook_deliveries_pending`, `_oldest_pending_seconds`, `_overdue_seconds`, and
+ * `marina_apiserver_webhooks_disabled{reason}`.
+ */
+export function createDeliveryMetrics(registry: Registry, db: Queryable): DeliveryMetrics {
+  const registers = [registry];
+  const results = new Counter({
+    name: "marina_apiserver_webhook_deliveries_total",
+    help: "Attempts of deliveries by result: delivered, retried, failed, released, lost, or held by a fault of Marina's own",
+    labelNames: ["result"],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: "marina_apiserver_webhook_attempt_seconds",
+    help: "Duration of attempts by result: delivered, or the error class",
+    labelNames: ["result"],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15],
+    registers,
+  });
+  addFigures(registry, db);
+  return {
+    onAttempt: ({ durationMs, errorClass }) => seconds.observe({ result: errorClass ?? "delivered" }, durationMs / 1000),
+    onResult: (result) => results.inc({ result }),
+  };
+}
+
+function addFigures(registry: Registry, db: Queryable): void {
+  const registers = [registry];
+  const read = keepFor(FIGURES_AGE_MS, () => readFigures(db));
+  const gauge = (name: string, help: string, pick: (figures: Figures) => number) =>
+    new Gauge({
+      name: `marina_apiserver_webhook_${name}`,
+      help,
+      registers,
+      async collect() {
+        const figures = await read();
+        this.set(figures === undefined ? Number.NaN : pick(figures));
+      },
+    });
+  gauge("deliveries_pending", "Deliveries that are pending; NaN when the database does not respond", ({ pending }) => pending);
+  gauge("oldest_pending_seconds", "Age of the oldest pending delivery", ({ oldestSeconds }) => oldestSeconds);
+  gauge("overdue_seconds", "How long the most overdue queue has been due", ({ overdueSeconds }) => overdueSeconds);
+  new Gauge({
+    name: "marina_apiserver_webhooks_disabled",
+    help: "Disabled webhooks by reason: tenant, gone (410) or failing (five days)",
+    labelNames: ["reason"],
+    registers,
+    async collect() {
+      for (const [reason, count] of Object.entries((await read())?.disabled ?? {})) this.set({ reason }, count);
+    },
+  });
+}
+
+function keepFor<T>(ageMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
+  let kept: { atMs: number; value: Promise<T | undefined> } | undefined;
+  return () => {
+    if (kept === undefined || performance.now() - kept.atMs > ageMs)
+      kept = { atMs: performance.now(), value: read().catch(() => undefined) };
+    return kept.value;
+  };
+}
+
+async function readFigures(db: Queryable): Promise<Figures> {
+  const [row] = await db.execute<Omit<Figures, "disabled"> & Figures["disabled"]>(sql`
+    select pending.*, disabled.*,
+      coalesce((select greatest(0, extract(epoch from now() - min(due_at))) from webhook_queues), 0)::float8 as "overdueSeconds"
+    from (
+      select count(*)::float8 as pending,
+        coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as "oldestSeconds"
+      from webhook_deliveries where status = 'pending'
+    ) pending, (
+      select count(*) filter (where disabled_reason = 'gone')::float8 as gone,
+        count(*) filter (where disabled_reason = 'failing')::float8 as failing,
+        count(*) filter (where disabled_reason is null)::float8 as tenant
+      from webhooks where not enabled and deleted_at is null
+    ) disabled`);
+  if (row === undefined) throw new Error("no figures");
+  const { gone, failing, tenant, ...figures } = row;
+  return { ...figures, disabled: { gone, failing, tenant } };
+}

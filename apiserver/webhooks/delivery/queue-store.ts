@@ -1,0 +1,84 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Queryable } from "../../db/client.ts";
+import type { Claim } from "../../outbox/table.ts";
+import type { EndpointHealth } from "./endpoint-health.ts";
+
+export interface QueueClaims {
+  webhookId: string;
+  /** Those that have not ended. */
+  claims: Claim[];
+  /** Whether more may be claimed before one of them is completed. */
+  hasRoom: boolean;
+}
+
+/**
+ * Stores the claims of queues that the transaction has locked, and when each is due again: at its next pending delivery
+ * that nobody attempts, at the earliest now, so that it goes to the end of the line; and when a claim ends. Never while
+ * its webhook is disabled or deleted.
+ */
+export async function saveClaims(tx: Queryable, queues: readonly QueueClaims[]): Promise<void> {
+  if (queues.length === 0) return;
+  const input = queues.map((queue) => toRecord(queue));
+  await tx.execute(sql`
+    update webhook_queues queue set claims = input.claims, due_at = ${nextDue(sql`queue.paused_until`)}
+    from json_to_recordset(${JSON.stringify(input)}::text::json)
+      as input(webhook_id uuid, claims jsonb, claimed uuid[], lease_end_ms float8, has_room boolean)
+    where queue.webhook_id = input.webhook_id`);
+}
+
+export interface QueueState extends Omit<QueueClaims, "hasRoom"> {
+  health: EndpointHealth;
+}
+
+/** The same with how the endpoints do. */
+export async function saveQueues(tx: Queryable, queues: readonly QueueState[]): Promise<void> {
+  if (queues.length === 0) return;
+  const input = queues.map(({ webhookId, claims, health }) => ({
+    ...toRecord({ webhookId, claims, hasRoom: true }),
+    consecutive_failures: health.consecutiveFailures,
+    exhausted_events: health.exhaustedEvents,
+    failing_since_ms: health.failingSinceMs,
+    paused_until_ms: health.pausedUntilMs,
+    failure_reported_at_ms: health.failureReportedAtMs,
+    last_delivery_at_ms: health.lastDeliveryAtMs,
+    last_status_code: health.lastStatusCode,
+  }));
+  await tx.execute(sql`
+    update webhook_queues queue set claims = input.claims, consecutive_failures = input.consecutive_failures,
+      exhausted_events = input.exhausted_events, failing_since = ${toTime("failing_since_ms")},
+      paused_until = ${toTime("paused_until_ms")}, failure_reported_at = ${toTime("failure_reported_at_ms")},
+      last_delivery_at = ${toTime("last_delivery_at_ms")}, last_status_code = input.last_status_code,
+      due_at = ${nextDue(toTime("paused_until_ms"))}
+    from json_to_recordset(${JSON.stringify(input)}::text::json)
+      as input(webhook_id uuid, claims jsonb, claimed uuid[], lease_end_ms float8, has_room boolean,
+        consecutive_failures int, exhausted_events int, failing_since_ms float8, paused_until_ms float8,
+        failure_reported_at_ms float8, last_delivery_at_ms float8, last_status_code int)
+    where queue.webhook_id = input.webhook_id`);
+}
+
+function toRecord({ webhookId, claims, hasRoom }: QueueClaims) {
+  return {
+    webhook_id: webhookId,
+    claims,
+    claimed: claims.flatMap(({ deliveryIds }) => deliveryIds),
+    lease_end_ms: claims.length === 0 ? null : Math.min(...claims.map(({ endsAtMs }) => endsAtMs)),
+    has_room: hasRoom,
+  };
+}
+
+function toTime(column: string): SQL {
+  return sql`to_timestamp(input.${sql.identifier(column)} / 1000)`;
+}
+
+function nextDue(pausedUntil: SQL): SQL {
+  const nextPending = sql`(
+      select greatest(delivery.next_attempt_at, now())
+      from webhooks webhook join webhook_deliveries delivery on delivery.webhook_id = webhook.id
+      where input.has_room and webhook.id = queue.webhook_id
+        and webhook.enabled and (webhook.deleted_at is null or webhook.deleted_at > now())
+        and delivery.status = 'pending' and delivery.id <> all (input.claimed)
+      order by delivery.next_attempt_at limit 1
+    )`;
+  const soonest = sql`coalesce(least(${toTime("lease_end_ms")}, ${nextPending}), 'infinity')`;
+  return sql`nullif(greatest(${pausedUntil}, ${soonest}), 'infinity')`;
+}

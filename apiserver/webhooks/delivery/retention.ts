@@ -1,0 +1,46 @@
+import { sql } from "drizzle-orm";
+import type { Queryable } from "../../db/client.ts";
+import { BATCH_SIZE, repeatInBatches } from "./batches.ts";
+
+const RETENTION_DAYS = 30;
+/** The first UUIDv7 of the moment since which deliveries are kept: ids sort by creation (RFC 9562 section 5.7). */
+const FIRST_KEPT_ID = sql`overlay(
+  rpad(lpad(to_hex((extract(epoch from now() - make_interval(days => ${RETENTION_DAYS})) * 1000)::bigint), 12, '0'), 32, '0')
+  placing '7' from 13)::uuid`;
+
+/** Deletes deliveries, with their attempts, 30 days after they were created. */
+export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<void> {
+  return repeatInBatches(signal, () =>
+    db.execute(sql`
+      delete from webhook_deliveries where id = any (array(
+        select id from webhook_deliveries where id < ${FIRST_KEPT_ID}
+        order by id limit ${BATCH_SIZE} for update skip locked
+      )) returning id`),
+  );
+}
+
+/** Deletes events after 30 days, but not those of a delivery that is kept. */
+export function purgeEvents(db: Queryable, signal: AbortSignal): Promise<void> {
+  return repeatInBatches(signal, () =>
+    db.execute(sql`
+      delete from webhook_events where id = any (array(
+        select event.id from webhook_events event
+        where event.created_at < now() - make_interval(days => ${RETENTION_DAYS})
+          and not exists (select 1 from webhook_deliveries delivery where delivery.event_id = event.id)
+        order by event.created_at limit ${BATCH_SIZE} for update skip locked
+      )) returning id`),
+  );
+}
+
+/** Deletes webhooks 30 days after their deletion by people, with their secrets and queues. */
+export function purgeDeletedWebhooks(db: Queryable, signal: AbortSignal): Promise<void> {
+  return repeatInBatches(signal, () =>
+    db.execute(sql`
+      delete from webhooks where id = any (array(
+        select webhook.id from webhooks webhook
+        where webhook.deleted_at < now() - make_interval(days => ${RETENTION_DAYS})
+          and not exists (select 1 from webhook_deliveries delivery where delivery.webhook_id = webhook.id)
+        limit ${BATCH_SIZE} for update skip locked
+      )) returning id`),
+  );
+}

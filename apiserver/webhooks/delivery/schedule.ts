@@ -1,0 +1,45 @@
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+
+/** Between two attempts of a delivery, in seconds; the first attempt is made at once. */
+export const RETRY_DELAYS_SECONDS: readonly number[] = [
+  5,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  10 * HOUR,
+];
+/** Retries are spread by up to a fifth either way, so that those of one outage do not come at once. */
+const JITTER = 0.2;
+/** `Retry-After` may at most double a delay. */
+const MAX_PROLONGATION = 2;
+/** The time that all attempts of a delivery take at most. */
+const WHOLE_SCHEDULE_SECONDS =
+  RETRY_DELAYS_SECONDS.reduce((sum, delay) => sum + delay, 0) * MAX_PROLONGATION;
+
+export interface FailedAttempt {
+  /** Attempts made, this one included. */
+  attempts: number;
+  maxAttempts: number;
+  /** Since the delivery was created. */
+  ageSeconds: number;
+  /** Its endpoint gets one attempt a minute. */
+  isPaused: boolean;
+  /** What the response asked for, if it did. */
+  retryAfterSeconds?: number | undefined;
+}
+
+/**
+ * Seconds until the next attempt, or undefined when the retries are exhausted. An endpoint that gets one attempt a minute
+ * would not exhaust any while many wait: there, a delivery older than the whole schedule has had its time.
+ * `random` is from 0 to 1.
+ */
+export function planRetry(failed: FailedAttempt, random: number): number | undefined {
+  const delay = RETRY_DELAYS_SECONDS[failed.attempts - 1];
+  if (delay === undefined || failed.attempts >= failed.maxAttempts) return undefined;
+  if (failed.isPaused && failed.ageSeconds > WHOLE_SCHEDULE_SECONDS) return undefined;
+  const spread = delay * (1 - JITTER + 2 * JITTER * random);
+  return Math.max(spread, Math.min(failed.retryAfterSeconds ?? 0, delay * MAX_PROLONGATION));
+}

@@ -1,0 +1,190 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "../../../shared/log.ts";
+import type { Database, Sql } from "../../db/client.ts";
+import { describeDatabaseError } from "../../db/errors.ts";
+import { createBatchQueue } from "../../jobs/batch-queue.ts";
+import { DELIVERIES_CHANNEL } from "../../outbox/queues.ts";
+import type { WebhookSecretRow } from "../../outbox/table.ts";
+import { type AttemptParts, attempt, type Sender } from "./attempt.ts";
+import { type ClaimedDelivery, claimDeliveries, findNextDueMs } from "./claim.ts";
+import { type Completion, completeDeliveries } from "./complete.ts";
+import type { DeliveryMetrics } from "./metrics.ts";
+import { findSigningSecrets } from "./secrets.ts";
+import { createSlots } from "./slots.ts";
+
+/** While nothing is due the database is asked this often, in case a notification was lost. */
+const POLL_MS = 1000;
+/** Between two claims: so that one takes many deliveries when many are due. */
+const MIN_CLAIM_INTERVAL_MS = 10;
+/** While something is due that may not be taken: another process holds its queue, or its organization has no room. */
+const BUSY_POLL_MS = 100;
+const GATHER_COMPLETIONS_MS = 10;
+const COMPLETION_BATCH = 200;
+/** How long a draining process waits for the attempts in progress; then it releases their deliveries. */
+const DRAIN_MS = 8000;
+/** How long the last completions may take; what is not written is attempted again when its claim ends. */
+const LAST_COMPLETIONS_MS = 5000;
+
+export interface DelivererOptions {
+  db: Database;
+  sql: Sql;
+  log: Logger;
+  now(): Date;
+  metrics: DeliveryMetrics;
+  sender: Sender;
+  /** The headers that sign an attempt with these secrets, of which there is at least one. Throws when one cannot be read. */
+  sign(delivery: ClaimedDelivery, at: Date, secrets: readonly WebhookSecretRow[]): Record<string, string>;
+  /** Attempts at once of this process. */
+  concurrency: number;
+  /** Attempts at once of one endpoint, over all replicas. */
+  endpointConcurrency: number;
+}
+
+export interface Deliverer {
+  /** Resolves when the signal has aborted and the attempts in progress are completed or released. */
+  stopped: Promise<void>;
+}
+
+/** Attempts due deliveries until the signal aborts. Any number of processes may do so at once. */
+export function startDeliverer(options: DelivererOptions, signal: AbortSignal): Deliverer {
+  const { db, log } = options;
+  const slots = createSlots(options.concurrency);
+  const aborting = new AbortController();
+  const ending = new AbortController();
+  const alarm = createAlarm(signal);
+
+  const completions = createBatchQueue<Completion>({
+    name: "webhook-completions",
+    batchSize: COMPLETION_BATCH,
+    gatherMs: GATHER_COMPLETIONS_MS,
+    keyOf: ({ delivery }) => `${delivery.id} ${delivery.claimId}`,
+    async run(batch) {
+      const results = await completeDeliveries(db, batch);
+      for (const result of results) options.metrics.onResult(result);
+      for (const { delivery } of batch) slots.release(delivery.orgId);
+      alarm.wake();
+    },
+    log,
+    signal: ending.signal,
+  });
+
+  async function claim(): Promise<ClaimedDelivery[]> {
+    const claimed = await claimDeliveries(db, {
+      limit: slots.free(),
+      endpointConcurrency: options.endpointConcurrency,
+      roomOf: slots.roomOf,
+      busyOrgIds: slots.busyOrgIds(),
+    });
+    for (const { orgId } of claimed) slots.take(orgId);
+    return claimed;
+  }
+
+  async function attemptAll(claimed: readonly ClaimedDelivery[]): Promise<void> {
+    try {
+      const secrets = await findSigningSecrets(
+        db,
+        claimed.map(({ webhookId }) => webhookId),
+      );
+      const parts: AttemptParts = {
+        ...options,
+        signal: aborting.signal,
+        sign: (delivery, at) => options.sign(delivery, at, requireSecrets(secrets, delivery)),
+      };
+      for (const delivery of claimed) void attemptOne(parts, delivery);
+    } catch (error) {
+      warn(log, error, "cannot read signing secrets; the deliveries are released");
+      for (const delivery of claimed) completions.add({ delivery, outcome: { kind: "released" } });
+    }
+  }
+
+  async function attemptOne(parts: AttemptParts, delivery: ClaimedDelivery): Promise<void> {
+    const outcome = await attempt(parts, delivery);
+    if (outcome.kind === "attempted") options.metrics.onAttempt(outcome);
+    completions.add({ delivery, outcome });
+  }
+
+  async function loop(): Promise<void> {
+    while (!signal.aborted) {
+      const startedMs = performance.now();
+      const rung = alarm.next();
+      let waitMs = POLL_MS;
+      try {
+        const claimed = slots.free() > 0 ? await claim() : [];
+        await attemptAll(claimed);
+        if (claimed.length > 0) waitMs = MIN_CLAIM_INTERVAL_MS;
+        else if (slots.free() > 0) waitMs = toWaitMs(await findNextDueMs(db));
+      } catch (error) {
+        warn(log, error, "cannot claim deliveries; retrying shortly");
+      }
+      await Promise.race([rung, pause(waitMs, signal)]);
+      await pause(MIN_CLAIM_INTERVAL_MS - (performance.now() - startedMs), signal);
+    }
+  }
+
+  async function run(): Promise<void> {
+    const stopListening = listen(options, alarm.wake);
+    await loop();
+    await stopListening();
+    await Promise.race([slots.idle(), sleep(DRAIN_MS, undefined, { ref: false })]);
+    aborting.abort();
+    await Promise.race([slots.idle(), sleep(LAST_COMPLETIONS_MS, undefined, { ref: false })]);
+    ending.abort();
+    await completions.stopped;
+  }
+
+  return { stopped: run() };
+}
+
+function toWaitMs(nextDueMs: number | undefined): number {
+  if (nextDueMs === undefined) return POLL_MS;
+  return nextDueMs <= 0 ? BUSY_POLL_MS : Math.min(POLL_MS, Math.ceil(nextDueMs));
+}
+
+function requireSecrets(
+  secrets: ReadonlyMap<string, WebhookSecretRow[]>,
+  { webhookId }: ClaimedDelivery,
+): WebhookSecretRow[] {
+  const found = secrets.get(webhookId);
+  if (found === undefined) throw new Error("the webhook has no signing secret");
+  return found;
+}
+
+/** Calls `onNotification` at every notification, and after every reconnection, since those in between are lost. */
+function listen({ sql, log }: DelivererOptions, onNotification: () => void): () => Promise<void> {
+  const listening = sql.listen(DELIVERIES_CHANNEL, onNotification, onNotification);
+  listening.catch((error: unknown) => warn(log, error, "cannot listen for deliveries; they are polled"));
+  return async () => {
+    await listening.then(
+      ({ unlisten }) => unlisten(),
+      () => undefined,
+    ).catch(() => undefined);
+  };
+}
+
+interface Alarm {
+  wake(): void;
+  /** Resolves at the next `wake`, or when the signal aborts. */
+  next(): Promise<void>;
+}
+
+function createAlarm(signal: AbortSignal): Alarm {
+  let ring = () => {};
+  signal.addEventListener("abort", () => ring(), { once: true });
+  return {
+    wake: () => ring(),
+    next: () =>
+      new Promise((resolve) => {
+        ring = resolve;
+      }),
+  };
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0) return;
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+function warn(log: Logger, error: unknown, text: string): void {
+  const message = describeDatabaseError(error)?.message ?? (error instanceof Error ? error.message : String(error));
+  log.warn({ message }, text);
+}
