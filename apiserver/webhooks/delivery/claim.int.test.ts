@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { connectDatabase } from "../../db/client.ts";
 import { type ClaimedDelivery, type ClaimOptions, claimDeliveries, findNextDueMs } from "./claim.ts";
 import { type Attempted, type CompletionResult, completeDeliveries } from "./complete.ts";
 import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
@@ -20,9 +21,9 @@ beforeEach(async () => {
 });
 afterAll(() => store.end());
 
-function claim(options: Partial<ClaimOptions> = {}): Promise<ClaimedDelivery[]> {
+function claim(options: Partial<ClaimOptions> = {}, db = store.db): Promise<ClaimedDelivery[]> {
   const unlimited = { limit: 100, endpointConcurrency: 8, roomOf: () => 100, busyOrgIds: [] };
-  return claimDeliveries(store.db, { ...unlimited, ...options });
+  return claimDeliveries(db, { ...unlimited, ...options });
 }
 
 const SUCCESS: Attempted = {
@@ -60,7 +61,17 @@ describe("a claim", () => {
   test("brings what is sent", async () => {
     const [id = ""] = await store.addDeliveries(webhookId, 1, { trigger: "recovery", attempts: 2 });
     expect(await claim()).toMatchObject([
-      { id, orgId, webhookId, eventId: id, trigger: "recovery", attempts: 2, maxAttempts: 8, url: URL, body: `{"of":"${id}"}` },
+      {
+        id,
+        orgId,
+        webhookId,
+        eventId: id,
+        trigger: "recovery",
+        attempts: 2,
+        maxAttempts: 8,
+        url: URL,
+        body: `{"of":"${id}"}`,
+      },
     ]);
   });
 
@@ -181,7 +192,10 @@ describe("a completion", () => {
   test("writes what was sent and what came back", async () => {
     await store.addDeliveries(webhookId, 1);
     const [delivery] = await claim();
-    await complete(delivery === undefined ? [] : [delivery], { ...FAILURE, responseBody: Buffer.from([0, 255]) });
+    await complete(delivery === undefined ? [] : [delivery], {
+      ...FAILURE,
+      responseBody: Buffer.from([0, 255]),
+    });
     expect(await store.findAttempts(delivery?.id ?? "")).toEqual([
       {
         deliveryId: delivery?.id,
@@ -219,7 +233,9 @@ describe("a completion", () => {
     await complete([first], FAILURE);
     await complete([second]);
     const deliveries = await store.findDeliveries(webhookId);
-    expect(Object.fromEntries(deliveries.map(({ id, status, attempts }) => [id, [status, attempts]]))).toEqual({
+    expect(
+      Object.fromEntries(deliveries.map(({ id, status, attempts }) => [id, [status, attempts]])),
+    ).toEqual({
       [first.id]: ["cancelled", 1],
       [second.id]: ["delivered", 1],
     });
@@ -231,8 +247,14 @@ describe("a completion", () => {
     expect(await complete(await claim({ endpointConcurrency: 2 }), gone)).toEqual(["failed", "failed"]);
     expect(await claim()).toEqual([]);
     const [webhook] = await store.db.execute(sql`select * from webhooks where id = ${webhookId}`);
-    expect(webhook).toMatchObject({ enabled: false, disabled_reason: "gone", disabled_at: expect.anything() });
-    const audits = await store.db.execute(sql`select actor, action, after from audit_log where target_id = ${webhookId}`);
+    expect(webhook).toMatchObject({
+      enabled: false,
+      disabled_reason: "gone",
+      disabled_at: expect.anything(),
+    });
+    const audits = await store.db.execute(
+      sql`select actor, action, after from audit_log where target_id = ${webhookId}`,
+    );
     expect([...audits]).toEqual([
       {
         actor: { kind: "system", name: "webhooks" },
@@ -267,14 +289,19 @@ test("the cost of a claim does not depend on what is pending for endpoints that 
     from down, event, generate_series(1, 1000)`);
   await store.db.execute(sql`analyze`);
   await store.addDeliveries(webhookId, 20);
+  // Of one connection, whose statistics are flushed before they are read.
+  const one = connectDatabase(store.url, { poolSize: 1 });
   const readBlocks = async () => {
-    await store.db.execute(sql`select pg_stat_force_next_flush()`);
-    const [row] = await store.db.execute<{ blocks: number }>(sql`
+    await one.db.execute(sql`select pg_stat_force_next_flush()`);
+    const [row] = await one.db.execute<{ blocks: number }>(sql`
       select (heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::int as blocks
       from pg_statio_user_tables where relname = 'webhook_deliveries'`);
     return row?.blocks ?? 0;
   };
   const before = await readBlocks();
-  expect(await claim()).toHaveLength(8);
-  expect((await readBlocks()) - before).toBeLessThan(200);
+  expect(await claim({}, one.db)).toHaveLength(8);
+  const blocks = (await readBlocks()) - before;
+  await one.close();
+  expect(blocks).toBeGreaterThan(0);
+  expect(blocks).toBeLessThan(50);
 });

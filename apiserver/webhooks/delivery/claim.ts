@@ -64,7 +64,9 @@ export async function claimDeliveries(db: Database, options: ClaimOptions): Prom
     await saveClaims(
       tx,
       queues.slice(0, countLooked(queues, due, options.limit)).map((queue, index) => {
-        const deliveryIds = admitted.filter(({ webhookId }) => webhookId === queue.webhookId).map(({ id }) => id);
+        const deliveryIds = admitted
+          .filter(({ webhookId }) => webhookId === queue.webhookId)
+          .map(({ id }) => id);
         const live = places[index]?.live ?? [];
         const room = (places[index]?.room ?? 0) - deliveryIds.length;
         const claim = { id: claimId, endsAtMs: queue.nowMs + LEASE_MS, deliveryIds };

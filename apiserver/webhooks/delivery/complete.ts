@@ -83,7 +83,8 @@ export async function completeDeliveries(
       const { delivery, outcome } = completion;
       const queue = queues.get(delivery.webhookId);
       if (queue === undefined || !endClaim(queue, delivery)) return "lost";
-      if (outcome.kind === "held") queue.pausedUntilMs = Math.max(queue.pausedUntilMs ?? 0, queue.nowMs + HOLD_MS);
+      if (outcome.kind === "held")
+        queue.pausedUntilMs = Math.max(queue.pausedUntilMs ?? 0, queue.nowMs + HOLD_MS);
       if (outcome.kind !== "attempted") return outcome.kind;
       const change = decide(queue, delivery, outcome, random());
       changes.push(change);
@@ -93,18 +94,26 @@ export async function completeDeliveries(
     await saveAttempts(tx, changes);
     await saveQueues(
       tx,
-      [...queues.values()].map(({ webhookId, claims, nowMs: _, ...health }) => ({ webhookId, claims, health })),
+      [...queues.values()].map(({ webhookId, claims, nowMs: _, ...health }) => ({
+        webhookId,
+        claims,
+        health,
+      })),
     );
     await disableGone(
       tx,
-      gone.filter((id) => changes.some((change) => change.delivery.webhookId === id && isGone(toCompletion(change)))),
+      gone.filter((id) =>
+        changes.some((change) => change.delivery.webhookId === id && isGone(toCompletion(change))),
+      ),
     );
     return results;
   });
 }
 
 function isGone({ delivery, outcome }: Completion): boolean {
-  return outcome.kind === "attempted" && outcome.statusCode === GONE && countsAgainstEndpoint(delivery.trigger);
+  return (
+    outcome.kind === "attempted" && outcome.statusCode === GONE && countsAgainstEndpoint(delivery.trigger)
+  );
 }
 
 function toCompletion({ delivery, attempt }: DeliveryChange): Completion {

@@ -35,7 +35,9 @@ export function countsAgainstEndpoint(trigger: DeliveryTrigger): boolean {
 }
 
 /** Whether an endpoint gets one attempt a minute: after ten consecutive failures, until one succeeds. */
-export function isPausedAfterFailures({ consecutiveFailures }: Pick<EndpointHealth, "consecutiveFailures">): boolean {
+export function isPausedAfterFailures({
+  consecutiveFailures,
+}: Pick<EndpointHealth, "consecutiveFailures">): boolean {
   return consecutiveFailures >= PAUSING_FAILURES;
 }
 

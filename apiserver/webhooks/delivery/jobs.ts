@@ -13,7 +13,11 @@ const HOUR_MS = 60 * MINUTE_MS;
  */
 export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
   return [
-    { name: "cancel-deliveries-of-deleted-webhooks", everyMs: MINUTE_MS, run: (signal) => cancelForDeleted(db, signal) },
+    {
+      name: "cancel-deliveries-of-deleted-webhooks",
+      everyMs: MINUTE_MS,
+      run: (signal) => cancelForDeleted(db, signal),
+    },
     { name: "cancel-held-deliveries", everyMs: MINUTE_MS, run: (signal) => cancelHeldTooLong(db, signal) },
     { name: "review-failing-webhooks", everyMs: MINUTE_MS, run: () => reviewFailing(db) },
     { name: "purge-webhook-deliveries", everyMs: HOUR_MS, run: (signal) => purgeDeliveries(db, signal) },

@@ -42,7 +42,8 @@ export function createDeliveryMetrics(registry: Registry, db: Queryable): Delive
   });
   addFigures(registry, db);
   return {
-    onAttempt: ({ durationMs, errorClass }) => seconds.observe({ result: errorClass ?? "delivered" }, durationMs / 1000),
+    onAttempt: ({ durationMs, errorClass }) =>
+      seconds.observe({ result: errorClass ?? "delivered" }, durationMs / 1000),
     onResult: (result) => results.inc({ result }),
   };
 }
@@ -60,16 +61,25 @@ function addFigures(registry: Registry, db: Queryable): void {
         this.set(figures === undefined ? Number.NaN : pick(figures));
       },
     });
-  gauge("deliveries_pending", "Deliveries that are pending; NaN when the database does not respond", ({ pending }) => pending);
+  gauge(
+    "deliveries_pending",
+    "Deliveries that are pending; NaN when the database does not respond",
+    ({ pending }) => pending,
+  );
   gauge("oldest_pending_seconds", "Age of the oldest pending delivery", ({ oldestSeconds }) => oldestSeconds);
-  gauge("overdue_seconds", "How long the most overdue queue has been due", ({ overdueSeconds }) => overdueSeconds);
+  gauge(
+    "overdue_seconds",
+    "How long the most overdue queue has been due",
+    ({ overdueSeconds }) => overdueSeconds,
+  );
   new Gauge({
     name: "marina_apiserver_webhooks_disabled",
     help: "Disabled webhooks by reason: tenant, gone (410) or failing (five days)",
     labelNames: ["reason"],
     registers,
     async collect() {
-      for (const [reason, count] of Object.entries((await read())?.disabled ?? {})) this.set({ reason }, count);
+      for (const [reason, count] of Object.entries((await read())?.disabled ?? {}))
+        this.set({ reason }, count);
     },
   });
 }

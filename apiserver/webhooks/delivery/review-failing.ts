@@ -24,7 +24,11 @@ export async function reviewFailing(db: Database): Promise<void> {
 
 async function review(tx: Queryable, id: string): Promise<void> {
   const [webhook] = await tx
-    .select({ orgId: webhooks.orgId, enabled: webhooks.enabled, nowMs: sql<number>`extract(epoch from now())::float8 * 1000` })
+    .select({
+      orgId: webhooks.orgId,
+      enabled: webhooks.enabled,
+      nowMs: sql<number>`extract(epoch from now())::float8 * 1000`,
+    })
     .from(webhooks)
     .where(and(eq(webhooks.id, id), sql`${webhooks.deletedAt} is null`))
     .for("no key update");
@@ -42,7 +46,10 @@ async function review(tx: Queryable, id: string): Promise<void> {
   );
   if (verdict === "disable") await disableFailing(tx, [id]);
   if (verdict !== "report") return;
-  await tx.update(webhookQueues).set({ failureReportedAt: new Date(nowMs) }).where(eq(webhookQueues.webhookId, id));
+  await tx
+    .update(webhookQueues)
+    .set({ failureReportedAt: new Date(nowMs) })
+    .where(eq(webhookQueues.webhookId, id));
   const after = { failing_since: failingSince };
   await auditBySystem(tx, [{ action: "webhook.fail", orgId, id, after }]);
 }

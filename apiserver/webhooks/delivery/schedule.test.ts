@@ -31,7 +31,10 @@ describe("a failed attempt is repeated", () => {
   });
 
   test.each<[string, Partial<FailedAttempt>]>([
-    ["a paused endpoint gets a delivery again within the schedule", { isPaused: true, ageSeconds: 50 * HOUR }],
+    [
+      "a paused endpoint gets a delivery again within the schedule",
+      { isPaused: true, ageSeconds: 50 * HOUR },
+    ],
     ["a delivery that was held is repeated, however old", { ageSeconds: 70 * HOUR }],
   ])("%s", (_, failed) => {
     expect(planRetry({ ...FIRST, ...failed }, 0.5)).toBeCloseTo(5);

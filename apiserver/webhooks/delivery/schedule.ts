@@ -16,8 +16,7 @@ const JITTER = 0.2;
 /** `Retry-After` may at most double a delay. */
 const MAX_PROLONGATION = 2;
 /** The time that all attempts of a delivery take at most. */
-const WHOLE_SCHEDULE_SECONDS =
-  RETRY_DELAYS_SECONDS.reduce((sum, delay) => sum + delay, 0) * MAX_PROLONGATION;
+const WHOLE_SCHEDULE_SECONDS = RETRY_DELAYS_SECONDS.reduce((sum, delay) => sum + delay, 0) * MAX_PROLONGATION;
 
 export interface FailedAttempt {
   /** Attempts made, this one included. */

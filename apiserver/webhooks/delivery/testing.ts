@@ -24,6 +24,7 @@ import { type DelivererOptions, startDeliverer } from "./worker.ts";
 const log = createLogger({ name: "test", level: "silent" });
 
 export interface TestDeliveries extends DatabaseClients {
+  url: string;
   addOrganization(): Promise<string>;
   /** With a queue and a signing secret. Returns its id. */
   addWebhook(orgId: string, url: string): Promise<string>;
@@ -50,6 +51,7 @@ export async function startTestDeliveries(): Promise<TestDeliveries> {
   const { db } = clients;
   return {
     ...clients,
+    url: database.url,
     async addOrganization() {
       const id = createId();
       await db.insert(organizations).values({ id, name: "Test organization", slug: id });
@@ -60,7 +62,9 @@ export async function startTestDeliveries(): Promise<TestDeliveries> {
       await db.insert(webhooks).values({ id, orgId, url, description: "", events: ["*"], enabled: true });
       await db.insert(webhookQueues).values({ webhookId: id, orgId });
       const ciphertext = randomBytes(32);
-      await db.insert(webhookSecrets).values({ id: createId(), webhookId: id, orgId, ciphertext, keyId: "a" });
+      await db
+        .insert(webhookSecrets)
+        .values({ id: createId(), webhookId: id, orgId, ciphertext, keyId: "a" });
       return id;
     },
     async addDeliveries(webhookId, count, values = {}) {
@@ -70,9 +74,11 @@ export async function startTestDeliveries(): Promise<TestDeliveries> {
       const eventType = "node.replaced" as const;
       const ids = Array.from({ length: count }, createId);
       await db.transaction(async (tx) => {
-        await tx.insert(webhookEvents).values(
-          ids.map((id) => ({ id, orgId, type: eventType, body: `{"of":"${id}"}`, occurredAt: new Date() })),
-        );
+        await tx
+          .insert(webhookEvents)
+          .values(
+            ids.map((id) => ({ id, orgId, type: eventType, body: `{"of":"${id}"}`, occurredAt: new Date() })),
+          );
         await tx.insert(webhookDeliveries).values(
           ids.map((id) => ({
             id,

@@ -55,9 +55,20 @@ describe("a delivery", () => {
       { path: "/hook", headers: expect.objectContaining({ "webhook-id": id }), body: `{"of":"${id}"}` },
     ]);
     const [delivery] = await store.findDeliveries(webhookId);
-    expect(delivery).toMatchObject({ status: "delivered", attempts: 1, lastStatusCode: 204, nextAttemptAt: null });
+    expect(delivery).toMatchObject({
+      status: "delivered",
+      attempts: 1,
+      lastStatusCode: 204,
+      nextAttemptAt: null,
+    });
     expect(await store.findAttempts(id)).toMatchObject([
-      { number: 1, orgId, requestUrl: `${receiver.url}/hook`, requestHeaders: { "webhook-id": id }, statusCode: 204 },
+      {
+        number: 1,
+        orgId,
+        requestUrl: `${receiver.url}/hook`,
+        requestHeaders: { "webhook-id": id },
+        statusCode: 204,
+      },
     ]);
     expect(await store.findQueue(webhookId)).toMatchObject({ dueAt: null, claims: [], lastStatusCode: 204 });
   });
@@ -67,11 +78,16 @@ describe("a delivery", () => {
     start();
     const [id = ""] = await store.addDeliveries(webhookId, 1);
     for (const attempts of [1, 2]) {
-      await waitFor("a failed attempt", async () => (await store.findDeliveries(webhookId))[0]?.attempts === attempts);
+      await waitFor(
+        "a failed attempt",
+        async () => (await store.findDeliveries(webhookId))[0]?.attempts === attempts,
+      );
       await store.makeDue(webhookId);
     }
     await waitFor("the delivery", () => isSettled());
-    expect(new Set(receiver.requests.map(({ body, headers }) => `${headers["webhook-id"]} ${body}`)).size).toBe(1);
+    expect(
+      new Set(receiver.requests.map(({ body, headers }) => `${headers["webhook-id"]} ${body}`)).size,
+    ).toBe(1);
     const attempts = await store.findAttempts(id);
     expect(attempts.map(({ number, statusCode, errorClass }) => [number, statusCode, errorClass])).toEqual([
       [1, 500, "status"],
@@ -100,7 +116,9 @@ test("every event reaches its endpoint, sent by two processes, a backlog in one 
   for (const id of others) ids.push(...(await store.addDeliveries(id, 3)));
   start();
   start();
-  await waitFor("all deliveries", async () => (await Promise.all([webhookId, ...others].map(isSettled))).every(Boolean));
+  await waitFor("all deliveries", async () =>
+    (await Promise.all([webhookId, ...others].map(isSettled))).every(Boolean),
+  );
   expect(receiver.requests.map(({ headers }) => headers["webhook-id"]).sort()).toEqual(ids.sort());
 });
 
@@ -128,7 +146,10 @@ describe("after ten consecutive failures", () => {
     await store.setQueue(webhookId, { consecutiveFailures: 10 });
     await store.addDeliveries(webhookId, 30);
     start();
-    const paused = await waitFor("the pause", async () => (await store.findQueue(webhookId)).pausedUntil ?? undefined);
+    const paused = await waitFor(
+      "the pause",
+      async () => (await store.findQueue(webhookId)).pausedUntil ?? undefined,
+    );
     expect(paused.getTime()).toBeGreaterThan(Date.now() + 30_000);
     await store.addDeliveries(webhookId, 1);
     expect((await store.findQueue(webhookId)).dueAt).toEqual(paused);

@@ -154,10 +154,12 @@ function listen({ sql, log }: DelivererOptions, onNotification: () => void): () 
   const listening = sql.listen(DELIVERIES_CHANNEL, onNotification, onNotification);
   listening.catch((error: unknown) => warn(log, error, "cannot listen for deliveries; they are polled"));
   return async () => {
-    await listening.then(
-      ({ unlisten }) => unlisten(),
-      () => undefined,
-    ).catch(() => undefined);
+    await listening
+      .then(
+        ({ unlisten }) => unlisten(),
+        () => undefined,
+      )
+      .catch(() => undefined);
   };
 }
 
@@ -185,6 +187,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 function warn(log: Logger, error: unknown, text: string): void {
-  const message = describeDatabaseError(error)?.message ?? (error instanceof Error ? error.message : String(error));
+  const message =
+    describeDatabaseError(error)?.message ?? (error instanceof Error ? error.message : String(error));
   log.warn({ message }, text);
 }
