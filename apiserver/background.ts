@@ -9,7 +9,7 @@ import { organizationJobs } from "./organizations/index.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
 import { startHarvester, systemEventJobs } from "./system-events/index.ts";
-import { webhookJobs } from "./webhooks/index.ts";
+import { startWebhookDeliverer, webhookJobs } from "./webhooks/index.ts";
 
 /** Starts the background loops of this process's roles. Resolves when all have stopped after `signal` aborts. */
 export async function startBackground(deps: Deps, signal: AbortSignal): Promise<void> {
@@ -35,5 +35,6 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
   }
   if (deps.config.systemEvents.isEnabled && deps.config.roles.includes("harvester"))
     loops.push(startHarvester(deps, signal).stopped);
+  if (deps.config.roles.includes("webhooks")) loops.push(startWebhookDeliverer(deps, signal).stopped);
   await Promise.all(loops);
 }

@@ -15,7 +15,7 @@ describe("the configuration", () => {
       port: 8080,
       publicUrl: "https://api.example.com",
       platformNamespace: "marina-system",
-      roles: ["api", "projector", "harvester"],
+      roles: ["api", "projector", "harvester", "webhooks"],
       issuers: [
         { rolePath: "realm_access.roles", admin: false, trustEmail: false, types: ["JWT", "at+jwt"] },
       ],
@@ -36,6 +36,8 @@ describe("the configuration", () => {
         blockedAddresses: [],
         caFile: undefined,
         dnsServers: [],
+        concurrency: 128,
+        concurrencyPerEndpoint: 8,
       },
     });
   });
@@ -58,6 +60,8 @@ describe("the configuration", () => {
       blockedAddresses: ["198.51.100.7"],
       caFile: "/etc/ca.pem",
       dnsServers: ["192.0.2.1", "192.0.2.2:5353", "2001:db8::1", "[2001:db8::2]:53"],
+      concurrency: 128,
+      concurrencyPerEndpoint: 8,
     });
   });
 

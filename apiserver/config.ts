@@ -6,7 +6,7 @@ import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/
 import { type IssuerConfig, issuerSchema } from "./http/authentication/issuer-config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
 
-const PROCESS_ROLES = ["api", "projector", "harvester"] as const;
+const PROCESS_ROLES = ["api", "projector", "harvester", "webhooks"] as const;
 export type ProcessRole = (typeof PROCESS_ROLES)[number];
 
 const rateSchema = z.strictObject({
@@ -97,6 +97,8 @@ const environmentSchema = z.object({
   MARINA_WEBHOOK_BLOCKED_ADDRESSES: addressRangesSchema,
   MARINA_WEBHOOK_CA_FILE: z.string().min(1).optional(),
   MARINA_WEBHOOK_DNS_SERVERS: dnsServersSchema,
+  MARINA_WEBHOOK_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(128),
+  MARINA_WEBHOOK_CONCURRENCY_PER_ENDPOINT: z.coerce.number().int().min(1).max(1000).default(8),
   MARINA_TRUSTED_PROXIES: addressRangesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
   MARINA_MAX_PENDING_BODY_BYTES: z.coerce
@@ -176,6 +178,10 @@ export interface WebhooksConfig {
   caFile: string | undefined;
   /** `<IP address>[:<port>]`; the servers of the host when there are none. */
   dnsServers: readonly string[];
+  /** Attempts at once of one process. */
+  concurrency: number;
+  /** Attempts at once of one endpoint, over all replicas. */
+  concurrencyPerEndpoint: number;
 }
 
 export interface SystemEventsConfig {
@@ -238,6 +244,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       blockedAddresses: env.MARINA_WEBHOOK_BLOCKED_ADDRESSES,
       caFile: env.MARINA_WEBHOOK_CA_FILE,
       dnsServers: env.MARINA_WEBHOOK_DNS_SERVERS,
+      concurrency: env.MARINA_WEBHOOK_CONCURRENCY,
+      concurrencyPerEndpoint: env.MARINA_WEBHOOK_CONCURRENCY_PER_ENDPOINT,
     },
   };
 }

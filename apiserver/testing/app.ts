@@ -209,6 +209,8 @@ function testConfig(
       caFile: undefined,
       // Nothing listens there: names do not resolve.
       dnsServers: ["127.0.0.1:9"],
+      concurrency: 16,
+      concurrencyPerEndpoint: 8,
     },
   };
 }

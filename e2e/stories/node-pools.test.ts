@@ -1,8 +1,5 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { deploymentKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { deploymentKind } from "../../shared/kube/core-kinds.ts";
 import { kubectl, readStack, waitFor } from "../stack/testing.ts";
 import {
   conditionOf,
@@ -12,6 +9,7 @@ import {
   machineKind,
   waitForCluster,
 } from "../testing/custom-resources.ts";
+import { failNode, withTenantKubeconfig } from "../testing/tenant-kubeconfig.ts";
 
 // One cluster carries all stories; each has a pool of its own, and they run side by side.
 const stack = readStack();
@@ -37,7 +35,7 @@ describe.concurrent("the pools of a running cluster", () => {
   test("labels follow on live nodes, taints are there from the beginning, and no machine is replaced for them", async () => {
     const [before] = (await engineer.getPool("marked")).status?.machines ?? [];
     const readNode = () =>
-      inTenant("busy", async (kubeconfig) => {
+      withTenantKubeconfig(engineer, "busy", async (kubeconfig) => {
         const { stdout } = await kubectl(["get", "node", before?.node ?? "", "-o", "json"], { kubeconfig });
         return JSON.parse(stdout);
       });
@@ -57,15 +55,7 @@ describe.concurrent("the pools of a running cluster", () => {
   }, async () => {
     const before = await engineer.getPool("sick");
     const [victim, other] = before.status?.machines ?? [];
-    await inTenant("busy", async (kubeconfig) => {
-      const node = victim?.node ?? "";
-      // Otherwise kwok, which simulates its kubelet, reports ready again immediately.
-      await kubectl(["annotate", "node", node, "kwok.x-k8s.io/node-"], { kubeconfig });
-      const conditions = [{ type: "Ready", status: "False", reason: "Dead", message: "" }];
-      const patch = JSON.stringify({ status: { conditions } });
-      const status = ["--subresource=status", "--type=strategic"];
-      return kubectl(["patch", "node", node, ...status, "-p", patch], { kubeconfig });
-    });
+    await failNode(engineer, "busy", victim?.node ?? "");
     const after = await waitFor("the node to be replaced", async () => {
       const pool = await engineer.getPool("sick");
       return pool.status?.transitions?.some(({ type }) => type === "NodeReplaced") ? pool : undefined;
@@ -220,17 +210,4 @@ async function expectAutoscaling(name: string, status: string, reason: string): 
     if (condition?.status === status && condition.reason === reason) return true;
     throw new Error(`${condition?.status} ${condition?.reason}`);
   });
-}
-
-/** Sets a node to not ready, by Cluster API's kubeconfig. */
-async function inTenant<T>(cluster: string, use: (kubeconfig: string) => Promise<T>): Promise<T> {
-  const secret = await engineer.client.get(secretKind, engineer.namespace, `${cluster}-kubeconfig`);
-  const folder = await mkdtemp(join(tmpdir(), "marina-tenant-"));
-  try {
-    const file = join(folder, "config");
-    await writeFile(file, Buffer.from(secret?.data?.value ?? "", "base64"), { mode: 0o600 });
-    return await use(file);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 }

@@ -1,10 +1,10 @@
 import type { Logger } from "../../../shared/log.ts";
-import type { ClaimedDelivery } from "./claim.ts";
-import type { Attempted, Held, Released } from "./complete.ts";
+import type { ClaimedDelivery } from "./claim-store.ts";
+import type { Attempted, Held, Released } from "./completion-store.ts";
 
 /** What sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
 export interface Sender {
-  send(request: SignedRequest): Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
+  send: (request: SignedRequest) => Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
 }
 
 export interface SignedRequest {
@@ -17,8 +17,8 @@ export interface SignedRequest {
 export interface AttemptParts {
   sender: Sender;
   /** The headers of an attempt. Throws when the secrets of the webhook cannot be read. */
-  sign(delivery: ClaimedDelivery, at: Date): Record<string, string>;
-  now(): Date;
+  sign: (delivery: ClaimedDelivery, at: Date) => Record<string, string>;
+  now: () => Date;
   log: Logger;
   /** Aborts when the process can wait no longer for attempts. */
   signal: AbortSignal;

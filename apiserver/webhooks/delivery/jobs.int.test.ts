@@ -181,7 +181,7 @@ test("the metrics tell what is pending, how old, what is overdue, and what is di
   metrics.onResult("held");
   metrics.onAttempt({ durationMs: 20, errorClass: "timeout" });
   const text = await registry.metrics();
-  const valueOf = (line: string) =>
+  const readValue = (line: string) =>
     Number(
       text
         .split("\n")
@@ -189,10 +189,10 @@ test("the metrics tell what is pending, how old, what is overdue, and what is di
         ?.split(" ")
         .at(-1),
     );
-  expect(valueOf("marina_apiserver_webhook_deliveries_pending")).toBeGreaterThanOrEqual(2);
-  expect(valueOf("marina_apiserver_webhook_oldest_pending_seconds")).toBeGreaterThanOrEqual(3600);
-  expect(valueOf("marina_apiserver_webhook_overdue_seconds")).toBeGreaterThan(0);
-  expect(valueOf('marina_apiserver_webhooks_disabled{reason="gone"}')).toBeGreaterThanOrEqual(1);
-  expect(valueOf('marina_apiserver_webhook_deliveries_total{result="held"}')).toBe(1);
-  expect(valueOf('marina_apiserver_webhook_attempt_seconds_count{result="timeout"}')).toBe(1);
+  expect(readValue("marina_apiserver_webhook_deliveries_pending")).toBeGreaterThanOrEqual(2);
+  expect(readValue("marina_apiserver_webhook_oldest_pending_seconds")).toBeGreaterThanOrEqual(3600);
+  expect(readValue("marina_apiserver_webhook_overdue_seconds")).toBeGreaterThan(0);
+  expect(readValue('marina_apiserver_webhooks_disabled{reason="gone"}')).toBeGreaterThanOrEqual(1);
+  expect(readValue('marina_apiserver_webhook_deliveries_total{result="held"}')).toBe(1);
+  expect(readValue('marina_apiserver_webhook_attempt_seconds_count{result="timeout"}')).toBe(1);
 });

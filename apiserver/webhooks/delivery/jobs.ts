@@ -1,8 +1,8 @@
 import type { Deps } from "../../deps.ts";
 import type { PeriodicJob } from "../../jobs/periodic.ts";
-import { cancelForDeleted, cancelHeldTooLong } from "./cancel.ts";
-import { purgeDeletedWebhooks, purgeDeliveries, purgeEvents } from "./retention.ts";
-import { reviewFailing } from "./review-failing.ts";
+import { cancelForDeleted, cancelHeldTooLong } from "./cancel-store.ts";
+import { reviewFailing } from "./failing-store.ts";
+import { purgeDeletedWebhooks, purgeDeliveries, purgeEvents } from "./retention-store.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

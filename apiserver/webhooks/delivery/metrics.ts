@@ -1,8 +1,8 @@
-import { sql } from "drizzle-orm";
 import { Counter, Gauge, Histogram, type Registry } from "../../../shared/metrics.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { ErrorClass } from "../../outbox/table.ts";
-import type { CompletionResult } from "./complete.ts";
+import type { CompletionResult } from "./completion-store.ts";
+import { type Figures, readFigures } from "./figures-store.ts";
 
 /** A scrape counts again once the figures are this old, for many pending deliveries take a while to count. */
 const FIGURES_AGE_MS = 30_000;
@@ -10,13 +10,6 @@ const FIGURES_AGE_MS = 30_000;
 export interface DeliveryMetrics {
   onAttempt(attempt: { durationMs: number; errorClass: ErrorClass | null }): void;
   onResult(result: CompletionResult): void;
-}
-
-interface Figures {
-  pending: number;
-  oldestSeconds: number;
-  overdueSeconds: number;
-  disabled: Record<"gone" | "failing" | "tenant", number>;
 }
 
 /**
@@ -91,23 +84,4 @@ function keepFor<T>(ageMs: number, read: () => Promise<T>): () => Promise<T | un
       kept = { atMs: performance.now(), value: read().catch(() => undefined) };
     return kept.value;
   };
-}
-
-async function readFigures(db: Queryable): Promise<Figures> {
-  const [row] = await db.execute<Omit<Figures, "disabled"> & Figures["disabled"]>(sql`
-    select pending.*, disabled.*,
-      coalesce((select greatest(0, extract(epoch from now() - min(due_at))) from webhook_queues), 0)::float8 as "overdueSeconds"
-    from (
-      select count(*)::float8 as pending,
-        coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as "oldestSeconds"
-      from webhook_deliveries where status = 'pending'
-    ) pending, (
-      select count(*) filter (where disabled_reason = 'gone')::float8 as gone,
-        count(*) filter (where disabled_reason = 'failing')::float8 as failing,
-        count(*) filter (where disabled_reason is null)::float8 as tenant
-      from webhooks where not enabled and deleted_at is null
-    ) disabled`);
-  if (row === undefined) throw new Error("no figures");
-  const { gone, failing, tenant, ...figures } = row;
-  return { ...figures, disabled: { gone, failing, tenant } };
 }

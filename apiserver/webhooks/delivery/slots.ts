@@ -2,14 +2,14 @@
 const ORGANIZATION_SHARE = 0.25;
 
 export interface Slots {
-  free(): number;
+  free: () => number;
   /** How many more an organization may hold. */
-  roomOf(orgId: string): number;
-  busyOrgIds(): string[];
-  take(orgId: string): void;
-  release(orgId: string): void;
+  roomOf: (orgId: string) => number;
+  busyOrgIds: () => string[];
+  take: (orgId: string) => void;
+  release: (orgId: string) => void;
   /** Resolves when none is held. */
-  idle(): Promise<void>;
+  idle: () => Promise<void>;
 }
 
 /**

@@ -4,6 +4,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { ensureCertificates } from "../../../e2e/stack/certificates.ts";
 
 export interface Received {
@@ -31,13 +32,13 @@ export async function startReceiver(): Promise<Receiver> {
     key: readFileSync(certificates.serverKeyFile),
   };
   rmSync(dir, { recursive: true });
-  const server = createServer(tls, async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const { url: path = "", headers } = request;
-    const received = { path, headers, body: Buffer.concat(chunks).toString() };
-    receiver.requests.push(received);
-    receiver.answer(received, response);
+  const server = createServer(tls, (request, response) => {
+    void text(request).then((body) => {
+      const { url: path = "", headers } = request;
+      const received = { path, headers, body };
+      receiver.requests.push(received);
+      receiver.answer(received, response);
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const receiver: Receiver = {

@@ -18,8 +18,24 @@ import {
   webhooks,
 } from "../../outbox/table.ts";
 import type { Sender } from "./attempt.ts";
+import type { Attempted } from "./completion-store.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
 import { type DelivererOptions, startDeliverer } from "./worker.ts";
+
+/** An attempt that succeeded. */
+export const SUCCESS: Attempted = {
+  kind: "attempted",
+  atMs: Date.now(),
+  durationMs: 12.5,
+  requestHeaders: { "webhook-id": "a" },
+  statusCode: 200,
+  responseHeaders: { "content-type": "text/plain" },
+  responseBody: Buffer.from([0, 255]),
+  errorClass: null,
+  errorMessage: null,
+};
+/** One that failed. */
+export const FAILURE: Attempted = { ...SUCCESS, statusCode: 500, errorClass: "status", errorMessage: "500" };
 
 const log = createLogger({ name: "test", level: "silent" });
 

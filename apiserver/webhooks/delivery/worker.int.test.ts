@@ -86,7 +86,7 @@ describe("a delivery", () => {
     }
     await waitFor("the delivery", () => isSettled());
     expect(
-      new Set(receiver.requests.map(({ body, headers }) => `${headers["webhook-id"]} ${body}`)).size,
+      new Set(receiver.requests.map(({ body, headers }) => `${String(headers["webhook-id"])} ${body}`)).size,
     ).toBe(1);
     const attempts = await store.findAttempts(id);
     expect(attempts.map(({ number, statusCode, errorClass }) => [number, statusCode, errorClass])).toEqual([
@@ -119,7 +119,9 @@ test("every event reaches its endpoint, sent by two processes, a backlog in one 
   await waitFor("all deliveries", async () =>
     (await Promise.all([webhookId, ...others].map(isSettled))).every(Boolean),
   );
-  expect(receiver.requests.map(({ headers }) => headers["webhook-id"]).sort()).toEqual(ids.sort());
+  expect(receiver.requests.map(({ headers }) => String(headers["webhook-id"])).toSorted()).toEqual(
+    ids.toSorted(),
+  );
 });
 
 test("no more than the cap of an endpoint is in progress, over two processes", async () => {

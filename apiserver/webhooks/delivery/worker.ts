@@ -6,10 +6,10 @@ import { createBatchQueue } from "../../jobs/batch-queue.ts";
 import { DELIVERIES_CHANNEL } from "../../outbox/queues.ts";
 import type { WebhookSecretRow } from "../../outbox/table.ts";
 import { type AttemptParts, attempt, type Sender } from "./attempt.ts";
-import { type ClaimedDelivery, claimDeliveries, findNextDueMs } from "./claim.ts";
-import { type Completion, completeDeliveries } from "./complete.ts";
+import { type ClaimedDelivery, claimDeliveries, findNextDueMs } from "./claim-store.ts";
+import { type Completion, completeDeliveries } from "./completion-store.ts";
 import type { DeliveryMetrics } from "./metrics.ts";
-import { findSigningSecrets } from "./secrets.ts";
+import { findSigningSecrets } from "./secret-store.ts";
 import { createSlots } from "./slots.ts";
 
 /** While nothing is due the database is asked this often, in case a notification was lost. */
@@ -29,11 +29,11 @@ export interface DelivererOptions {
   db: Database;
   sql: Sql;
   log: Logger;
-  now(): Date;
+  now: () => Date;
   metrics: DeliveryMetrics;
   sender: Sender;
   /** The headers that sign an attempt with these secrets, of which there is at least one. Throws when one cannot be read. */
-  sign(delivery: ClaimedDelivery, at: Date, secrets: readonly WebhookSecretRow[]): Record<string, string>;
+  sign: (delivery: ClaimedDelivery, at: Date, secrets: readonly WebhookSecretRow[]) => Record<string, string>;
   /** Attempts at once of this process. */
   concurrency: number;
   /** Attempts at once of one endpoint, over all replicas. */
@@ -156,7 +156,7 @@ function listen({ sql, log }: DelivererOptions, onNotification: () => void): () 
   return async () => {
     await listening
       .then(
-        ({ unlisten }) => unlisten(),
+        (listened) => listened.unlisten(),
         () => undefined,
       )
       .catch(() => undefined);
@@ -164,9 +164,9 @@ function listen({ sql, log }: DelivererOptions, onNotification: () => void): () 
 }
 
 interface Alarm {
-  wake(): void;
+  wake: () => void;
   /** Resolves at the next `wake`, or when the signal aborts. */
-  next(): Promise<void>;
+  next: () => Promise<void>;
 }
 
 function createAlarm(signal: AbortSignal): Alarm {

@@ -20,6 +20,7 @@ test.each([
   [coded("ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE"), "tls"],
   [coded("EPROTO", "write EPROTO"), "tls"],
   [coded("ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL"), "protocol"],
+  [coded("EPROTO", "SSL routines:ssl3_read_bytes:tlsv1 alert no application protocol"), "protocol"],
   [coded("HPE_INVALID_CONSTANT"), "protocol"],
   [coded("HPE_HEADER_OVERFLOW"), "protocol"],
   [new AttemptError("timeout", "no answer"), "timeout"],

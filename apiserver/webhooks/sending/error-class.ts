@@ -1,18 +1,4 @@
-/**
- * Why an attempt failed: the name could not be resolved, no connection, TLS, no answer in time, a status other than
- * 2xx, no valid HTTP/1.1, or an address that may not be called.
- */
-export const ERROR_CLASSES = [
-  "dns",
-  "connect",
-  "tls",
-  "timeout",
-  "status",
-  "protocol",
-  "blocked_address",
-] as const;
-
-export type ErrorClass = (typeof ERROR_CLASSES)[number];
+import type { ErrorClass } from "../../outbox/table.ts";
 
 /** Classes of attempts that ended without a status. */
 export type FailureClass = Exclude<ErrorClass, "status">;
@@ -76,7 +62,7 @@ const CERTIFICATE_CODES = new Set([
 ]);
 
 /** The server and Marina share no application protocol: it speaks HTTP/2 alone. */
-const NO_COMMON_PROTOCOL = /NO_APPLICATION_PROTOCOL/;
+const NO_COMMON_PROTOCOL = /no.application.protocol/i;
 
 /**
  * The class of an error that a request ended with. Undefined for a fault of this side, as too many open files or a

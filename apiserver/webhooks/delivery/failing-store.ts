@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
 import { webhookQueues, webhooks } from "../../outbox/table.ts";
-import { auditBySystem, disableFailing } from "./disable.ts";
+import { auditBySystem, disableFailing } from "./disable-store.ts";
 import { judgeFailure } from "./endpoint-health.ts";
 
 /**

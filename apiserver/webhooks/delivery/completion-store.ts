@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Claim, DeliveryTrigger, ErrorClass } from "../../outbox/table.ts";
-import type { ClaimedDelivery } from "./claim.ts";
-import { disableGone } from "./disable.ts";
+import type { ClaimedDelivery } from "./claim-store.ts";
+import { disableGone } from "./disable-store.ts";
 import {
   countsAgainstEndpoint,
   type EndpointAttempt,
@@ -94,7 +94,7 @@ export async function completeDeliveries(
     await saveAttempts(tx, changes);
     await saveQueues(
       tx,
-      [...queues.values()].map(({ webhookId, claims, nowMs: _, ...health }) => ({
+      [...queues.values()].map(({ webhookId, claims, nowMs: _nowMs, ...health }) => ({
         webhookId,
         claims,
         health,

@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { connectDatabase } from "../../db/client.ts";
-import { type ClaimedDelivery, type ClaimOptions, claimDeliveries, findNextDueMs } from "./claim.ts";
-import { type Attempted, type CompletionResult, completeDeliveries } from "./complete.ts";
-import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
+import { type ClaimedDelivery, type ClaimOptions, claimDeliveries, findNextDueMs } from "./claim-store.ts";
+import { type CompletionResult, completeDeliveries } from "./completion-store.ts";
+import { FAILURE, SUCCESS, startTestDeliveries, type TestDeliveries } from "./testing.ts";
 
 const URL = "https://example.com/hook";
 let store: TestDeliveries;
@@ -25,19 +25,6 @@ function claim(options: Partial<ClaimOptions> = {}, db = store.db): Promise<Clai
   const unlimited = { limit: 100, endpointConcurrency: 8, roomOf: () => 100, busyOrgIds: [] };
   return claimDeliveries(db, { ...unlimited, ...options });
 }
-
-const SUCCESS: Attempted = {
-  kind: "attempted",
-  atMs: Date.now(),
-  durationMs: 12.5,
-  requestHeaders: { "webhook-id": "a" },
-  statusCode: 200,
-  responseHeaders: { "content-type": "text/plain" },
-  responseBody: Buffer.from([0, 255]),
-  errorClass: null,
-  errorMessage: null,
-};
-const FAILURE: Attempted = { ...SUCCESS, statusCode: 500, errorClass: "status", errorMessage: "500" };
 
 function complete(deliveries: readonly ClaimedDelivery[], outcome = SUCCESS): Promise<CompletionResult[]> {
   return completeDeliveries(

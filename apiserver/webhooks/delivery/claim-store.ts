@@ -34,7 +34,7 @@ export interface ClaimOptions {
   /** Attempts at once of one endpoint, over all replicas. */
   endpointConcurrency: number;
   /** What may be claimed for an organization now, so that the slow endpoints of one leave room for those of others. */
-  roomOf(orgId: string): number;
+  roomOf: (orgId: string) => number;
   /** Organizations that have no room now. */
   busyOrgIds: readonly string[];
 }

@@ -1,0 +1,93 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { type RequestOptions, request as startRequest } from "node:https";
+import { AttemptError } from "./error-class.ts";
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  /** At most `maxBodyBytes`, and less when the answer broke off or took too long. */
+  body: Buffer;
+}
+
+export interface ExchangeOptions {
+  body: Uint8Array | string;
+  /** Of `performance.now()`. */
+  deadline: number;
+  maxBodyBytes: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** Informational answers before the one that counts; a server sends one or two. */
+const MAX_INFORMATIONAL = 20;
+
+/** An error of a connection that was kept and that the server had closed before it could read the request. */
+export class StaleConnectionError extends Error {}
+
+/**
+ * Sends one request and reads its answer. The status and the headers decide: what happens to the body after them, also
+ * the deadline and the caller's abort, only shortens it. Rejects with the error of the connection, with an AttemptError
+ * of class `timeout` or `protocol`, or with the reason of the signal. The connection is closed unless the whole answer
+ * was read.
+ */
+export function exchange(options: RequestOptions, limits: ExchangeOptions): Promise<Answer> {
+  const { body, deadline, maxBodyBytes, signal } = limits;
+  return new Promise((resolve, reject) => {
+    const request = startRequest(options);
+    const chunks: Buffer[] = [];
+    let answer: IncomingMessage | undefined;
+    let informational = 0;
+
+    const stop = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    };
+    const finish = (incoming: IncomingMessage) => {
+      stop();
+      const read = Buffer.concat(chunks).subarray(0, maxBodyBytes);
+      resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: read });
+    };
+    const breakOff = (error: Error) => {
+      if (answer === undefined) {
+        stop();
+        reject(error);
+      } else finish(answer);
+      request.destroy();
+    };
+    const abort = () => breakOff(signal?.reason as Error);
+    const timer = setTimeout(
+      () => breakOff(new AttemptError("timeout", "there was no answer in time")),
+      Math.max(0, deadline - performance.now()),
+    );
+    signal?.addEventListener("abort", abort);
+
+    request.on("error", (error) => {
+      breakOff(
+        request.reusedSocket && isClosed(error) ? new StaleConnectionError("", { cause: error }) : error,
+      );
+    });
+    request.on("information", () => {
+      informational += 1;
+      if (informational > MAX_INFORMATIONAL)
+        breakOff(new AttemptError("protocol", "the server sent informational answers without an end"));
+    });
+    request.on("upgrade", () => {
+      breakOff(new AttemptError("protocol", "the server switched to another protocol"));
+    });
+    request.on("response", (incoming) => {
+      answer = incoming;
+      let size = 0;
+      incoming.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size >= maxBodyBytes) breakOff(new Error("the answer is longer than what is read"));
+      });
+      incoming.on("end", () => finish(incoming));
+      incoming.on("error", breakOff);
+    });
+    request.end(body);
+  });
+}
+
+function isClosed(error: NodeJS.ErrnoException): boolean {
+  return error.code === "ECONNRESET" || error.code === "EPIPE";
+}

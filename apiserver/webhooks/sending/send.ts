@@ -1,0 +1,164 @@
+import { isIP, type LookupFunction } from "node:net";
+import type { AddressGuard } from "./address-guard.ts";
+import { ConnectionPool, type ConnectionPoolOptions } from "./connection-pool.ts";
+import { hostOf } from "./endpoint-url.ts";
+import { AttemptError, classifyError, type FailureClass } from "./error-class.ts";
+import { type Answer, type ExchangeOptions, exchange, StaleConnectionError } from "./exchange.ts";
+import type { Resolver } from "./resolver.ts";
+
+export interface SenderOptions extends ConnectionPoolOptions {
+  guard: AddressGuard;
+  resolver: Resolver;
+  /** For the whole attempt: name, connection, request and answer. */
+  timeoutMs?: number;
+  /** How much of an answer's body is read. */
+  maxBodyBytes?: number;
+}
+
+export interface Delivery {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  /** The exact bytes that are sent; of text those in UTF-8. */
+  body: Uint8Array | string;
+  /** Ends the attempt; `send` rejects with its reason unless a status has arrived. */
+  signal?: AbortSignal;
+}
+
+/** The endpoint answered; `errorClass` is absent for 2xx alone. */
+export interface Answered {
+  errorClass?: "status";
+  status: number;
+  /** By lower-case name; repeated ones joined by a comma. */
+  responseHeaders: Record<string, string>;
+  /** The beginning of the body, read as UTF-8; U+0000, which PostgreSQL does not store, is U+FFFD. */
+  responseBody: string;
+  durationMs: number;
+}
+
+export interface Failed {
+  errorClass: FailureClass;
+  /** For the tenant. */
+  message: string;
+  durationMs: number;
+}
+
+export interface Sender {
+  /**
+   * Makes one attempt. Rejects only for a fault of this side, which says nothing about the endpoint, as too many open
+   * files, and with the reason of the signal.
+   */
+  send(delivery: Delivery): Promise<Answered | Failed>;
+  /** Closes all connections. */
+  close(): void;
+}
+
+const TIMEOUT_MS = 15_000;
+const MAX_BODY_BYTES = 16 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/** How long one of several addresses may take to connect before the next one is tried. */
+const ADDRESS_TIMEOUT_MS = 1000;
+
+/**
+ * Creates what sends webhooks, by POST and HTTP/1.1 over TLS. No redirect is followed, and no body is decompressed.
+ *
+ * The host of the URL is checked at every new connection: an address itself, of a name all its addresses, one refused
+ * address refuses them all, and only those that were checked are connected to. A kept connection goes to an address
+ * that was checked when it was opened, so a name that points elsewhere since then cannot lead to a refused address; it
+ * is followed with the next new connection, after `maxAgeMs` at the latest.
+ *
+ * A kept connection that the server has closed meanwhile is replaced by another within the same attempt.
+ */
+export function createSender(options: SenderOptions): Sender {
+  const { guard, resolver, timeoutMs = TIMEOUT_MS, maxBodyBytes = MAX_BODY_BYTES } = options;
+  const pool = new ConnectionPool(options);
+  const lookup = createCheckedLookup(guard, resolver);
+  return {
+    async send({ url: text, headers, body, signal }) {
+      const startedAt = performance.now();
+      const durationMs = () => Math.round(performance.now() - startedAt);
+      try {
+        signal?.throwIfAborted();
+        const url = new URL(text);
+        checkLiteral(hostOf(url), guard);
+        const length = String(Buffer.byteLength(body));
+        const request = {
+          protocol: url.protocol,
+          host: hostOf(url),
+          port: url.port,
+          path: url.pathname + url.search,
+          method: "POST",
+          headers: { ...headers, "accept-encoding": "identity", "content-length": length },
+          agent: pool,
+          lookup,
+          autoSelectFamily: true,
+          autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
+          maxHeaderSize: MAX_HEADER_BYTES,
+        };
+        const limits = { body, deadline: startedAt + timeoutMs, maxBodyBytes, signal };
+        return { ...toAnswered(await exchangeOnOpenConnection(request, limits)), durationMs: durationMs() };
+      } catch (error) {
+        const errorClass = classifyError(error);
+        if (errorClass === undefined) throw error;
+        return { errorClass, message: describe(error), durationMs: durationMs() };
+      }
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+/** Ends, because each stale connection has left the pool, and by the deadline. */
+async function exchangeOnOpenConnection(
+  request: Parameters<typeof exchange>[0],
+  limits: ExchangeOptions,
+): Promise<Answer> {
+  try {
+    return await exchange(request, limits);
+  } catch (error) {
+    if (error instanceof StaleConnectionError) return exchangeOnOpenConnection(request, limits);
+    throw error;
+  }
+}
+
+/** The lookup of sockets, which they do for names alone. */
+function createCheckedLookup(guard: AddressGuard, resolver: Resolver): LookupFunction {
+  const find = async (name: string) => {
+    const addresses = await resolver.resolve(name);
+    // The message does not name the address, for an internal DNS server may know names that tenants must not look up.
+    if (!addresses.every((address) => guard.isAllowed(address)))
+      throw refuse("the name resolves to a private or internal address");
+    return addresses.map((address) => ({ address, family: isIP(address) }));
+  };
+  return (name, _options, callback) => {
+    find(name).then(
+      (addresses) => callback(null, addresses),
+      (error: Error) => callback(error, []),
+    );
+  };
+}
+
+function checkLiteral(host: string, guard: AddressGuard): void {
+  if (isIP(host) !== 0 && !guard.isAllowed(host)) throw refuse("the host is a private or internal address");
+}
+
+function refuse(message: string): AttemptError {
+  return new AttemptError("blocked_address", message);
+}
+
+function toAnswered({ status, headers, body }: Answer): Omit<Answered, "durationMs"> {
+  const responseHeaders = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, [value].flat().join(", ")]),
+  );
+  // A character that the cut divides is left out.
+  const responseBody = new TextDecoder().decode(body, { stream: true }).replaceAll("\0", "\uFFFD");
+  const answered = { status, responseHeaders, responseBody };
+  return status >= 200 && status < 300 ? answered : { errorClass: "status", ...answered };
+}
+
+/** Of the errors of several addresses the first; of OpenSSL's text the reason alone. */
+function describe(error: unknown): string {
+  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [error];
+  const { message, reason, code } = first as NodeJS.ErrnoException & { reason?: string };
+  if (code === "ECONNRESET" || code === "EPIPE") return "the server closed the connection without an answer";
+  return reason ?? /SSL routines:[^:]*:([^:]+)/.exec(message)?.[1] ?? message;
+}

@@ -1,0 +1,36 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import { text } from "node:stream/consumers";
+import type { Delivery } from "../stack/receiver.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
+
+/** An endpoint of the stack's webhook receiver. */
+export interface WebhookEndpoint {
+  url: string;
+  /** Verifies what arrives from then on with this secret. */
+  useSecret(secret: string): Promise<void>;
+  /** The deliveries so far, oldest first. */
+  list(): Promise<Delivery[]>;
+}
+
+/** An endpoint that nobody else uses. */
+export function openWebhookEndpoint({
+  webhookReceiver,
+}: Pick<StackInfo, "webhookReceiver">): WebhookEndpoint {
+  const url = `${webhookReceiver.url}/${crypto.randomUUID()}`;
+  const ca = readFileSync(webhookReceiver.caFile);
+  const send = async (method: string, body = ""): Promise<string> => {
+    const sent = request(url, { method, ca }).end(body);
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    return text(response);
+  };
+  return {
+    url,
+    async useSecret(secret) {
+      await send("PUT", secret);
+    },
+    list: async () => JSON.parse(await send("GET")) as Delivery[],
+  };
+}
