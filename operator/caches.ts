@@ -13,11 +13,12 @@ import type {
   Secret,
   ServiceAccount,
 } from "../shared/kube/core-kinds.ts";
-import type { Kind, KubeObject } from "../shared/kube/kind.ts";
+import type { Kind } from "../shared/kube/kind.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
 import type { VersionCatalogue } from "../shared/kubernetes-version.ts";
 import type { ClusterClass, EngineCluster, Machine, MachineDeployment, MachineSet } from "./engine/kinds.ts";
+import type { AuthoritySecret } from "./engine/secrets.ts";
 
 /** The cached kinds, by the name of their cache. */
 export interface Cached {
@@ -31,7 +32,7 @@ export interface Cached {
   machines: Machine;
   clusterClasses: ClusterClass;
   /** The Secrets of the tenant clusters' CAs: their metadata only. */
-  authorities: KubeObject;
+  authorities: AuthoritySecret;
   /** The admin kubeconfigs that we issued: of their content the CA's certificate only. */
   credentials: Secret;
   roles: Role;

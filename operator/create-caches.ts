@@ -47,7 +47,7 @@ import {
   machineKind,
   machineSetKind,
 } from "./engine/kinds.ts";
-import { trimAuthority } from "./engine/secrets.ts";
+import { type AuthoritySecret, trimAuthority } from "./engine/secrets.ts";
 import { trimEngineCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./engine/trim.ts";
 import { trimEvent } from "./events/trim.ts";
 import { indexById } from "./identity.ts";
@@ -134,6 +134,7 @@ interface Scope<T> {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
+  keepManagedFields?: boolean;
   transform?: (object: T) => T | undefined;
 }
 
@@ -152,7 +153,11 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
   const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
-  const authorities = { labelSelector: LABEL_ENGINE_CLUSTER, transform: trimAuthority };
+  const authorities = {
+    labelSelector: LABEL_ENGINE_CLUSTER,
+    keepManagedFields: true,
+    transform: trimAuthority,
+  };
   const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
   const catalogue = {
     namespace: platformNamespace,
@@ -175,7 +180,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     machineSets: declare("machineSets", machineSetKind, byPool, { transform: trimMachineSet }),
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
-    authorities: declare("authorities", metadataOnly(secretKind), {}, authorities),
+    authorities: declare<AuthoritySecret>("authorities", metadataOnly(secretKind), {}, authorities),
     credentials: declare("credentials", secretKind, {}, credentials),
     roles: declare("roles", roleKind, {}, ours),
     roleBindings: declare("roleBindings", roleBindingKind, {}, ours),

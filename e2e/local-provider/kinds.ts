@@ -54,9 +54,11 @@ export const localClusterStatusSchema = z.object({
   conditions: conditionsSchema.optional(),
 });
 
+const networkSchema = z.array(z.string().max(43)).min(1).max(2).optional();
+
 const replicasSchema = z.int().min(0).max(7).optional();
 
-export const controlPlaneShapes = ["managed", "unsigned"] as const;
+export const controlPlaneShapes = ["managed", "unsigned", "keyless"] as const;
 export type ControlPlaneShape = (typeof controlPlaneShapes)[number];
 
 export const localControlPlaneSpecSchema = z
@@ -67,8 +69,12 @@ export const localControlPlaneSpecSchema = z
     }),
     shape: z.enum(controlPlaneShapes).optional().meta({
       description:
-        "Managed: as a provider that keeps the key of the CA to itself and reports status.version alone. Unsigned: the same, and it signs no certificates.",
+        "Managed: as a provider that keeps the key of the CA to itself and reports status.version alone. Unsigned: the same, and it signs no certificates. Keyless: as managed, with a Secret of the CA that has no key.",
     }),
+    podCIDRs: networkSchema.meta({
+      description: "Addresses of pods, from the first of these networks. Default 10.128.0.0/16.",
+    }),
+    serviceCIDRs: networkSchema.meta({ description: "Addresses of Services. Default 10.96.0.0/16." }),
   })
   .meta({ description: "kube-apiserver, controller manager, scheduler and kwok of one cluster." });
 

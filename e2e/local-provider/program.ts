@@ -12,4 +12,4 @@ export const FRONT_ENTRY = join(import.meta.dirname, "front", "main.ts");
 
 /** The manifests of the ClusterClass that uses this provider, and its name. */
 export const CLUSTER_CLASS_FILE = join(import.meta.dirname, "cluster-class.yaml");
-export const CLUSTER_CLASS_NAME = "marina-local-v2";
+export const CLUSTER_CLASS_NAME = "marina-local-v3";

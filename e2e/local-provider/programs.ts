@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ProgramsConfig } from "./config.ts";
 import type { ProgramSpec } from "./processes.ts";
-import { etcdPrefixOf, type Program, SERVICE_RANGE, type Tenant, type TenantFiles } from "./tenant.ts";
+import { etcdPrefixOf, firstAddressOf, type Program, type Tenant, type TenantFiles } from "./tenant.ts";
 
 export interface TenantProgramInput {
   tenant: Tenant;
@@ -13,6 +13,9 @@ export interface TenantProgramInput {
   version: string;
   /** Whether the control plane signs certificate signing requests for clients of its API. */
   signsRequests: boolean;
+  /** At least one of each, in CIDR notation. */
+  podCIDRs: readonly string[];
+  serviceCIDRs: readonly string[];
   apiserverPort: number;
 }
 
@@ -76,7 +79,13 @@ export function describePrograms(input: TenantProgramInput): Record<Program, Pro
   };
 }
 
-function apiserverArgs({ tenant, files, programs, apiserverPort }: TenantProgramInput): string[] {
+function apiserverArgs({
+  tenant,
+  files,
+  programs,
+  apiserverPort,
+  serviceCIDRs,
+}: TenantProgramInput): string[] {
   return [
     `--etcd-servers=${programs.etcdUrl}`,
     `--etcd-prefix=${etcdPrefixOf(tenant)}`,
@@ -96,7 +105,7 @@ function apiserverArgs({ tenant, files, programs, apiserverPort }: TenantProgram
     "--requestheader-extra-headers-prefix=X-Remote-Extra-",
     `--proxy-client-cert-file=${files.path("front-proxy-client.crt")}`,
     `--proxy-client-key-file=${files.path("front-proxy-client.key")}`,
-    `--service-cluster-ip-range=${SERVICE_RANGE}`,
+    `--service-cluster-ip-range=${serviceCIDRs.join(",")}`,
     "--service-account-issuer=https://kubernetes.default.svc",
     `--service-account-key-file=${files.path("service-account.pub")}`,
     `--service-account-signing-key-file=${files.path("service-account.key")}`,
@@ -152,7 +161,7 @@ function schedulerArgs({ files }: TenantProgramInput): string[] {
 }
 
 /** kwok simulates the kubelet of every Node that carries its annotation. */
-function kwokArgs({ files, programs }: TenantProgramInput): string[] {
+function kwokArgs({ files, programs, podCIDRs: [pods = ""] }: TenantProgramInput): string[] {
   return [
     `--kubeconfig=${files.path("kwok.kubeconfig")}`,
     `--config=${programs.kwokStagesFile}`,
@@ -163,6 +172,6 @@ function kwokArgs({ files, programs }: TenantProgramInput): string[] {
     // With Leases a new kwok waits 40 s for those of its predecessor, and never handles pods that change before its
     // own cache shows it as the holder.
     "--node-lease-duration-seconds=0",
-    "--cidr=10.128.0.1/16",
+    `--cidr=${firstAddressOf(pods)}/${pods.split("/")[1]}`,
   ];
 }

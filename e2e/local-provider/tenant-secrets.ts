@@ -28,7 +28,7 @@ const KUBECONFIG_CERTIFICATE = "local.marina.dev/certificate";
 const toBase64 = (text: string): string => Buffer.from(text).toString("base64");
 const fromBase64 = (text: string | undefined): string => Buffer.from(text ?? "", "base64").toString("utf8");
 
-/** A managed control plane has no Secret of the CA: the provider keeps its own, which nobody else looks for. */
+/** A control plane with a shape has no Secret of the CA and its key: the provider keeps its own, which nobody else looks for. */
 function nameSecret(cluster: string, purpose: Purpose, shape: ControlPlaneShape | undefined): string {
   return purpose === "ca" && shape !== undefined ? `${cluster}.provider-ca` : `${cluster}-${purpose}`;
 }
@@ -146,6 +146,13 @@ export async function makeMissingKeys(
     add("sa", { certificate: publicKey, key });
   }
   return created;
+}
+
+/** The CA without its key, for a control plane that publishes no more of it. To be applied. */
+export function makePublicAuthority(ca: KeyPair, owner: LocalControlPlane, tenant: Tenant): Secret[] {
+  if (owner.spec.shape !== "keyless") return [];
+  const secret = toSecret(owner, tenant, "ca", { "tls.crt": ca.certificate });
+  return [{ ...secret, metadata: { ...secret.metadata, name: `${tenant.name}-ca` } }];
 }
 
 /** The kubeconfig that Cluster API uses for the tenant, with a new certificate. To be applied. */

@@ -8,8 +8,10 @@ import {
   areFilesGood,
   etcdPrefixOf,
   filesOf,
+  firstAddressOf,
   hashOfAuthorities,
   idOf,
+  SERVICE_CIDRS,
   tenantOf,
   writeTenantFiles,
 } from "./tenant.ts";
@@ -19,6 +21,15 @@ test.each([
   { namespace: "org-0199", name: "one.with.dots" },
 ])("a tenant is found again by its id: $namespace $name", (tenant) => {
   expect(tenantOf(idOf(tenant))).toEqual(tenant);
+});
+
+test.each([
+  ["10.96.0.0/16", "10.96.0.1"],
+  ["10.96.3.7/16", "10.96.0.1"],
+  ["172.17.1.128/25", "172.17.1.129"],
+  ["fd00:1::/108", "fd00:1::1"],
+])("the first address of %s is %s", (cidr, address) => {
+  expect(firstAddressOf(cidr)).toBe(address);
 });
 
 test.each([
@@ -54,7 +65,7 @@ test("files are written again for another authority, another port, and certifica
   const now = new Date();
   const hash = hashOfAuthorities(authorities, 1234);
   expect(areFilesGood(files, hash, now)).toBe(false);
-  await writeTenantFiles(files, authorities, 1234, now);
+  await writeTenantFiles(files, authorities, { apiserverPort: 1234, serviceCIDRs: SERVICE_CIDRS }, now);
   expect(areFilesGood(files, hash, now)).toBe(true);
   expect(areFilesGood(files, hashOfAuthorities(authorities, 1235), now)).toBe(false);
   const other = { ...authorities, ca: await createAuthority("kubernetes") };

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import ipaddr from "ipaddr.js";
 import { isDueForRenewal, isSignedBy, issueCertificate, type KeyPair, type Subject } from "./pki.ts";
 
 /** The programs of a tenant cluster. */
@@ -13,9 +14,9 @@ export interface Tenant {
   name: string;
 }
 
-/** First address of the Service network, the address of the Service `kubernetes`. */
-export const SERVICE_RANGE = "10.96.0.0/16";
-const KUBERNETES_SERVICE_IP = "10.96.0.1";
+/** Networks of a cluster that names none. */
+export const POD_CIDRS: string[] = ["10.128.0.0/16"];
+export const SERVICE_CIDRS: string[] = ["10.96.0.0/16"];
 
 /** "namespace.name"; a namespace contains no dot. */
 export function idOf({ namespace, name }: Tenant): string {
@@ -68,11 +69,21 @@ const CLIENTS: Record<string, Subject> = {
   provider: { commonName: "marina:local-provider", organizations: ["system:masters"] },
 };
 
-const SERVER: Subject = {
-  commonName: "kube-apiserver",
-  ips: ["127.0.0.1", KUBERNETES_SERVICE_IP],
-  dnsNames: ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
-};
+function describeServer(serviceCIDRs: readonly string[]): Subject {
+  return {
+    commonName: "kube-apiserver",
+    // The Service `kubernetes` has the first address of the Services.
+    ips: ["127.0.0.1", ...serviceCIDRs.map(firstAddressOf)],
+    dnsNames: ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
+  };
+}
+
+/** The first address that something in a network (CIDR notation) may have. */
+export function firstAddressOf(cidr: string): string {
+  const family = ipaddr.parseCIDR(cidr)[0].kind() === "ipv4" ? ipaddr.IPv4 : ipaddr.IPv6;
+  const bytes = family.networkAddressFromCIDR(cidr).toByteArray();
+  return ipaddr.fromByteArray(bytes.with(-1, (bytes.at(-1) ?? 0) + 1)).toString();
+}
 
 /** The folders of a tenant below the run directory. */
 export function filesOf(runDir: string, tenant: Tenant): TenantFiles {
@@ -132,7 +143,7 @@ export function hashOfAuthorities(authorities: Authorities, apiserverPort: numbe
 export async function writeTenantFiles(
   files: TenantFiles,
   authorities: Authorities,
-  apiserverPort: number,
+  { apiserverPort, serviceCIDRs }: { apiserverPort: number; serviceCIDRs: readonly string[] },
   now: Date,
 ): Promise<void> {
   mkdirSync(files.dir, { recursive: true, mode: 0o700 });
@@ -143,7 +154,7 @@ export async function writeTenantFiles(
   writeFile(files.path("proxy-ca.crt"), proxy.certificate);
   writeFile(files.path("service-account.key"), authorities.serviceAccountKey);
   writeFile(files.path("service-account.pub"), authorities.serviceAccountPublicKey);
-  await ensureLeaf(files, "kube-apiserver", ca, SERVER, now);
+  await ensureLeaf(files, "kube-apiserver", ca, describeServer(serviceCIDRs), now);
   await ensureLeaf(files, "front-proxy-client", proxy, { commonName: "front-proxy-client" }, now);
   for (const [client, subject] of Object.entries(CLIENTS)) {
     await ensureLeaf(files, client, ca, subject, now);

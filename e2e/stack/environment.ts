@@ -76,6 +76,7 @@ function plansFor({ clusterClass: { namespace, name }, withoutPlans }: OperatorE
     scale: plan(3),
     managed: plan(1),
     unsigned: plan(1),
+    keyless: plan(1),
   };
   return Object.fromEntries(Object.entries(plans).filter(([slug]) => !withoutPlans.includes(slug)));
 }

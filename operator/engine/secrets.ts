@@ -37,8 +37,17 @@ export function readCaSecret({ data }: Secret): { certificate: string; key: stri
   return { certificate: decode(certificate), key: decode(key) };
 }
 
-/** Keeps the identity, the version and the owners of the Secrets of CAs and kubeconfigs; of Cluster API's other Secrets nothing. */
-export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): KubeObject | undefined {
+/** A Secret of a CA or of a kubeconfig, without its content. */
+export interface AuthoritySecret extends KubeObject {
+  /** It holds the certificate of a CA without the key. */
+  lacksKey?: true;
+}
+
+/**
+ * Keeps the identity, the version and the owners of the Secrets of CAs and kubeconfigs, and whether a CA comes with its key;
+ * of Cluster API's other Secrets nothing. Expects metadata with managedFields: the content is never read for it.
+ */
+export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): AuthoritySecret | undefined {
   if (!SUFFIXES.some((suffix) => metadata.name.endsWith(suffix))) return undefined;
   const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
   const cluster = labels?.[LABEL_ENGINE_CLUSTER];
@@ -53,7 +62,14 @@ export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): KubeO
       ...(cluster && { labels: { [LABEL_ENGINE_CLUSTER]: cluster } }),
       ...(ownerReferences && { ownerReferences }),
     },
+    ...(lacksKey(metadata) && { lacksKey: true }),
   };
+}
+
+/** The API server records each key of a Secret's data: https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
+function lacksKey({ managedFields = [] }: ObjectMeta): boolean {
+  const fields = new Set(managedFields.flatMap(({ fieldsV1 }) => Object.keys(fieldsV1?.["f:data"] ?? {})));
+  return fields.has("f:tls.crt") && !fields.has("f:tls.key");
 }
 
 function decode(base64: string): string {

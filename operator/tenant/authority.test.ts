@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import type { KubeObject } from "../../shared/kube/kind.ts";
+import type { AuthoritySecret } from "../engine/secrets.ts";
 import { findAuthority, parseKubeconfig } from "./authority.ts";
 
 const toBase64 = (text: string) => Buffer.from(text).toString("base64");
@@ -51,12 +51,15 @@ test.each([
 });
 
 describe("the authority of a cluster", () => {
+  /** With a CA of this name and "!" that has no key. */
   const find = (...names: string[]) => {
     const secrets = new Map(
-      names.map((name): [string, KubeObject] => [
-        `org/${name}`,
-        { apiVersion: "v1", kind: "Secret", metadata: { name, uid: name, resourceVersion: "1" } },
-      ]),
+      names.map((text): [string, AuthoritySecret] => {
+        const name = text.replace("!", "");
+        const metadata = { name, uid: name, resourceVersion: "1" };
+        const secret = { apiVersion: "v1", kind: "Secret", metadata };
+        return [`org/${name}`, text === name ? secret : { ...secret, lacksKey: true }];
+      }),
     );
     return findAuthority({ authorities: secrets }, "org/demo");
   };
@@ -67,6 +70,8 @@ describe("the authority of a cluster", () => {
     [["demo-kubeconfig"], { kind: "kubeconfig", revision: "demo-kubeconfig/1" }],
     [["demo-ca", "demo-cca", "demo-kubeconfig"], { kind: "kubeconfig", revision: "demo-kubeconfig/1" }],
     [["demo-ca", "demo-cca"], undefined],
+    [["demo-ca!", "demo-kubeconfig"], { kind: "kubeconfig", revision: "demo-kubeconfig/1" }],
+    [["demo-ca!"], { kind: "ca", revision: "demo-ca/1" }],
     [["demo-user-kubeconfig", "other-ca"], undefined],
   ])("with the Secrets %o is %o", (names, authority) => {
     expect(find(...names)).toEqual(authority);

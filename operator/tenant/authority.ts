@@ -3,9 +3,15 @@ import { z } from "zod";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
-import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import type { Store } from "../../shared/kube/store.ts";
-import { nameCaSecret, nameClientCaSecret, nameKubeconfigSecret, readCaSecret } from "../engine/secrets.ts";
+import {
+  type AuthoritySecret,
+  nameCaSecret,
+  nameClientCaSecret,
+  nameKubeconfigSecret,
+  readCaSecret,
+} from "../engine/secrets.ts";
 
 /**
  * What gives the operator access to a tenant cluster. `ca`: the key that signs client certificates. `kubeconfig`: Cluster
@@ -37,15 +43,20 @@ export interface EngineAccess {
 }
 
 export interface AuthorityCaches {
-  authorities: Pick<Store<KubeObject>, "get">;
+  authorities: Pick<Store<AuthoritySecret>, "get">;
 }
 
-/** Of "namespace/cluster"; undefined while there is none. A CA that servers alone use signs no client. */
+/**
+ * Of "namespace/cluster"; undefined while there is none. A CA that servers alone use signs no client, and one without its key
+ * signs nothing; with no kubeconfig either, it is named all the same: what is missing is then reported.
+ */
 export function findAuthority({ authorities }: AuthorityCaches, key: string): Authority | undefined {
-  const ca = authorities.get(nameCaSecret(key));
   const isForClients = authorities.get(nameClientCaSecret(key)) === undefined;
-  if (ca !== undefined && isForClients) return { kind: "ca", revision: revisionOf(ca.metadata) };
+  const ca = isForClients ? authorities.get(nameCaSecret(key)) : undefined;
   const kubeconfig = authorities.get(nameKubeconfigSecret(key));
+  if (ca !== undefined && (ca.lacksKey !== true || kubeconfig === undefined)) {
+    return { kind: "ca", revision: revisionOf(ca.metadata) };
+  }
   return kubeconfig && { kind: "kubeconfig", revision: revisionOf(kubeconfig.metadata) };
 }
 

@@ -10,10 +10,17 @@ import {
   PROGRAMS,
   processNameOf,
   removeTenantFiles,
+  SERVICE_CIDRS,
   type Tenant,
   writeTenantFiles,
 } from "../tenant.ts";
-import { findSecrets, makeKubeconfig, makeMissingKeys, readAuthorities } from "../tenant-secrets.ts";
+import {
+  findSecrets,
+  makeKubeconfig,
+  makeMissingKeys,
+  makePublicAuthority,
+  readAuthorities,
+} from "../tenant-secrets.ts";
 import type { ControlPlaneEffect } from "./reconcile.ts";
 import { MAX_STARTING, serverOf, specsOf } from "./specs.ts";
 
@@ -32,7 +39,10 @@ async function createSecrets(context: Context, object: LocalControlPlane, tenant
   const authorities = readAuthorities(secrets);
   if (server === undefined || authorities === undefined) return;
   const kubeconfig = await makeKubeconfig(authorities.ca, server, object, tenant);
-  await client.apply(secretKind, kubeconfig, { fieldManager: FIELD_MANAGER, force: true });
+  const applied = [...makePublicAuthority(authorities.ca, object, tenant), kubeconfig];
+  for (const secret of applied) {
+    await client.apply(secretKind, secret, { fieldManager: FIELD_MANAGER, force: true });
+  }
 }
 
 async function holdConnections({ apis, fronts }: Context, tenant: Tenant): Promise<void> {
@@ -89,8 +99,10 @@ async function act(
           `the Secrets ${tenant.name}-ca and -proxy do not each hold a certificate and its key`,
         );
       }
-      const port = await ports.ensureApiserverPort(tenant);
-      return writeTenantFiles(filesOf(config.runDir, tenant), authorities, port, new Date());
+      const apiserverPort = await ports.ensureApiserverPort(tenant);
+      const { serviceCIDRs = SERVICE_CIDRS } = object.spec;
+      const address = { apiserverPort, serviceCIDRs };
+      return writeTenantFiles(filesOf(config.runDir, tenant), authorities, address, new Date());
     }
     case "movePort":
       await ports.moveApiserverPort(tenant);

@@ -2,7 +2,7 @@ import { type Context, findByTenant } from "../context.ts";
 import type { LocalControlPlane } from "../kinds.ts";
 import type { ProgramSpec } from "../processes.ts";
 import { describePrograms } from "../programs.ts";
-import { filesOf, type Program, type Tenant } from "../tenant.ts";
+import { filesOf, POD_CIDRS, type Program, SERVICE_CIDRS, type Tenant } from "../tenant.ts";
 
 /** How many kube-apiservers may start at once. Each takes a core for seconds: 2.7 s alone, 8 to 14 s among seven. */
 export const MAX_STARTING = 2;
@@ -17,7 +17,7 @@ export function serverOf(context: Context, tenant: Tenant): string | undefined {
 export function specsOf(
   context: Context,
   tenant: Tenant,
-  { version, shape }: LocalControlPlane["spec"],
+  { version, shape, podCIDRs = POD_CIDRS, serviceCIDRs = SERVICE_CIDRS }: LocalControlPlane["spec"],
   apiserverPort: number,
 ): Record<Program, ProgramSpec> {
   const { config, versions } = context;
@@ -27,7 +27,9 @@ export function specsOf(
     programs: config.programs,
     apiserver: versions.pathOf(version),
     version,
-    signsRequests: shape === "managed",
+    signsRequests: shape === "managed" || shape === "keyless",
+    podCIDRs,
+    serviceCIDRs,
     apiserverPort,
   });
 }

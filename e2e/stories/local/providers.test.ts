@@ -8,16 +8,27 @@ import { createTenant, type Tenant } from "../../testing/tenant.ts";
 import { fetchKubeconfig, waitForRunning } from "./real-cluster.ts";
 
 const stack = readStack();
+/** Pods and Services of a cluster that names no networks. */
+const OF_THE_PLATFORM = { pods: /^192\.168\./, services: /^10\.1(2[89]|3\d|4[0-3])\./ };
 const REFUSED = /Forbidden|Unauthorized|must be logged in/;
+
+/** Networks that are not those of the platform. */
+const OWN = { pods: ["172.20.0.0/16"], services: ["172.21.0.0/20"] };
 
 /**
  * Control planes that keep the key of their CA to themselves and report `status.version` alone: `managed` signs client
- * certificates by its own API, `unsigned` signs none, so that its clients get tokens.
+ * certificates by its own API, `unsigned` signs none, so that its clients get tokens, and `keyless` publishes its CA.
  */
 describe.each([
-  { shape: "managed", credential: "client-certificate-data" },
-  { shape: "unsigned", credential: "token" },
-])("a control plane whose shape is $shape", ({ shape, credential }) => {
+  {
+    shape: "managed",
+    credential: "client-certificate-data",
+    clusterNetwork: OWN,
+    networks: { pods: /^172\.20\./, services: /^172\.21\./ },
+  },
+  { shape: "unsigned", credential: "token", networks: OF_THE_PLATFORM },
+  { shape: "keyless", credential: "client-certificate-data", networks: OF_THE_PLATFORM },
+])("a control plane whose shape is $shape", ({ shape, credential, clusterNetwork, networks }) => {
   let alice: Tenant;
   let namespace: string;
   let path: string;
@@ -53,7 +64,11 @@ describe.each([
     const metadata = { namespace };
     const pool = { clusterName: shape, vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 0, maxNodes: 3 };
     const items = [
-      { kind: "Cluster", metadata: { ...metadata, name: shape }, spec: { version: "1.34", plan: shape } },
+      {
+        kind: "Cluster",
+        metadata: { ...metadata, name: shape },
+        spec: { version: "1.34", plan: shape, clusterNetwork },
+      },
       { kind: "NodePool", metadata: { ...metadata, name: "web" }, spec: { ...pool, desiredNodes: 1 } },
     ].map((item) => ({ apiVersion: "cloud.marina.dev/v1", ...item }));
     await waitFor("the namespace", () => kubectl(["get", "namespace", namespace], { stack }));
@@ -73,13 +88,26 @@ describe.each([
     await rm(folder, { recursive: true, force: true });
   });
 
-  test(`is ready without a Secret of its CA, and its admin kubeconfig has a ${credential}`, async () => {
+  test(`is ready without the key of its CA, and its admin kubeconfig has a ${credential}`, async () => {
     const secrets = await manage("get", "secrets", "-o", "name");
     expect(secrets).toContain(`secret/${shape}-kubeconfig`);
-    expect(secrets).not.toContain(`secret/${shape}-ca`);
+    const published = secrets.includes(`secret/${shape}-ca`)
+      ? Object.keys(JSON.parse(await manage("get", "secret", `${shape}-ca`, "-o", "json")).data)
+      : [];
+    expect(published).toEqual(shape === "keyless" ? ["tls.crt"] : []);
     const text = await fetchKubeconfig(alice, path);
     expect(Object.keys(parse(text).users[0].user)).toContain(credential);
     await waitFor("it to work", async () => ask(await store(text)));
+  });
+
+  test("pods and Services have addresses of the cluster's networks", async () => {
+    const kubeconfig = await store(await fetchKubeconfig(alice, path));
+    const run = (...args: string[]) => kubectl([...args, "-n", "default"], { kubeconfig });
+    await run("run", "web", "--image=registry.example/web:1", "--port=80", "--expose");
+    const read = async (...args: string[]) => JSON.parse((await run("get", ...args, "-o", "json")).stdout);
+    const pod = await waitFor("an address", async () => (await read("pod", "web")).status.podIP);
+    expect(pod).toMatch(networks.pods);
+    expect((await read("service", "web")).spec.clusterIP).toMatch(networks.services);
   });
 
   test("an access gives its holder alone what an own kubeconfig can, until it is revoked", async () => {
