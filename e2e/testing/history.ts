@@ -7,6 +7,7 @@ import { type Change, createReflector } from "../../shared/kube/reflector.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/log.ts";
 import { rememberSeen } from "../seen/seen.ts";
+import { findCountLies } from "./count-rules.ts";
 import { findLies } from "./history-rules.ts";
 import { findEventLies, type Sighting } from "./moment-rules.ts";
 
@@ -24,6 +25,7 @@ export async function followHistory(
   namespace: string,
 ): Promise<History> {
   const states = new Map<string, (Cluster | NodePool)[]>();
+  const clusters: Sighting<Cluster>[] = [];
   const pools: Sighting<NodePool>[] = [];
   const events: Sighting<Event>[] = [];
   const ending = new AbortController();
@@ -47,11 +49,11 @@ export async function followHistory(
   await Promise.all([
     follow(clusterKind, ({ type, object }) => {
       if (type !== "deleted") add(object);
+      clusters.push({ at: Date.now(), object, gone: type === "deleted" });
     }),
     follow(nodePoolKind, ({ type, object }) => {
-      if (type === "deleted") return;
-      add(object);
-      pools.push({ at: Date.now(), object });
+      if (type !== "deleted") add(object);
+      pools.push({ at: Date.now(), object, gone: type === "deleted" });
     }),
     follow(eventKind, ({ type, object, initial }) => {
       if (type !== "deleted" && !initial && isAboutOurs(object)) events.push({ at: Date.now(), object });
@@ -61,7 +63,8 @@ export async function followHistory(
     of: (name) => [...states.values()].flat().filter(({ metadata }) => metadata.name === name),
     stop() {
       ending.abort();
-      return [...[...states.values()].flatMap(findLies), ...findEventLies(events, pools)];
+      const ofStates = [...states.values()].flatMap(findLies);
+      return [...ofStates, ...findEventLies(events, pools), ...findCountLies(clusters, pools, Date.now())];
     },
   };
 }

@@ -6,10 +6,12 @@ import { saysAllUpToDate } from "./history-rules.ts";
 export interface Sighting<T> {
   at: number;
   object: T;
+  /** It was deleted, and this is its last state. */
+  gone?: boolean;
 }
 
 /** For how long after a state ended something may still tell of it; a repeated Event comes a minute later. */
-const TOLERANCE_MS = 30_000;
+export const TOLERANCE_MS = 30_000;
 const READY_NODES = /: Nodes ready: (\d+) of (\d+)\.$/;
 const SCALED = /Scaling to ([1-9]\d*) nodes?: \1 exists?, \1 (is|are) ready/;
 

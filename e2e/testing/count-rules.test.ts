@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { findCountLies } from "./count-rules.ts";
+import type { Sighting } from "./moment-rules.ts";
+
+const MINUTE_MS = 60_000;
+
+function aCluster(at: number, ready: number, gone = false): Sighting<Cluster> {
+  const object = {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "Cluster",
+    metadata: { name: "demo", uid: "cluster" },
+    spec: { version: "1.34" },
+    status: { nodePools: { ready, total: 2 } },
+  };
+  return { at, object: object as unknown as Cluster, gone };
+}
+
+function aPool(
+  at: number,
+  state: { name?: string; phase?: string; generation?: number; cluster?: string; gone?: boolean } = {},
+): Sighting<NodePool> {
+  const { name = "web", phase = "Ready", generation = 1, cluster = "demo", gone = false } = state;
+  const object = {
+    apiVersion: "cloud.marina.dev/v1",
+    kind: "NodePool",
+    metadata: { name, uid: name, generation },
+    spec: { clusterName: cluster },
+    status: { phase, observedGeneration: 1 },
+  };
+  return { at, object: object as unknown as NodePool, gone };
+}
+
+const LATE = 2 * MINUTE_MS;
+
+test.each<[string, string | undefined, Sighting<Cluster>[], Sighting<NodePool>[]]>([
+  ["that is so", undefined, [aCluster(5, 1)], [aPool(0)]],
+  ["that is seen before its pool", undefined, [aCluster(0, 1)], [aPool(5)]],
+  ["that is a little late", undefined, [aCluster(0, 0), aCluster(20_000, 1)], [aPool(0)]],
+  [
+    "of another cluster's pools",
+    undefined,
+    [aCluster(0, 1)],
+    [aPool(0), aPool(0, { name: "b", cluster: "b" })],
+  ],
+  ["with a pool that came late", "still 0", [aCluster(0, 0), aCluster(LATE, 1)], [aPool(1)]],
+  [
+    "that counts a pool that scales",
+    "1 ready pools, but",
+    [aCluster(0, 1)],
+    [aPool(0, { phase: "Scaling" })],
+  ],
+  [
+    "that counts a pool whose change nobody has observed",
+    "still 1",
+    [aCluster(0, 1)],
+    [aPool(0), aPool(1, { generation: 2 })],
+  ],
+  ["that counts a pool that is gone", "still 1", [aCluster(0, 1)], [aPool(0), aPool(1, { gone: true })]],
+  [
+    "that was so a minute ago",
+    "2 ready pools, but",
+    [aCluster(LATE, 2), aCluster(LATE + 9, 0)],
+    [aPool(0, { phase: "Scaling" })],
+  ],
+  ["of a cluster that is gone", undefined, [aCluster(0, 0), aCluster(1, 0, true)], [aPool(2)]],
+])("a count of ready pools %s", (_name, lie, clusters, pools) => {
+  const lies = findCountLies(clusters, pools, LATE + 10);
+  expect(lies.join()).toContain(lie ?? "");
+  if (lie === undefined) expect(lies).toEqual([]);
+});

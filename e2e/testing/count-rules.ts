@@ -1,0 +1,100 @@
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { type Sighting, TOLERANCE_MS } from "./moment-rules.ts";
+
+/** What a cluster said of its ready pools from a moment on, and how many there were. */
+interface Count {
+  at: number;
+  said: number | undefined;
+  were: number;
+}
+
+/** The two kinds are watched apart, so a count may be seen before the pool that it counts. */
+const SEEN_EARLY_MS = 5_000;
+
+/**
+ * Violations of `nodePools.ready`, one sentence each: it is the number of the cluster's pools that are ready. A count may be
+ * late, by 10 s while its cluster is being created; it is never one that was not so shortly before, and never stays wrong.
+ */
+export function findCountLies(
+  clusters: readonly Sighting<Cluster>[],
+  pools: readonly Sighting<NodePool>[],
+  endMs: number,
+): string[] {
+  return [...followCounts(clusters, pools)].flatMap(([name, counts]) => [
+    ...findInvented(counts).map(({ said, were }) => `${name}: ${said} ready pools, but there were ${were}`),
+    ...findStale(counts, endMs).map(
+      ({ said, were }) => `${name}: still ${said} ready pools, but there are ${were}`,
+    ),
+  ]);
+}
+
+/** By cluster, one entry for every change of it or of a pool of it. */
+function followCounts(
+  clusters: readonly Sighting<Cluster>[],
+  pools: readonly Sighting<NodePool>[],
+): Map<string, Count[]> {
+  const [states, ready] = [new Map<string, Cluster>(), new Map<string, NodePool>()];
+  const counts = new Map<string, Count[]>();
+  for (const { at, object, gone } of [...clusters, ...pools].toSorted((left, right) => left.at - right.at)) {
+    const { uid = "" } = object.metadata;
+    if (isPool(object)) put(ready, uid, gone || !isReady(object) ? undefined : object);
+    else put(states, uid, gone ? undefined : object);
+    const changed = isPool(object) ? object.spec.clusterName : object.metadata.name;
+    const were = [...ready.values()].filter(({ spec }) => spec.clusterName === changed).length;
+    for (const [id, { metadata, status }] of states) {
+      if (metadata.name !== changed) continue;
+      const key = `Cluster ${metadata.name} (${id})`;
+      counts.set(key, [...(counts.get(key) ?? []), { at, said: status?.nodePools?.ready, were }]);
+    }
+    // Nothing is said of it any more.
+    if (gone && !isPool(object)) {
+      counts.get(`Cluster ${changed} (${uid})`)?.push({ at, said: undefined, were });
+    }
+  }
+  return counts;
+}
+
+function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}
+
+function isPool(object: Cluster | NodePool): object is NodePool {
+  return object.kind === "NodePool";
+}
+
+function isReady({ metadata, status }: NodePool): boolean {
+  return status?.phase === "Ready" && status.observedGeneration === metadata.generation;
+}
+
+/** Counts that were never so around the moment at which they were first said. */
+function findInvented(counts: readonly Count[]): Count[] {
+  return counts.filter(({ at, said }, index) => {
+    if (said === undefined || counts[index - 1]?.said === said) return false;
+    const around = counts.filter(
+      (count, other) =>
+        count.at <= at + SEEN_EARLY_MS && (counts[other + 1]?.at ?? Infinity) >= at - TOLERANCE_MS,
+    );
+    return !around.some(({ were }) => were === said);
+  });
+}
+
+/** Counts that stayed wrong. */
+function findStale(counts: readonly Count[], endMs: number): Count[] {
+  const stale: Count[] = [];
+  let wrongSince: number | undefined;
+  for (const [index, count] of counts.entries()) {
+    const isWrong = count.said !== undefined && count.said !== count.were;
+    if (!isWrong) wrongSince = undefined;
+    else {
+      wrongSince ??= count.at;
+      const until = counts[index + 1]?.at ?? endMs;
+      if (until - wrongSince > TOLERANCE_MS) {
+        stale.push(count);
+        wrongSince = until;
+      }
+    }
+  }
+  return stale;
+}
