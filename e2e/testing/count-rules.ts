@@ -22,10 +22,8 @@ export function findCountLies(
   endMs: number,
 ): string[] {
   return [...followCounts(clusters, pools)].flatMap(([name, counts]) => [
-    ...findInvented(counts).map(({ said, were }) => `${name}: ${said} ready pools, but there were ${were}`),
-    ...findStale(counts, endMs).map(
-      ({ said, were }) => `${name}: still ${said} ready pools, but there are ${were}`,
-    ),
+    ...findInvented(counts).map(({ said, were }) => `${name}: ready pools: ${said}, not ${were}`),
+    ...findStale(counts, endMs).map(({ said, were }) => `${name}: ready pools: still ${said}, not ${were}`),
   ]);
 }
 
