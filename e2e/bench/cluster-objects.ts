@@ -31,7 +31,7 @@ export async function createFleet(client: KubeClient, orgId: string, count: numb
     for (const { id, name } of left) {
       const metadata = { name, namespace, labels: { [LABEL_ID]: id } };
       await client.create(clusterKind, { metadata, spec: { version: "1.34.2" } }, by);
-      const status = { fieldManager: "marina-operator-status", subresource: "status" as const };
+      const status = { ...by, subresource: "status" as const };
       await client.mergePatch(clusterKind, namespace, name, { status: STATUS }, status);
     }
   };

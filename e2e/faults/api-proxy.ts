@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import type { StackInfo } from "../stack/stack-info.ts";
+import { readCredential } from "../testing/credentials.ts";
 
 /** A request of the program behind the proxy. */
 export interface Call {
@@ -32,7 +33,7 @@ export interface Hooks {
 
 /** An HTTPS proxy between one program and the API server, which records every request and can inject faults. */
 export interface ApiProxy {
-  /** The stack's kubeconfig with the proxy's address. */
+  /** The operator's kubeconfig with the proxy's address. */
   kubeconfig: string;
   /** Every write that reached the API server, without those of the Lease. */
   writes: Call[];
@@ -50,14 +51,10 @@ export interface ApiProxy {
 export async function openApiProxy(stack: StackInfo, name: string): Promise<ApiProxy> {
   const dir = dirname(stack.kubeconfig);
   const read = (file: string) => readFileSync(join(dir, "certificates", file));
-  const config = JSON.parse(readFileSync(stack.kubeconfig, "utf8"));
+  const config = JSON.parse(readFileSync(stack.programKubeconfigs.operator, "utf8"));
   const upstream = new URL(config.clusters[0].cluster.server);
-  const agent = new Agent({
-    keepAlive: true,
-    ca: read("ca.crt"),
-    cert: read("admin.crt"),
-    key: read("admin.key"),
-  });
+  const { ca, cert, key } = readCredential(JSON.stringify(config));
+  const agent = new Agent({ keepAlive: true, ca, cert, key });
   const proxy: ApiProxy = {
     kubeconfig: join(dir, `${name}.kubeconfig`),
     writes: [],

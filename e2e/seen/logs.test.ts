@@ -12,7 +12,9 @@ test("no log contains a secret that was used or issued", () => {
   const secrets = new Set([
     ...passwords,
     ...findSecrets(JSON.stringify(stack)),
-    ...findSecrets(readFileSync(stack.kubeconfig, "utf8")),
+    ...[stack.kubeconfig, ...Object.values(stack.programKubeconfigs)].flatMap((file) =>
+      findSecrets(readFileSync(file, "utf8")),
+    ),
     ...readSeen("secret"),
   ]);
   const folders = [stack.logs, findSeenFolder() ?? ""];

@@ -29,8 +29,12 @@ const HOUR_MS = 3600 * 1000;
 
 type CryptoKeyPair = webcrypto.CryptoKeyPair;
 
-interface Issued {
+interface Authority {
   certificate: x509.X509Certificate;
+  keys: Pick<CryptoKeyPair, "privateKey">;
+}
+
+interface Issued extends Authority {
   keys: CryptoKeyPair;
 }
 
@@ -68,7 +72,11 @@ async function createAuthority(): Promise<Issued> {
   return { certificate, keys };
 }
 
-async function issue(ca: Issued, subject: string, extensions: x509.Extension[]): Promise<Issued> {
+async function issue(
+  ca: Authority,
+  subject: string | x509.JsonName,
+  extensions: x509.Extension[],
+): Promise<Issued> {
   const keys = await generateKeys();
   const certificate = await x509.X509CertificateGenerator.create({
     subject,
@@ -133,4 +141,26 @@ export async function ensureCertificates(dir: string): Promise<Certificates> {
     adminCert: read("admin.crt"),
     adminKey: read("admin.key"),
   };
+}
+
+/** What a client of kube-apiserver presents; PEM. */
+export interface ClientCertificate {
+  cert: string;
+  key: string;
+}
+
+/** Issues a client certificate: to kube-apiserver its holder is the user `user`, a member of `groups`. */
+export async function issueClientCertificate(
+  { dir, ca }: Pick<Certificates, "dir" | "ca">,
+  user: string,
+  groups: readonly string[],
+): Promise<ClientCertificate> {
+  const authorityKey = x509.PemConverter.decodeFirst(readFileSync(join(dir, "ca.key"), "utf8"));
+  const privateKey = await crypto.subtle.importKey("pkcs8", authorityKey, EC, false, ["sign"]);
+  const authority = { certificate: new x509.X509Certificate(ca), keys: { privateKey } };
+  const name = [{ CN: [user] }, ...groups.map((group) => ({ O: [group] }))];
+  const { certificate, keys } = await issue(authority, name, [
+    new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
+  ]);
+  return { cert: certificate.toString("pem"), key: await toPrivateKeyPem(keys) };
 }

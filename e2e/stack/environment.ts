@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ProgramKubeconfigs } from "./program-identities.ts";
 import { AUDIENCE } from "./users.ts";
 
 /** Source addresses of the programs of this machine, such as Cluster API and Marina. */
@@ -19,18 +20,19 @@ export interface MarinaEnvironment {
 
 /** The inputs of both environments. */
 interface SharedInput {
-  kubeconfig: string;
   platformNamespace: string;
 }
 
 export interface OperatorEnvironmentInput extends SharedInput {
+  kubeconfig: string;
   operatorPort: number;
   clusterClass: { namespace: string; name: string };
   /** Plans that are missing in the configuration of the operator. */
   withoutPlans: readonly string[];
 }
 
-export interface EnvironmentInput extends OperatorEnvironmentInput {
+export interface EnvironmentInput extends Omit<OperatorEnvironmentInput, "kubeconfig"> {
+  kubeconfigs: ProgramKubeconfigs;
   apiPort: number;
   apiMetricsPort: number;
   issuer: string;
@@ -94,7 +96,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_DATABASE_APISERVER_ROLE: new URL(input.databaseUrls.apiserver).username,
     },
     apiserver: {
-      ...describeShared(input),
+      ...describeShared(input, input.kubeconfigs.apiserver),
       MARINA_PORT: String(input.apiPort),
       MARINA_METRICS_PORT: String(input.apiMetricsPort),
       MARINA_PUBLIC_URL: apiUrl,
@@ -109,14 +111,14 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_WEBHOOK_CA_FILE: input.caFile,
       ...input.apiserver,
     },
-    operator: describeOperatorEnvironment(input),
+    operator: describeOperatorEnvironment({ ...input, kubeconfig: input.kubeconfigs.operator }),
   };
 }
 
 /** The environment of an operator by itself, with or without the rest of a stack. */
 export function describeOperatorEnvironment(input: OperatorEnvironmentInput): Record<string, string> {
   return {
-    ...describeShared(input),
+    ...describeShared(input, input.kubeconfig),
     MARINA_METRICS_PORT: String(input.operatorPort),
     MARINA_PLANS: JSON.stringify(plansFor(input)),
     MARINA_PLATFORM_CIDRS: PLATFORM_CIDRS.join(","),
@@ -125,7 +127,7 @@ export function describeOperatorEnvironment(input: OperatorEnvironmentInput): Re
   };
 }
 
-function describeShared({ kubeconfig, platformNamespace }: SharedInput): Record<string, string> {
+function describeShared({ platformNamespace }: SharedInput, kubeconfig: string): Record<string, string> {
   return {
     KUBECONFIG: kubeconfig,
     MARINA_LISTEN_ADDRESS: "127.0.0.1",

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Certificates } from "./certificates.ts";
+import type { Certificates, ClientCertificate } from "./certificates.ts";
 import type { KubeApi } from "./kube-api.ts";
 import type { Ports } from "./ports.ts";
 import { requireHttpOk, requireKubeReady, requireOpenPort } from "./probes.ts";
@@ -41,26 +41,26 @@ export function managementServerOf(ports: Ports): string {
   return `https://127.0.0.1:${ports["kube-apiserver"]}`;
 }
 
-/** Writes a self-contained kubeconfig of the embedded cluster for a member of system:masters. */
-export function writeKubeconfig(file: string, server: string, certificates: Certificates): void {
+/** Writes a self-contained kubeconfig of the embedded cluster; without `client` for a member of system:masters. */
+export function writeKubeconfig(
+  file: string,
+  server: string,
+  { ca, adminCert, adminKey }: Certificates,
+  client: ClientCertificate = { cert: adminCert, key: adminKey },
+): void {
   const base64 = (text: string): string => Buffer.from(text).toString("base64");
   const config = {
     apiVersion: "v1",
     kind: "Config",
     "current-context": "marina",
-    clusters: [
-      { name: "marina", cluster: { server, "certificate-authority-data": base64(certificates.ca) } },
-    ],
+    clusters: [{ name: "marina", cluster: { server, "certificate-authority-data": base64(ca) } }],
     users: [
       {
-        name: "marina-admin",
-        user: {
-          "client-certificate-data": base64(certificates.adminCert),
-          "client-key-data": base64(certificates.adminKey),
-        },
+        name: "client",
+        user: { "client-certificate-data": base64(client.cert), "client-key-data": base64(client.key) },
       },
     ],
-    contexts: [{ name: "marina", context: { cluster: "marina", user: "marina-admin" } }],
+    contexts: [{ name: "marina", context: { cluster: "marina", user: "client" } }],
   };
   writeFileSync(file, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
 }

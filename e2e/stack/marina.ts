@@ -19,6 +19,8 @@ export interface MarinaDeps {
   after: { kube: readonly string[]; engine: readonly string[]; database: readonly string[] };
   /** The manifests of the stack's ClusterClass; an existing cluster has its own. */
   classFile: string | undefined;
+  /** Applied with the custom resources, before the programs start. */
+  programAccess: readonly Manifest[];
 }
 
 const VERSIONS = [
@@ -38,6 +40,11 @@ function readMarinaManifests(): Manifest[] {
   return files.flatMap((file) => readManifests(join(folder, file)));
 }
 
+/** The policy that keeps the programs' field managers to themselves; for programs with identities of their own. */
+export function readWriterPolicy(): Manifest[] {
+  return readManifests(join(ROOT, "crds", "policy", "writers.yaml"));
+}
+
 const namespace: Manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: PLATFORM_NAMESPACE } };
 
 const catalogue: Manifest = {
@@ -47,9 +54,9 @@ const catalogue: Manifest = {
   data: { "versions.json": JSON.stringify(VERSIONS, undefined, 2) },
 };
 
-/** The platform namespace, the version catalogue, Marina's custom resources and the ClusterClass. */
+/** The platform namespace, the version catalogue, Marina's custom resources, the programs' access and the ClusterClass. */
 export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): StepNode[] {
-  const { kube, after, classFile } = deps;
+  const { kube, after, classFile, programAccess } = deps;
   const steps: StepNode[] = [
     {
       name: "platform namespace",
@@ -70,6 +77,7 @@ export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): 
           crds.map((crd) => crd.metadata.name),
           30_000,
         );
+        await kube.apply(programAccess);
       },
     },
   ];

@@ -19,9 +19,10 @@ import {
   managementServerOf,
   writeKubeconfig,
 } from "./management-cluster.ts";
-import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps } from "./marina.ts";
+import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps, readWriterPolicy } from "./marina.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
+import { PROGRAM_BINDING, type ProgramKubeconfigs, writeProgramKubeconfigs } from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
@@ -48,6 +49,7 @@ export interface Setup {
   secrets: Secrets;
   kube: KubeApi;
   kubeconfig: string;
+  programKubeconfigs: ProgramKubeconfigs;
   environment: MarinaEnvironment;
   certificates: Certificates;
   nodes: Node[];
@@ -86,6 +88,8 @@ async function embeddedCluster(run: Run, engine: Engine, audit = false) {
   return {
     kube,
     kubeconfig,
+    programKubeconfigs: await writeProgramKubeconfigs(dir, server, certificates),
+    programAccess: [PROGRAM_BINDING, ...readWriterPolicy()],
     nodes,
     clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
     after: { kube: ["kube-apiserver"], engine: ["webhooks", ...classAfter] },
@@ -95,7 +99,17 @@ async function embeddedCluster(run: Run, engine: Engine, audit = false) {
 
 async function existingCluster(kubeconfig: string) {
   const { kube, clusterClass } = await openExistingCluster(kubeconfig);
-  return { kube, kubeconfig, nodes: [], clusterClass, after: { kube: [], engine: [] }, close: () => {} };
+  return {
+    kube,
+    kubeconfig,
+    programKubeconfigs: { apiserver: kubeconfig, operator: kubeconfig },
+    // The programs share the identity of the kubeconfig, which the policy would refuse.
+    programAccess: [],
+    nodes: [],
+    clusterClass,
+    after: { kube: [], engine: [] },
+    close: () => {},
+  };
 }
 
 /** The ports of this run, by name. Throws StartError when one that cannot change is in use. */
@@ -137,7 +151,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     apiMetricsPort: ports["api-metrics"] ?? 0,
     operatorPort: ports.operator ?? 0,
     issuer: issuerOf(ports),
-    kubeconfig: cluster.kubeconfig,
+    kubeconfigs: cluster.programKubeconfigs,
     databaseUrls: databaseUrlsOf({ dir, ports, secrets }),
     webhookKey: secrets.webhookKey,
     caFile: certificates.caFile,
@@ -149,7 +163,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
   writeEnvFiles(dir, environment);
   const after = { ...cluster.after, database: ["database"] };
   const classFile = isEmbedded ? settings.classFile : undefined;
-  const platform = { kube: cluster.kube, after, classFile };
+  const platform = { kube: cluster.kube, after, classFile, programAccess: cluster.programAccess };
   const nodes = [
     ...cluster.nodes,
     ...postgresNodes({ dir, ports, secrets }),
@@ -162,6 +176,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
           migrate(environment, signal),
         )),
   ];
-  const { kube, kubeconfig, close } = cluster;
-  return { dir, ports, apiPort, tools, secrets, kube, kubeconfig, environment, certificates, nodes, close };
+  const { kube, kubeconfig, programKubeconfigs, close } = cluster;
+  const inputs = { dir, ports, apiPort, tools, secrets, certificates, environment };
+  return { ...inputs, kube, kubeconfig, programKubeconfigs, nodes, close };
 }

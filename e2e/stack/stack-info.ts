@@ -1,5 +1,6 @@
 import { renameSync, writeFileSync } from "node:fs";
 import type { Part } from "./process-part.ts";
+import type { ProgramKubeconfigs } from "./program-identities.ts";
 import type { UserName } from "./users.ts";
 
 /** The content of stack.json: addresses, files and processes of a running stack. */
@@ -9,7 +10,10 @@ export interface StackInfo {
   issuer: string;
   /** For people and tests: the role that owns the schema. */
   databaseUrl: string;
+  /** Of a member of system:masters. */
   kubeconfig: string;
+  /** Of Marina's own programs. */
+  programKubeconfigs: ProgramKubeconfigs;
   kubectl: string;
   helm: string;
   /** Folder with one log file per process. */

@@ -47,6 +47,7 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
     issuer,
     databaseUrl: environment.migrate.MARINA_DATABASE_URL,
     kubeconfig: setup.kubeconfig,
+    programKubeconfigs: setup.programKubeconfigs,
     kubectl: tools.path("kubectl"),
     helm: tools.path("helm"),
     logs: join(setup.dir, "logs"),

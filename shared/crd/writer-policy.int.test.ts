@@ -6,7 +6,6 @@ import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterKind } from "./cluster.ts";
 import { ANNOTATION_REQUEST_ID } from "./names.ts";
 import { idleClusterSpec, objectOf, openTestApi, type TestApi } from "./testing.ts";
-import { buildWriterPolicy } from "./writer-policy.ts";
 
 const PERSON = ["--as=alice", "--as-group=system:masters"];
 const PROGRAM = [
@@ -17,30 +16,13 @@ const PROGRAM = [
 
 let api: TestApi;
 let folder: string;
-const policyName = () => `writers.${api.namespace}.test`;
 
-/** The policy under a name of its own, for the namespace of this test only. */
+/** The policy is installed with the stack. */
 beforeAll(async () => {
   api = await openTestApi();
   folder = await mkdtemp(join(tmpdir(), "writer-policy-"));
-  const [policy, binding] = buildWriterPolicy();
-  const metadata = { name: policyName() };
-  const selector = { matchLabels: { "kubernetes.io/metadata.name": api.namespace } };
-  const items = [
-    { ...policy, metadata },
-    {
-      ...binding,
-      metadata,
-      spec: { ...binding?.spec, policyName: policyName(), matchResources: { namespaceSelector: selector } },
-    },
-  ];
-  await apply({ apiVersion: "v1", kind: "List", items });
-  const isRefused = async () =>
-    (await write("probe", PERSON, "marina-probe").catch(String)).includes("begins with");
-  await waitFor("the policy to be in force", isRefused);
 });
 afterAll(async () => {
-  await api.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", policyName());
   await api.kubectl("delete", "clusters.cloud.marina.dev", "--all", "--namespace", api.namespace);
   await rm(folder, { recursive: true });
   await api.close();

@@ -63,6 +63,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
       kube,
       after: { kube: ["kube-apiserver"], engine: [], database: [] },
       classFile: undefined,
+      programAccess: [],
     }),
   ];
   const supervisor = createSupervisor({ dir, onCrash: (_, message) => console.error(message) });
