@@ -77,8 +77,12 @@ export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): 
           crds.map((crd) => crd.metadata.name),
           30_000,
         );
-        await kube.apply(programAccess);
       },
+    },
+    {
+      name: "program access",
+      after: ["platform namespace", "Marina CRDs"],
+      run: () => kube.apply(programAccess),
     },
   ];
   if (classFile === undefined) return steps;
@@ -113,7 +117,7 @@ export function runBundle(name: string): { command: string; args: string[] } {
 function apiserverNode({ environment }: MarinaDeps): ProcessNode {
   return {
     name: "apiserver",
-    after: ["Marina CRDs", "platform namespace", "migrations", "identity-provider"],
+    after: ["program access", "migrations", "identity-provider"],
     process: () => ({
       ...runBundle("apiserver"),
       env: { ...environment.apiserver, ...MEMORY_ENVIRONMENT },
@@ -127,7 +131,7 @@ function apiserverNode({ environment }: MarinaDeps): ProcessNode {
 function operatorNode({ environment, after }: MarinaDeps): ProcessNode {
   return {
     name: "operator",
-    after: ["Marina CRDs", "platform namespace", "bundles", ...after.engine],
+    after: ["program access", "bundles", ...after.engine],
     process: () => ({
       ...runBundle("operator"),
       env: { ...environment.operator, ...MEMORY_ENVIRONMENT },

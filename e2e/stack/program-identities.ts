@@ -1,8 +1,14 @@
+import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments } from "yaml";
 import { type Certificates, issueClientCertificate } from "./certificates.ts";
 import type { Manifest } from "./kube-api.ts";
 import { writeKubeconfig } from "./management-cluster.ts";
-import { PLATFORM_NAMESPACE } from "./marina.ts";
+import { PLATFORM_NAMESPACE, ROOT } from "./marina.ts";
+
+const run = promisify(execFile);
+const CHART = join(ROOT, "charts", "marina");
 
 /** The kubeconfig of each of Marina's programs. */
 export interface ProgramKubeconfigs {
@@ -35,15 +41,14 @@ export async function writeProgramKubeconfigs(
   return { apiserver: await write("apiserver"), operator: await write("operator") };
 }
 
-/** The rights of the programs' ServiceAccounts: everything. */
-export const PROGRAM_BINDING: Manifest = {
-  apiVersion: "rbac.authorization.k8s.io/v1",
-  kind: "ClusterRoleBinding",
-  metadata: { name: "marina-programs" },
-  roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
-  subjects: (["apiserver", "operator"] as const).map((program) => ({
-    kind: "ServiceAccount",
-    namespace: PLATFORM_NAMESPACE,
-    name: accountOf(program),
-  })),
-};
+/**
+ * The rights of the programs' ServiceAccounts: those that the chart gives them, so that a missing one shows in every story.
+ */
+export async function renderProgramRights(helm: string): Promise<Manifest[]> {
+  const values = ["host=local", "database.existingSecret=none", "oidc.issuers[0].issuer=https://local"];
+  const set = [...values, "oidc.issuers[0].audience=none"].flatMap((value) => ["--set", value]);
+  const args = ["template", "marina", CHART, "--namespace", PLATFORM_NAMESPACE, ...set];
+  const { stdout } = await run(helm, args, { maxBuffer: 16 * 1024 * 1024 });
+  const objects = parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
+  return objects.filter(({ apiVersion }) => apiVersion.startsWith("rbac.authorization.k8s.io/"));
+}

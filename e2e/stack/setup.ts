@@ -22,7 +22,11 @@ import {
 import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps, readWriterPolicy } from "./marina.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
-import { PROGRAM_BINDING, type ProgramKubeconfigs, writeProgramKubeconfigs } from "./program-identities.ts";
+import {
+  type ProgramKubeconfigs,
+  renderProgramRights,
+  writeProgramKubeconfigs,
+} from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
@@ -71,7 +75,7 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
 }
 
 async function embeddedCluster(run: Run, engine: Engine, audit = false) {
-  const { dir, ports, certificates } = run;
+  const { dir, ports, tools, certificates } = run;
   const kubeconfig = join(dir, "kubeconfig");
   const server = managementServerOf(ports);
   writeKubeconfig(kubeconfig, server, certificates);
@@ -89,7 +93,7 @@ async function embeddedCluster(run: Run, engine: Engine, audit = false) {
     kube,
     kubeconfig,
     programKubeconfigs: await writeProgramKubeconfigs(dir, server, certificates),
-    programAccess: [PROGRAM_BINDING, ...readWriterPolicy()],
+    programAccess: [...(await renderProgramRights(tools.path("helm"))), ...readWriterPolicy()],
     nodes,
     clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
     after: { kube: ["kube-apiserver"], engine: ["webhooks", ...classAfter] },
