@@ -1,10 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ProgramKubeconfigs } from "./program-identities.ts";
 import { AUDIENCE } from "./users.ts";
 
 /** Source addresses of the programs of this machine, such as Cluster API and Marina. */
 export const PLATFORM_CIDRS = ["127.0.0.1/32"];
+
+/** The kubeconfig of each of Marina's programs. */
+export interface ProgramKubeconfigs {
+  apiserver: string;
+  operator: string;
+}
 
 /** Environment variables of both programs on this stack, the same as in any deployment. */
 export interface MarinaEnvironment {

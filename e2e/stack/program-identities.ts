@@ -3,18 +3,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { type Certificates, issueClientCertificate } from "./certificates.ts";
+import type { ProgramKubeconfigs } from "./environment.ts";
 import type { Manifest } from "./kube-api.ts";
 import { writeKubeconfig } from "./management-cluster.ts";
 import { PLATFORM_NAMESPACE, ROOT } from "./marina.ts";
 
 const run = promisify(execFile);
 const CHART = join(ROOT, "charts", "marina");
-
-/** The kubeconfig of each of Marina's programs. */
-export interface ProgramKubeconfigs {
-  apiserver: string;
-  operator: string;
-}
 
 const GROUPS = ["system:serviceaccounts", `system:serviceaccounts:${PLATFORM_NAMESPACE}`];
 

@@ -8,7 +8,13 @@ import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
 import { requireFreeSpace } from "./disk.ts";
 import { ENGINE_SETTINGS, type Engine, requireSameEngine } from "./engine.ts";
-import { describeEnvironment, type MarinaEnvironment, PLATFORM_CIDRS, writeEnvFiles } from "./environment.ts";
+import {
+  describeEnvironment,
+  type MarinaEnvironment,
+  PLATFORM_CIDRS,
+  type ProgramKubeconfigs,
+  writeEnvFiles,
+} from "./environment.ts";
 import { openExistingCluster } from "./existing-cluster.ts";
 import { identityNode, issuerOf } from "./identity.ts";
 import { createKubeApi, type KubeApi } from "./kube-api.ts";
@@ -22,11 +28,7 @@ import {
 import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps, readWriterPolicy } from "./marina.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
-import {
-  type ProgramKubeconfigs,
-  renderProgramRights,
-  writeProgramKubeconfigs,
-} from "./program-identities.ts";
+import { renderProgramRights, writeProgramKubeconfigs } from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";

@@ -1,6 +1,6 @@
 import { renameSync, writeFileSync } from "node:fs";
+import type { ProgramKubeconfigs } from "./environment.ts";
 import type { Part } from "./process-part.ts";
-import type { ProgramKubeconfigs } from "./program-identities.ts";
 import type { UserName } from "./users.ts";
 
 /** The content of stack.json: addresses, files and processes of a running stack. */

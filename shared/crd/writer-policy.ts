@@ -15,7 +15,12 @@ export const PROGRAM_GROUPS: readonly string[] = ["system:serviceaccounts:marina
 const same = (field: string) =>
   `(has(now.${field}) ? now.${field} : '') == (has(before.${field}) ? before.${field} : '')`;
 
-/** Whoever takes a field over makes the entry of Marina smaller, but never newer. */
+const OPTIONS_RULE = `variables.isProgram || !has(request.options) || !has(request.options.fieldManager) || !request.options.fieldManager.startsWith('${MANAGER_PREFIX}')`;
+
+/**
+ * For writers that name no manager, who get the first part of their User-Agent. Times have whole seconds: a change in the
+ * second of one by Marina is not seen here. Whoever takes a field over makes the entry of Marina smaller, but never newer.
+ */
 const MANAGER_RULE = `variables.isProgram || !has(object.metadata.managedFields) || object.metadata.managedFields.all(now, !now.manager.startsWith('${MANAGER_PREFIX}') || variables.entriesBefore.exists(before, before.manager == now.manager && ${["operation", "subresource", "time"].map(same).join(" && ")}))`;
 
 const annotationRule = (annotation: string) =>
@@ -61,11 +66,11 @@ export function buildWriterPolicy(programGroups: readonly string[] = PROGRAM_GRO
           { name: "annotationsBefore", expression: annotationsOf("oldObject") },
         ],
         validations: [
-          {
-            expression: MANAGER_RULE,
+          ...[OPTIONS_RULE, MANAGER_RULE].map((expression) => ({
+            expression,
             message: `field managers whose name begins with ${MANAGER_PREFIX} are Marina's own: use another --field-manager`,
             reason: "Forbidden",
-          },
+          })),
           ...[ANNOTATION_REQUEST_ID, ANNOTATION_NETWORK_REQUEST_ID].map((annotation) => ({
             expression: annotationRule(annotation),
             message: `metadata.annotations[${annotation}]: is set by Marina alone; leave it out`,
