@@ -14,7 +14,8 @@ type EndDeps = Pick<Deps, "kube" | "db" | "log">;
 
 /**
  * Removes the Namespaces of deleted organizations in which nothing but the StorageInventory is left, and what Kubernetes and
- * Marina put into every Namespace. One that Marina did not make is left alone. One call at a time: one that is not empty costs
+ * Marina put into every Namespace. One that Marina did not make is left alone, and so are all when the API server may not list
+ * every kind. One call at a time: one that is not empty costs
  * few, for the core kinds come first. Rejects with a KubeError.
  */
 export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal): Promise<void> {
@@ -25,7 +26,15 @@ export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal):
   const ended = made.filter((namespace) => deleted.has(organizationOf(namespace)));
   if (ended.length === 0) return;
   const kinds = await deps.kube.listKinds({ signal });
-  for (const namespace of ended) await removeIfEmpty(deps, namespace, kinds, signal);
+  try {
+    for (const namespace of ended) await removeIfEmpty(deps, namespace, kinds, signal);
+  } catch (error) {
+    if (!(error instanceof KubeError && error.status === 403)) throw error;
+    deps.log.info(
+      { message: error.message },
+      "namespaces of deleted organizations stay: no right to look into them",
+    );
+  }
 }
 
 async function removeIfEmpty(

@@ -84,7 +84,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
       ? await createTestDatabase(stack.databaseUrl)
       : { url: changes.replicaOf.deps.config.databaseUrl, drop: async () => undefined };
   const clients = connectDatabase(database.url, { poolSize: 4 });
-  const transport = createTransport({ connection: loadConnection(stack.programKubeconfigs.apiserver) });
+  const transport = createTransport({ connection: loadConnection(stack.programKubeconfigs.tests) });
   const draining = new AbortController();
   const metrics = createRegistry();
   const deps: Deps = {

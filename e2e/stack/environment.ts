@@ -9,6 +9,8 @@ export const PLATFORM_CIDRS = ["127.0.0.1/32"];
 export interface ProgramKubeconfigs {
   apiserver: string;
   operator: string;
+  /** For integration tests, which run the programs' code and prepare what it meets: counted as a program, with every right. */
+  tests: string;
 }
 
 /** Environment variables of both programs on this stack, the same as in any deployment. */

@@ -27,13 +27,17 @@ export async function writeProgramKubeconfigs(
   server: string,
   certificates: Certificates,
 ): Promise<ProgramKubeconfigs> {
-  const write = async (program: keyof ProgramKubeconfigs): Promise<string> => {
+  const write = async (program: keyof ProgramKubeconfigs, groups = GROUPS): Promise<string> => {
     const file = join(dir, `${program}.kubeconfig`);
     const user = `system:serviceaccount:${PLATFORM_NAMESPACE}:${accountOf(program)}`;
-    writeKubeconfig(file, server, certificates, await issueClientCertificate(certificates, user, GROUPS));
+    writeKubeconfig(file, server, certificates, await issueClientCertificate(certificates, user, groups));
     return file;
   };
-  return { apiserver: await write("apiserver"), operator: await write("operator") };
+  return {
+    apiserver: await write("apiserver"),
+    operator: await write("operator"),
+    tests: await write("tests", [...GROUPS, "system:masters"]),
+  };
 }
 
 /**

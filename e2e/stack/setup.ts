@@ -108,7 +108,7 @@ async function existingCluster(kubeconfig: string) {
   return {
     kube,
     kubeconfig,
-    programKubeconfigs: { apiserver: kubeconfig, operator: kubeconfig },
+    programKubeconfigs: { apiserver: kubeconfig, operator: kubeconfig, tests: kubeconfig },
     // The programs share the identity of the kubeconfig, which the policy would refuse.
     programAccess: [],
     nodes: [],

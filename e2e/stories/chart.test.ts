@@ -155,6 +155,7 @@ describe("every object is accepted by the Kubernetes API", () => {
       "a database with other keys and another role",
       { database: { existingSecret: "db", urlKey: "app", ownerUrlKey: "admin", apiserverRole: "app" } },
     ],
+    ["Namespaces of deleted organizations removed", { apiserver: { removeEndedNamespaces: true } }],
     ["keys for webhooks", { webhooks: { existingSecret: "marina-webhook-keys" } }],
     ["a public address with a port", { publicUrl: "https://api.example.com:8443" }],
   ])("%s", async (_, values) => {
