@@ -35,6 +35,7 @@ import { addAdminOrganizationRoutes } from "./organizations/admin-routes.ts";
 import { lockOrganization } from "./organizations/index.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addQuotaRoutes } from "./quotas/routes.ts";
+import { addStorageQuotaRoutes } from "./storage-quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
 import { addUserIdentityRoutes } from "./users/identity-routes.ts";
@@ -131,5 +132,6 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
   addWebhookRoutes(router, deps);
+  addStorageQuotaRoutes(router, deps);
   return app;
 }

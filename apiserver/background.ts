@@ -8,6 +8,7 @@ import { runPeriodically } from "./jobs/periodic.ts";
 import { organizationJobs } from "./organizations/index.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
+import { storageQuotaJobs } from "./storage-quotas/index.ts";
 import { startHarvester, systemEventJobs } from "./system-events/index.ts";
 import { startWebhookDeliverer, webhookJobs } from "./webhooks/index.ts";
 
@@ -19,6 +20,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
     const jobs = [
       ...auditJobs(deps),
       ...organizationJobs(deps),
+      ...storageQuotaJobs(deps),
       ...clusterJobs(deps),
       ...clusterAccessJobs(deps),
       ...writeIntentJobs(deps),

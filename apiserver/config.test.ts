@@ -121,6 +121,13 @@ describe("the configuration", () => {
     expect(() => readConfig({ ...minimal, MARINA_QUOTAS: '{"nodes": -1}' })).toThrow("MARINA_QUOTAS");
   });
 
+  test.each(["0", "10241", "1.5", ""])("refuses %j as the default storage quota", (text) => {
+    expect(readConfig(minimal).defaultStorageQuotaGB).toBe(100);
+    expect(() => readConfig({ ...minimal, MARINA_DEFAULT_STORAGE_QUOTA_GB: text })).toThrow(
+      "MARINA_DEFAULT_STORAGE_QUOTA_GB",
+    );
+  });
+
   const issuerAt = (issuer: string) => JSON.stringify([{ issuer, audience: "marina" }]);
 
   test.each([

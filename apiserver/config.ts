@@ -3,6 +3,11 @@ import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { parseEnvironment } from "../shared/config.ts";
 import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/quota.ts";
+import {
+  DEFAULT_STORAGE_QUOTA_GB,
+  MAX_STORAGE_QUOTA_GB,
+  MIN_STORAGE_QUOTA_GB,
+} from "../shared/crd/storage-inventory.ts";
 import { type IssuerConfig, issuerSchema } from "./http/authentication/issuer-config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
 
@@ -87,6 +92,12 @@ const environmentSchema = z.object({
   MARINA_MAX_STREAMS_PER_ORGANIZATION: z.coerce.number().int().min(1).default(500),
   MARINA_RATE_LIMITS: jsonText(ratesSchema).default(DEFAULT_REQUEST_LIMITS.rates),
   MARINA_QUOTAS: jsonText(quotasSchema).default(DEFAULT_QUOTAS),
+  MARINA_DEFAULT_STORAGE_QUOTA_GB: z.coerce
+    .number()
+    .int()
+    .min(MIN_STORAGE_QUOTA_GB)
+    .max(MAX_STORAGE_QUOTA_GB)
+    .default(DEFAULT_STORAGE_QUOTA_GB),
   MARINA_ORGANIZATIONS_PER_USER: z.coerce.number().int().min(0).max(1_000_000).default(5),
   MARINA_INVITATIONS_PER_ADDRESS: z.coerce.number().int().min(1).max(1000).default(20),
   MARINA_API_TOKENS_PER_ORGANIZATION: z.coerce.number().int().min(1).max(100_000).default(100),
@@ -147,6 +158,8 @@ export interface Config {
   limits: RequestLimits;
   /** The quotas of an organization that has none of its own. */
   quotas: QuotaAmounts;
+  /** The limit of the shared storage of an organization that has none of its own; the operator's must be the same. */
+  defaultStorageQuotaGB: number;
   /** The quotas of a user that staff has set none for. */
   userQuotas: UserQuotaAmounts;
   /** Pending invitations of all organizations to one e-mail address. */
@@ -211,6 +224,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     roles: env.MARINA_ROLES,
     logLevel: env.MARINA_LOG_LEVEL,
     quotas: env.MARINA_QUOTAS,
+    defaultStorageQuotaGB: env.MARINA_DEFAULT_STORAGE_QUOTA_GB,
     userQuotas: { organizations: env.MARINA_ORGANIZATIONS_PER_USER },
     maxInvitationsPerAddress: env.MARINA_INVITATIONS_PER_ADDRESS,
     maxApiTokensPerOrganization: env.MARINA_API_TOKENS_PER_ORGANIZATION,

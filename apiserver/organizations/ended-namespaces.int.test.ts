@@ -49,8 +49,7 @@ const run = () => removeEndedNamespaces(api.deps, new AbortController().signal);
 test("the Namespace of a deleted organization is removed when only what belongs to every Namespace is left", async () => {
   const { kube } = api.deps;
   const namespace = await ensureNamespace(api.deps, await addOrganization(true));
-  const inventory = { metadata: { name: STORAGE_INVENTORY_NAME, namespace }, spec: {} };
-  await kube.create(storageInventoryKind, inventory, BY_MARINA);
+  expect(await kube.get(storageInventoryKind, namespace, STORAGE_INVENTORY_NAME)).toBeDefined();
   await waitFor("Kubernetes' own ConfigMap", () => kube.get(configMapKind, namespace, "kube-root-ca.crt"));
   await run();
   expect(await isEnded(namespace)).toBe(true);

@@ -5,7 +5,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import type { Deps } from "../deps.ts";
 import { organizationNamespace } from "./namespace.ts";
-import { findDeleted } from "./store.ts";
+import { findDeletedOrganizations } from "./store.ts";
 
 const LABEL_MANAGED_BY = "app.kubernetes.io/managed-by";
 const LABEL_ORG_ID_FIELD = `f:${LABEL_ORG_ID}`;
@@ -22,7 +22,7 @@ export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal):
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID, signal });
   const made = namespaces.filter(isMadeByMarina);
   if (made.length === 0) return;
-  const deleted = await findDeleted(deps.db, made.map(organizationOf));
+  const deleted = await findDeletedOrganizations(deps.db, made.map(organizationOf));
   const ended = made.filter((namespace) => deleted.has(organizationOf(namespace)));
   if (ended.length === 0) return;
   const kinds = await deps.kube.listKinds({ signal });

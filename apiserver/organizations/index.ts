@@ -1,3 +1,4 @@
+export { ensureInventory } from "./inventory.ts";
 export { organizationJobs } from "./jobs.ts";
 export { ensureNamespace, organizationNamespace, tryEnsureNamespace } from "./namespace.ts";
 export { presentOrganization } from "./present.ts";
@@ -5,6 +6,7 @@ export type { Quotas } from "./quotas.ts";
 export { organizationPage } from "./schema.ts";
 export {
   countOrganizationsCreatedBy,
+  findDeletedOrganizations,
   findKnownOrganizations,
   findOrganization,
   lockOrganization,

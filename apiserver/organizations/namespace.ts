@@ -4,6 +4,7 @@ import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
+import { ensureInventory } from "./inventory.ts";
 import { markNamespaceReady, readQuotas } from "./store.ts";
 
 /** How long a request waits for the Namespace of its organization before it leaves it to the job. */
@@ -46,6 +47,7 @@ export async function ensureNamespace(
   if (namespace === undefined) {
     const metadata = { name, labels: { [LABEL_ORG_ID]: orgId }, annotations };
     await kube.create(namespaceKind, { metadata }, writeOptions).catch(ignoreAlreadyExists);
+    await ensureInventory(kube, { namespace: name, orgId }, options);
   } else if (limitsOn(namespace) !== limits) {
     await kube.mergePatch(namespaceKind, undefined, name, { metadata: { annotations } }, writeOptions);
   }

@@ -183,7 +183,10 @@ export async function listWithoutNamespace(db: Queryable, limit: number): Promis
 }
 
 /** Which of these organizations are deleted. */
-export async function findDeleted(db: Queryable, orgIds: readonly string[]): Promise<Set<string>> {
+export async function findDeletedOrganizations(
+  db: Queryable,
+  orgIds: readonly string[],
+): Promise<Set<string>> {
   const rows = await db
     .select({ id: organizations.id })
     .from(organizations)

@@ -197,6 +197,7 @@ function testConfig(
       maxStreamsPerOrganization: 1000,
     },
     quotas: DEFAULT_QUOTAS,
+    defaultStorageQuotaGB: 100,
     userQuotas: { organizations: 1000 },
     maxInvitationsPerAddress: 20,
     maxApiTokensPerOrganization: 100,

@@ -9,12 +9,12 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const storageInventoryCases: SpecCase[] = [
-  { title: "no limit", spec: {} },
+  { title: "the platform's default", spec: {} },
   { title: "a limit of one byte", spec: { quotaBytes: 1 } },
   {
     title: "a limit of 0",
     spec: { quotaBytes: 0 },
-    rejected: "spec.quotaBytes: Invalid value: must be at least 1; omit it for no limit",
+    rejected: "spec.quotaBytes: Invalid value: must be at least 1; omit it for the platform's default",
   },
   { title: "a limit below 0", spec: { quotaBytes: -1 }, rejected: "spec.quotaBytes" },
 ];

@@ -11,11 +11,18 @@ export type StorageInventoryConditionType = (typeof storageInventoryConditionTyp
 /** Name of the only StorageInventory of an organization. */
 export const STORAGE_INVENTORY_NAME = "shared-storage";
 
+export const BYTES_PER_GIB = 2 ** 30;
+/** Bounds of a limit of an organization's shared storage, in GiB; 0 would be no limit to the storage. */
+export const MIN_STORAGE_QUOTA_GB = 1;
+export const MAX_STORAGE_QUOTA_GB = 10_240;
+/** The limit of an organization that has none of its own, unless the configuration names another. */
+export const DEFAULT_STORAGE_QUOTA_GB = 100;
+
 const storageInventoryFields = z
   .object({
     quotaBytes: z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional().meta({
       description:
-        "Limit of the organization's shared storage in bytes, at least 1. Absent means no limit. 0 is rejected, because storage backends treat it as unlimited.",
+        "Limit of the organization's shared storage in bytes, at least 1. Absent means the platform's default. 0 is rejected, because storage backends treat it as unlimited.",
     }),
   })
   .meta({ description: "Desired state of the shared storage." });
@@ -24,7 +31,7 @@ export const storageInventoryRules: readonly Rule<z.output<typeof storageInvento
   {
     field: "quotaBytes",
     code: "out_of_range",
-    message: "must be at least 1; omit it for no limit",
+    message: "must be at least 1; omit it for the platform's default",
     cel: "!has(self.quotaBytes) || self.quotaBytes >= 1",
     holds: (spec) => spec.quotaBytes === undefined || spec.quotaBytes >= 1,
   },

@@ -26,6 +26,10 @@ const TAGS = [
   { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
   { name: "Organizations", description: "Tenants: every other record belongs to one." },
   { name: "Platform administration", description: "All organizations, for the platform's staff." },
+  {
+    name: "Shared storage",
+    description: "What an organization may store in its shared storage, and what it stores.",
+  },
   { name: "System events", description: "What happens to a cluster, live and as history." },
   { name: "Webhooks", description: "Endpoints that the events of an organization are sent to." },
 ];

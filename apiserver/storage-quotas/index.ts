@@ -1,0 +1,1 @@
+export { storageQuotaJobs } from "./jobs.ts";

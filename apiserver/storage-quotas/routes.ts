@@ -1,0 +1,102 @@
+import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
+import type { Router } from "../http/contract/router.ts";
+import { requireOrganization } from "../organizations/index.ts";
+import { setStorageQuota } from "./changes.ts";
+import { observeStorage } from "./observed.ts";
+import { presentStorageQuota, storageQuotaTag } from "./present.ts";
+import { tryPublishStorageQuota } from "./publish.ts";
+import { setStorageQuotaBody, storageQuotaRecord } from "./schema.ts";
+import { readStorageQuota } from "./store.ts";
+
+const ADMIN_RECORD = "/api/v1/admin/organizations/{orgID}/storage-quota";
+
+const readResponses = {
+  200: { description: "The limit and what is stored.", body: storageQuotaRecord, headers: ["ETag"] },
+  304: { description: "Unchanged since the version in If-None-Match." },
+} as const;
+
+/** Operations on the limit of an organization's shared storage. */
+export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/organizations/{orgID}/storage-quota",
+      operationId: "getStorageQuota",
+      tag: "Shared storage",
+      summary: "Get the shared-storage quota",
+      access: "storage_quota:read",
+      responses: readResponses,
+    },
+    async (c, { orgId }) => {
+      const { record, etag } = await readRecord(deps, orgId);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(record, 200, { ETag: etag });
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: ADMIN_RECORD,
+      operationId: "getOrganizationStorageQuota",
+      tag: "Platform administration",
+      summary: "Get the shared-storage quota of an organization",
+      access: "platform-admin",
+      responses: readResponses,
+    },
+    async (c, { params: { orgID } }) => {
+      await requireOrganization(deps.db, orgID);
+      const { record, etag } = await readRecord(deps, orgID);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(record, 200, { ETag: etag });
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: ADMIN_RECORD,
+      operationId: "setOrganizationStorageQuota",
+      tag: "Platform administration",
+      summary: "Set the shared-storage quota of an organization",
+      description:
+        "null restores the platform's default. A limit that is lower than before and below the bytes already stored is refused with quota_below_usage, unless no figure of the last 15 minutes is known.",
+      access: "platform-admin",
+      body: setStorageQuotaBody,
+      responses: {
+        200: { description: "The limit and what is stored.", body: storageQuotaRecord, headers: ["ETag"] },
+      },
+      errors: ["conflict", "quota_below_usage", "precondition_failed"],
+    },
+    async (c, { origin, params: { orgID }, readBody }) => {
+      await requireOrganization(deps.db, orgID);
+      const { quota_gb: configuredGB } = await readBody();
+      const { defaultStorageQuotaGB: defaultGB } = deps.config;
+      const observed = await observeStorage(deps, orgID);
+      const quota = await deps.db.transaction((tx) =>
+        setStorageQuota(tx, origin, {
+          orgId: orgID,
+          preconditions: readPreconditions(c),
+          configuredGB,
+          defaultGB,
+          usedBytes: observed.usedBytes,
+        }),
+      );
+      await tryPublishStorageQuota(deps, orgID);
+      const record = presentStorageQuota(quota, defaultGB, observed);
+      return c.json(record, 200, { ETag: storageQuotaTag(quota, record) });
+    },
+  );
+}
+
+async function readRecord(deps: Deps, orgId: string) {
+  const observed = await observeStorage(deps, orgId);
+  const quota = await readStorageQuota(deps.db, orgId);
+  const record = presentStorageQuota(quota, deps.config.defaultStorageQuotaGB, observed);
+  return { record, etag: storageQuotaTag(quota, record) };
+}
