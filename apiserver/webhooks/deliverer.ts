@@ -58,7 +58,7 @@ function toAttemptSender(sender: Sender, now: Deps["now"]): AttemptSender {
           retryAfterSeconds: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
         };
       }
-      const { message: errorMessage } = result;
+      const errorMessage = toStorable(result.message);
       return {
         durationMs,
         errorClass,
@@ -69,4 +69,9 @@ function toAttemptSender(sender: Sender, now: Deps["now"]): AttemptSender {
       };
     },
   };
+}
+
+/** PostgreSQL stores neither U+0000 nor half a surrogate pair. */
+function toStorable(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\uFFFD");
 }
