@@ -4,11 +4,14 @@ import { runTenantStory } from "../testing/tenant-story.ts";
 
 test("a tenant creates, watches, uses, scales and deletes a cluster by REST alone", async () => {
   const titles: string[] = [];
-  const { feed, nodesAtFirst, nodesAfterScaling } = await runTenantStory(readStack(), ({ title }) =>
-    titles.push(title),
+  const { feed, nodesAtFirst, nodesAfterScaling, delivered, isSigned } = await runTenantStory(
+    readStack(),
+    ({ title }) => titles.push(title),
   );
 
-  expect(titles.at(-1)).toBe("cluster deleted");
+  expect(titles.at(-1)).toBe("webhook called");
+  expect(new Set(delivered)).toEqual(new Set(["cluster.created", "cluster.ready", "cluster.deleted"]));
+  expect(isSigned).toBe(true);
   expect(nodesAtFirst).toHaveLength(3);
   expect(nodesAfterScaling).toHaveLength(4);
   expect(nodesAfterScaling).toEqual(expect.arrayContaining(nodesAtFirst));

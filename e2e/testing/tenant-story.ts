@@ -4,7 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { components } from "../openapi/client.ts";
+import type { Delivery } from "../stack/receiver.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
 import { createTenant, expectStatus, type Feed, type Tenant } from "./tenant.ts";
+import { openWebhookEndpoint } from "./webhook-endpoint.ts";
 
 const run = promisify(execFile);
 
@@ -18,13 +21,13 @@ export interface StoryOutcome {
   nodesAtFirst: string[];
   nodesAfterScaling: string[];
   feed: Feed;
+  /** The types of the events that the webhook got, in their order. */
+  delivered: string[];
+  /** Whether every delivery had a right signature. */
+  isSigned: boolean;
 }
 
-interface StoryStack {
-  apiUrl: string;
-  kubectl: string;
-  tokens: { alice: string };
-}
+type StoryStack = Pick<StackInfo, "apiUrl" | "kubectl" | "webhookReceiver"> & { tokens: { alice: string } };
 
 type ClusterRecord = components["schemas"]["Cluster"];
 type ClusterPlace = { orgID: string; clusterID: string };
@@ -43,6 +46,12 @@ export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise
   step("organization created", organization.id);
 
   const orgID = organization.id;
+  const endpoint = openWebhookEndpoint(stack);
+  const subscription = { url: endpoint.url, events: ["*" as const] };
+  const webhook = expectStatus(201, await alice.call("createWebhook", { orgID, body: subscription }));
+  await endpoint.useSecret(webhook.secret);
+  step("webhook created", `every event to ${endpoint.url}`);
+
   const body = { name: "first", k8s_version: "1.34", node_pools: [aPool("general", 2), aPool("memory", 1)] };
   const cluster = expectStatus(202, await alice.call("createCluster", { orgID, body }));
   const place = { orgID, clusterID: cluster.id };
@@ -77,10 +86,34 @@ export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise
       (last) => last === "deleted",
     );
     step("cluster deleted", "nothing left");
-    return { organizationId: organization.id, clusterId: cluster.id, nodesAtFirst, nodesAfterScaling, feed };
+
+    const deliveries = await until(
+      "the event of the deletion",
+      () => endpoint.list(),
+      (received) => received.some((one) => typeOf(one) === "cluster.deleted"),
+    );
+    const delivered = deliveries.map(typeOf);
+    const isSigned = deliveries.every(({ verified }) => verified === true);
+    step(
+      "webhook called",
+      `${delivered.join(", ")}; ${isSigned ? "every signature is right" : "A WRONG SIGNATURE"}`,
+    );
+    return {
+      organizationId: organization.id,
+      clusterId: cluster.id,
+      nodesAtFirst,
+      nodesAfterScaling,
+      feed,
+      delivered,
+      isSigned,
+    };
   } finally {
     feed.close();
   }
+}
+
+function typeOf({ body }: Pick<Delivery, "body">): string {
+  return (JSON.parse(body) as { type: string }).type;
 }
 
 function aPool(name: string, desiredNodes: number) {
