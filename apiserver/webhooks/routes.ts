@@ -138,7 +138,7 @@ function addUpdate(router: Router, deps: Deps): void {
       responses: {
         200: { description: "The webhook, without its secret.", body: webhookRecord, headers: ["ETag"] },
       },
-      errors: ["conflict", "precondition_failed"],
+      errors: ["precondition_failed"],
     },
     async (c, { orgId, origin, params, readBody, confirmAccess }) => {
       requireKeys(deps);

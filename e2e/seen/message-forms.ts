@@ -13,6 +13,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be a whole number from \d+ to \d+$/,
     /^must be at (most|least) -?\d+$/,
     /^the quota is \d+, \d+ in use, \d+ more requested$/,
+    /^must use port \d+ or one from \d+ to \d+$/,
   ],
   too_long: [/^must have (from \d+ to|at most) \d+ characters?$/, /^must be .*\b\d+\b/],
   too_short: [
@@ -42,6 +43,13 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
   min_gt_max: [
     /^must not be greater than max_\w+$/,
     /^no number of nodes fits the CPU and memory totals \(min_vcpus, /,
+  ],
+  not_https: [/^must be an https URL$/],
+  embedded_credentials: [/^must not hold a user name or a password$/],
+  private_address: [/^must not point at a private or internal address$/],
+  unknown_event: [
+    /^must be `\*` alone, or types without it$/,
+    /^is no type of GET \/api\/v1\/webhook-events$/,
   ],
   below_one_node: [/^must be 0 or cover at least one node/],
 };
