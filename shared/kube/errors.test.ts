@@ -49,6 +49,13 @@ test.each<{ status: number; reason?: string; message?: string; is: string[] }>([
   { status: 503, is: ["isUnavailable"] },
   { status: 504, is: ["isUnavailable"] },
   { status: 500, message: 'failed calling webhook "a.b": connection refused', is: ["isUnavailable"] },
+  {
+    status: 403,
+    message: 'clusters "a" is forbidden: User "b" cannot get resource "clusters" in API group "c"',
+    is: ["isUnavailable"],
+  },
+  { status: 403, message: 'clusters "a" is forbidden: ValidatingAdmissionPolicy "b" denied request', is: [] },
+  { status: 403, message: 'pods "a" is forbidden: exceeded quota: b, used: pods=1', is: [] },
   { status: 500, message: "etcd is sad", is: [] },
   { status: 0, reason: "Unreachable", is: ["isUnavailable"] },
   { status: 0, reason: "Aborted", is: ["isAborted"] },

@@ -25,6 +25,9 @@ export interface KubeErrorDetails {
   retryAfterSeconds?: number;
 }
 
+/** The message of the authorizer; those of admission have another form. */
+const REFUSED_BY_AUTHORIZER = / is forbidden: User "[^"]*" cannot [a-z]+ (resource|path) "/;
+
 /** The only error of the Kubernetes client: an error response, or no response at all. */
 export class KubeError extends Error {
   readonly status: number;
@@ -73,11 +76,12 @@ export class KubeError extends Error {
   }
 
   /**
-   * A later retry may succeed: no response, 429, 502, 503, 504, or a webhook that could not be called
-   * (500 "failed calling webhook").
+   * A later retry may succeed: no response, 429, 502, 503, 504, a webhook that could not be called (500 "failed calling
+   * webhook"), or no right to the request: an API server that has just started grants none until it has read the roles.
    */
   get isUnavailable(): boolean {
     if (this.status === 0) return !this.isAborted;
+    if (this.status === 403) return REFUSED_BY_AUTHORIZER.test(this.kubeMessage);
     if (this.status === 500) return this.kubeMessage.includes("failed calling webhook");
     return [429, 502, 503, 504].includes(this.status);
   }
