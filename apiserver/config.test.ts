@@ -29,6 +29,7 @@ describe("the configuration", () => {
       userQuotas: { organizations: 5 },
       maxInvitationsPerAddress: 20,
       maxApiTokensPerOrganization: 100,
+      maxClusterAccessesPerOrganization: 2000,
       webhooks: {
         keys: [],
         maxPerOrganization: 20,

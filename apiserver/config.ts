@@ -1,5 +1,3 @@
-import { Resolver } from "node:dns";
-import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { parseEnvironment } from "../shared/config.ts";
 import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/quota.ts";
@@ -8,6 +6,7 @@ import {
   MAX_STORAGE_QUOTA_GB,
   MIN_STORAGE_QUOTA_GB,
 } from "../shared/crd/storage-inventory.ts";
+import { addressRangesSchema, dnsServersSchema, encryptionKeysSchema, jsonText } from "./config-values.ts";
 import { type IssuerConfig, issuerSchema } from "./http/authentication/issuer-config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
 
@@ -42,35 +41,6 @@ const quotasSchema = z
   .partialRecord(z.enum(QUOTA_NAMES), quotaLimitSchema)
   .transform((given): QuotaAmounts => ({ ...DEFAULT_QUOTAS, ...given }));
 
-const addressRangesSchema = z
-  .string()
-  .default("")
-  .transform(splitList)
-  .pipe(z.array(z.string().refine(isAddressRange, "must be addresses or CIDR ranges, with commas between")));
-const dnsServersSchema = z
-  .string()
-  .default("")
-  .transform(splitList)
-  .pipe(
-    z.array(z.string().refine(isDnsServer, "must be IP addresses, also with a port, with commas between")),
-  );
-
-const KEY_BYTES = 32;
-const webhookKeysSchema = z
-  .array(
-    z.strictObject({
-      id: z.string().min(1).max(64),
-      key: z
-        .base64()
-        .transform((text) => Buffer.from(text, "base64"))
-        .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64`),
-    }),
-  )
-  .refine(
-    (keys) => new Set(keys.map(({ id }) => id)).size === keys.length,
-    "must have an id of its own each",
-  );
-
 const environmentSchema = z.object({
   KUBECONFIG: z.string().optional(),
   MARINA_LISTEN_ADDRESS: z.string().min(1).default("0.0.0.0"),
@@ -101,8 +71,9 @@ const environmentSchema = z.object({
   MARINA_ORGANIZATIONS_PER_USER: z.coerce.number().int().min(0).max(1_000_000).default(5),
   MARINA_INVITATIONS_PER_ADDRESS: z.coerce.number().int().min(1).max(1000).default(20),
   MARINA_API_TOKENS_PER_ORGANIZATION: z.coerce.number().int().min(1).max(100_000).default(100),
+  MARINA_CLUSTER_ACCESSES_PER_ORGANIZATION: z.coerce.number().int().min(1).max(1_000_000).default(2000),
   MARINA_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).default(400),
-  MARINA_WEBHOOK_KEYS: jsonText(webhookKeysSchema).default([]),
+  MARINA_WEBHOOK_KEYS: jsonText(encryptionKeysSchema).default([]),
   MARINA_WEBHOOKS_PER_ORGANIZATION: z.coerce.number().int().min(1).max(1000).default(20),
   MARINA_WEBHOOK_ALLOWED_ADDRESSES: addressRangesSchema,
   MARINA_WEBHOOK_BLOCKED_ADDRESSES: addressRangesSchema,
@@ -166,6 +137,8 @@ export interface Config {
   maxInvitationsPerAddress: number;
   /** Tokens of one organization that are neither revoked nor expired. */
   maxApiTokensPerOrganization: number;
+  /** ClusterAccess objects in one organization's Namespace, by REST and by kubectl. */
+  maxClusterAccessesPerOrganization: number;
   /** How long an entry of the audit log is kept at least; it goes with its month. */
   auditRetentionDays: number;
   /** The live feed of clusters. */
@@ -228,6 +201,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     userQuotas: { organizations: env.MARINA_ORGANIZATIONS_PER_USER },
     maxInvitationsPerAddress: env.MARINA_INVITATIONS_PER_ADDRESS,
     maxApiTokensPerOrganization: env.MARINA_API_TOKENS_PER_ORGANIZATION,
+    maxClusterAccessesPerOrganization: env.MARINA_CLUSTER_ACCESSES_PER_ORGANIZATION,
     auditRetentionDays: env.MARINA_AUDIT_RETENTION_DAYS,
     limits: {
       rates: env.MARINA_RATE_LIMITS,
@@ -262,37 +236,4 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       concurrencyPerEndpoint: env.MARINA_WEBHOOK_CONCURRENCY_PER_ENDPOINT,
     },
   };
-}
-
-function splitList(text: string): string[] {
-  return text.split(",").flatMap((entry) => (entry.trim() === "" ? [] : [entry.trim()]));
-}
-
-function isDnsServer(text: string): boolean {
-  try {
-    new Resolver().setServers([text]);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isAddressRange(text: string): boolean {
-  const [address = ""] = text.split("/", 1);
-  const isAddress = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
-  return isAddress && (text === address || ipaddr.isValidCIDR(text));
-}
-
-function jsonText<T extends z.ZodType>(schema: T) {
-  return z
-    .string()
-    .transform((text, context) => {
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        context.addIssue({ code: "custom", message: "is not valid JSON" });
-        return z.NEVER;
-      }
-    })
-    .pipe(schema);
 }

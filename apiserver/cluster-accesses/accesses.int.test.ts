@@ -1,12 +1,15 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { createClient } from "../../shared/kube/client.ts";
+import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
+import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "../organizations/index.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
@@ -186,6 +189,28 @@ describe("issuing a kubeconfig", () => {
       code: "dependency_unavailable",
     });
     await transport.close();
+  });
+
+  test("is 422 quota_exceeded when the organization has all the accesses that it may have", async () => {
+    const { kube } = api.deps;
+    const setLimit = async (limit: number) => {
+      await applyAccessQuota(kube, cluster.namespace, limit);
+      await waitFor("the quota to be counted", async () => {
+        const quota = await kube.get(resourceQuotaKind, cluster.namespace, ACCESS_QUOTA);
+        const hard = quota?.status?.hard;
+        return (
+          quota !== undefined && readAccessLimit({ ...quota, spec: { ...(hard && { hard }) } }) === limit
+        );
+      });
+    };
+    await setLimit(0);
+    const refused = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
+    expect(refused.status).toBe(422);
+    expect(refused.body.error).toMatchObject({
+      code: "quota_exceeded",
+      details: [{ field: "accesses", code: "out_of_range" }],
+    });
+    await setLimit(api.deps.config.maxClusterAccessesPerOrganization);
   });
 
   test.each([

@@ -13,6 +13,7 @@ import {
   MANAGER_APISERVER,
 } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import { createObjectName, isNotApplied } from "../custom-resources/index.ts";
@@ -39,7 +40,7 @@ export interface AccessRequest {
 /**
  * Issues a kubeconfig for the caller: creates a key that stays in this process, lets the operator sign it for a right that
  * exists as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access behind. Throws
- * 409 cluster_not_ready, 409 conflict for one access too many, 403 for a holder whose right has ended meanwhile, 503 when the
+ * 409 cluster_not_ready, 409 conflict for one access too many of this cluster, 422 quota_exceeded for one too many of the organization, 403 for a holder whose right has ended meanwhile, 503 when the
  * certificate is not signed in time.
  */
 export async function issueKubeconfig(
@@ -53,7 +54,7 @@ export async function issueKubeconfig(
   const { privateKey, csr } = await createClientKey(origin.principal.userId, request.id);
   const object = toObject(origin, cluster, request, csr);
   try {
-    const created = await deps.kube.create(clusterAccessKind, object, { fieldManager: MANAGER_APISERVER });
+    const created = await createAccess(deps, object);
     const access = await waitForCertificate(deps, created);
     const { subject } = access.spec;
     const kubeconfig = composeKubeconfig(cluster.name, adminKubeconfig, {
@@ -110,6 +111,22 @@ function toObject(
       csr,
     },
   };
+}
+
+/** Throws 422 quota_exceeded when the organization has as many accesses as it may have, or a KubeError. */
+async function createAccess({ kube, config }: Deps, object: ClusterAccess): Promise<ClusterAccess> {
+  try {
+    return await kube.create(clusterAccessKind, object, { fieldManager: MANAGER_APISERVER });
+  } catch (error) {
+    if (!(error instanceof KubeError && error.isQuotaExceeded)) throw error;
+    const limit = config.maxClusterAccessesPerOrganization;
+    const message = `the quota is ${limit}, all in use, 1 more requested`;
+    throw new ApiError(
+      "quota_exceeded",
+      `The organization has all ${limit} kubeconfigs of its quota; revoke one.`,
+      { details: [{ field: "accesses", code: "out_of_range", message }], cause: error },
+    );
+  }
 }
 
 function labelsOfToken({ tokenId, version }: TokenPrincipal): Record<string, string> {

@@ -56,7 +56,7 @@ function addIssue(router: Router, deps: Deps): void {
           headers: ["Location", "Content-Disposition"],
         },
       },
-      errors: ["cluster_not_ready", "conflict"],
+      errors: ["cluster_not_ready", "conflict", "quota_exceeded"],
     },
     async (c, { orgId, origin, params, readBody, confirmAccess, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);

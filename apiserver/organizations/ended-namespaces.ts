@@ -1,4 +1,9 @@
-import { LABEL_ORG_ID, MANAGER_APISERVER, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
+import {
+  LABEL_MANAGED_BY,
+  LABEL_ORG_ID,
+  MANAGER_APISERVER,
+  MANAGER_OPERATOR,
+} from "../../shared/crd/names.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -7,7 +12,6 @@ import type { Deps } from "../deps.ts";
 import { organizationNamespace } from "./namespace.ts";
 import { findDeletedOrganizations } from "./store.ts";
 
-const LABEL_MANAGED_BY = "app.kubernetes.io/managed-by";
 const LABEL_ORG_ID_FIELD = `f:${LABEL_ORG_ID}`;
 
 type EndDeps = Pick<Deps, "kube" | "db" | "log">;

@@ -1,3 +1,4 @@
+export { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "./access-quota.ts";
 export { ensureInventory } from "./inventory.ts";
 export { organizationJobs } from "./jobs.ts";
 export { ensureNamespace, organizationNamespace, tryEnsureNamespace } from "./namespace.ts";

@@ -1,8 +1,9 @@
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { formatLimits } from "../../shared/crd/quota.ts";
-import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { type Namespace, namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
+import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "./access-quota.ts";
 import { removeEndedNamespaces } from "./ended-namespaces.ts";
 import { ensureNamespace, limitsOn, organizationNamespace } from "./namespace.ts";
 import { listWithoutNamespace, readAllQuotas } from "./store.ts";
@@ -13,7 +14,7 @@ const ALL_EVERY_MS = 10 * 60_000;
 const ENDED_EVERY_MS = 5 * 60_000;
 
 /**
- * Creates and updates Namespaces: shortly after a change, and periodically those of all organizations. Removes those of deleted
+ * Creates and updates Namespaces with their limits: shortly after a change, and periodically those of all organizations. Removes those of deleted
  * organizations.
  */
 export function organizationJobs(deps: Deps): PeriodicJob[] {
@@ -39,4 +40,17 @@ async function ensureAll(deps: Deps): Promise<void> {
     if (limitsByName.get(organizationNamespace(orgId)) !== formatLimits(effective))
       await ensureNamespace(deps, orgId);
   }
+  await ensureAccessQuotas(
+    deps,
+    namespaces.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+  );
+}
+
+/** Those that are missing, or have another limit than is configured; a Namespace that somebody else made gets one as well. */
+async function ensureAccessQuotas({ kube, config }: Deps, namespaces: readonly Namespace[]): Promise<void> {
+  const quotas = await kube.listAll(resourceQuotaKind, { fieldSelector: `metadata.name=${ACCESS_QUOTA}` });
+  const limits = new Map(quotas.map((quota) => [quota.metadata.namespace, readAccessLimit(quota)]));
+  const limit = config.maxClusterAccessesPerOrganization;
+  for (const { metadata } of namespaces)
+    if (limits.get(metadata.name) !== limit) await applyAccessQuota(kube, metadata.name, limit);
 }

@@ -1,10 +1,11 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
-import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "./access-quota.ts";
 import { organizationJobs } from "./jobs.ts";
-import { organizationNamespace } from "./namespace.ts";
+import { ensureNamespace, organizationNamespace } from "./namespace.ts";
 import { organizations } from "./table.ts";
 
 let api: TestApp;
@@ -28,4 +29,27 @@ test("a Namespace that a dying process did not create is created by the job, onc
   await missing?.run(signal);
   const again = await api.deps.kube.get(namespaceKind, undefined, name);
   expect(again?.metadata.resourceVersion).toBe(created?.metadata.resourceVersion);
+});
+
+test("an organization's Namespace limits its accesses, and the job restores a limit that was deleted or changed", async () => {
+  const { db, kube, config } = api.deps;
+  const limit = config.maxClusterAccessesPerOrganization;
+  const id = createId();
+  await db.insert(organizations).values({ id, name: "Limited", slug: `limited-${id.slice(-8)}` });
+  const namespace = await ensureNamespace(api.deps, id);
+  const readLimit = async () => {
+    const quota = await kube.get(resourceQuotaKind, namespace, ACCESS_QUOTA);
+    return quota && readAccessLimit(quota);
+  };
+  const runJob = () =>
+    organizationJobs(api.deps)
+      .find(({ name }) => name === "all-namespaces")
+      ?.run(new AbortController().signal);
+  expect(await readLimit()).toBe(limit);
+  await applyAccessQuota(kube, namespace, 3000);
+  await runJob();
+  expect(await readLimit()).toBe(limit);
+  await kube.delete(resourceQuotaKind, namespace, ACCESS_QUOTA);
+  await runJob();
+  expect(await readLimit()).toBe(limit);
 });

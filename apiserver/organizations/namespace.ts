@@ -4,6 +4,7 @@ import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
+import { applyAccessQuota } from "./access-quota.ts";
 import { ensureInventory } from "./inventory.ts";
 import { markNamespaceReady, readQuotas } from "./store.ts";
 
@@ -24,7 +25,7 @@ export function limitsOn({ metadata }: Namespace): string | undefined {
 
 /**
  * Makes sure that the organization's Namespace exists and carries the organization's limits, and returns its name: call
- * it before the first write into it. Throws 409 conflict while an earlier Namespace of that name is being deleted, or a
+ * it before the first write into it. A new one gets its limit of accesses and its StorageInventory too. Throws 409 conflict while an earlier Namespace of that name is being deleted, or a
  * KubeError.
  */
 export async function ensureNamespace(
@@ -47,6 +48,7 @@ export async function ensureNamespace(
   if (namespace === undefined) {
     const metadata = { name, labels: { [LABEL_ORG_ID]: orgId }, annotations };
     await kube.create(namespaceKind, { metadata }, writeOptions).catch(ignoreAlreadyExists);
+    await applyAccessQuota(kube, name, config.maxClusterAccessesPerOrganization, options);
     await ensureInventory(kube, { namespace: name, orgId }, options);
   } else if (limitsOn(namespace) !== limits) {
     await kube.mergePatch(namespaceKind, undefined, name, { metadata: { annotations } }, writeOptions);

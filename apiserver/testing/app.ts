@@ -201,6 +201,7 @@ function testConfig(
     userQuotas: { organizations: 1000 },
     maxInvitationsPerAddress: 20,
     maxApiTokensPerOrganization: 100,
+    maxClusterAccessesPerOrganization: 2000,
     auditRetentionDays: 400,
     webhooks: {
       keys: [{ id: "test", key: Buffer.alloc(32, "test") }],

@@ -10237,6 +10237,8 @@ export interface operations {
             /**
              * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
              *
+             *     `quota_exceeded`: A quota of the organization would be exceeded.
+             *
              *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
              */
             422: {

@@ -168,7 +168,8 @@ function controllerManagerNode({
   const port = ports["kube-controller-manager"] ?? 0;
   return {
     name: "kube-controller-manager",
-    after: ["kube-apiserver"],
+    // It counts a quota on a kind that is installed later only 30 s after that.
+    after: ["kube-apiserver", "Marina CRDs"],
     process: () => ({
       command: tools.path("kube-controller-manager"),
       args: [

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { nameAccessGroup } from "../../shared/crd/cluster-access.ts";
-import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
+import { LABEL_MANAGED_BY, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
@@ -45,8 +45,8 @@ const tenantBindingKind: TenantKind<TenantBinding> = {
 };
 
 const PREFIX = "cloud-marina-dev-";
-const LABELS = { "app.kubernetes.io/managed-by": MANAGER_OPERATOR };
-const OURS = `app.kubernetes.io/managed-by=${MANAGER_OPERATOR}`;
+const LABELS = { [LABEL_MANAGED_BY]: MANAGER_OPERATOR };
+const OURS = `${LABEL_MANAGED_BY}=${MANAGER_OPERATOR}`;
 
 /** Each generation has its own group: removing the binding of the last one revokes every older kubeconfig. */
 export function nameAdminGroup(clusterId: string, generation: number): string {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
+import { LABEL_MANAGED_BY, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { type ServiceAccount, serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
@@ -167,4 +167,4 @@ export async function requestToken(
   return { token: status.token, expiresAt: status.expirationTimestamp };
 }
 
-const LABELS = { "app.kubernetes.io/managed-by": MANAGER_OPERATOR };
+const LABELS = { [LABEL_MANAGED_BY]: MANAGER_OPERATOR };

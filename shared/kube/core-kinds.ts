@@ -73,6 +73,20 @@ export const leaseKind = defineKind<Lease>({
   namespaced: true,
 });
 
+/** Limits what a namespace may hold: `hard` by the name of the resource, in the notation of quantities. */
+export interface ResourceQuota extends KubeObject {
+  spec?: { hard?: Record<string, string> };
+  status?: { hard?: Record<string, string>; used?: Record<string, string> };
+}
+
+export const resourceQuotaKind = defineKind<ResourceQuota>({
+  group: "",
+  version: "v1",
+  kind: "ResourceQuota",
+  plural: "resourcequotas",
+  namespaced: true,
+});
+
 export const roleKind = defineKind<Role>({
   group: "rbac.authorization.k8s.io",
   version: "v1",

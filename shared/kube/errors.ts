@@ -28,6 +28,8 @@ export interface KubeErrorDetails {
 /** The message of the authorizer; those of admission have another form. */
 const REFUSED_BY_AUTHORIZER = / is forbidden: User "[^"]*" cannot [a-z]+ (resource|path) "/;
 
+const NOT_READY = [REFUSED_BY_AUTHORIZER, / is forbidden: status unknown for quota: /];
+
 /** The only error of the Kubernetes client: an error response, or no response at all. */
 export class KubeError extends Error {
   readonly status: number;
@@ -56,6 +58,11 @@ export class KubeError extends Error {
     return this.status === 404;
   }
 
+  /** A ResourceQuota of the namespace is used up (kube-apiserver, plugin/pkg/admission/resourcequota). */
+  get isQuotaExceeded(): boolean {
+    return this.status === 403 && this.kubeMessage.includes("exceeded quota:");
+  }
+
   get isAlreadyExists(): boolean {
     return this.status === 409 && this.reason === "AlreadyExists";
   }
@@ -77,11 +84,12 @@ export class KubeError extends Error {
 
   /**
    * A later retry may succeed: no response, 429, 502, 503, 504, a webhook that could not be called (500 "failed calling
-   * webhook"), or no right to the request: an API server that has just started grants none until it has read the roles.
+   * webhook"), no right to the request: an API server that has just started grants none until it has read the roles; or a
+   * ResourceQuota that kube-controller-manager has not counted yet.
    */
   get isUnavailable(): boolean {
     if (this.status === 0) return !this.isAborted;
-    if (this.status === 403) return REFUSED_BY_AUTHORIZER.test(this.kubeMessage);
+    if (this.status === 403) return NOT_READY.some((form) => form.test(this.kubeMessage));
     if (this.status === 500) return this.kubeMessage.includes("failed calling webhook");
     return [429, 502, 503, 504].includes(this.status);
   }
