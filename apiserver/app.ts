@@ -26,7 +26,7 @@ import { compressResponses } from "./http/server/compress.ts";
 import { observe } from "./http/server/observe.ts";
 import { createSourceFinder, warnOfUntrusted } from "./http/server/source-address.ts";
 import { addCallerRoutes } from "./members/caller-routes.ts";
-import { findMembership, insertOwner } from "./members/index.ts";
+import { findMembership, insertOwner, recordStaffUse } from "./members/index.ts";
 import { addInvitationRoutes } from "./members/invitation-routes.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
@@ -38,6 +38,8 @@ import { addQuotaRoutes } from "./quotas/routes.ts";
 import { addStorageQuotaRoutes } from "./storage-quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
+import { closeTicketsOf } from "./tickets/index.ts";
+import { addTicketRoutes } from "./tickets/routes.ts";
 import { addUserIdentityRoutes } from "./users/identity-routes.ts";
 import { claimOrganization } from "./users/index.ts";
 import { addUserRoutes } from "./users/routes.ts";
@@ -98,6 +100,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     operations: parts.operations ?? [],
     sentEvents: parts.sentEvents ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
+    rememberStaff: (userId) => recordStaffUse(deps.db, userId),
   };
   addDocumentRoutes(router, deps.config.publicUrl);
   // A slice calls those above it only by the hooks that are listed here.
@@ -105,8 +108,9 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     beforeCreate: (tx, creatorId) => claimOrganization(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,
     hasPendingCreates,
-    async onDelete(tx, orgId) {
+    async onDelete(tx, origin, orgId) {
       await revokeApiTokens(tx, orgId);
+      await closeTicketsOf(tx, origin, orgId, deps.now());
       await deleteWebhooksOf(tx, orgId, deps.now());
     },
   });
@@ -132,6 +136,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
   addWebhookRoutes(router, deps);
+  addTicketRoutes(router, deps);
   addStorageQuotaRoutes(router, deps);
   return app;
 }

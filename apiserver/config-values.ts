@@ -53,18 +53,3 @@ function isAddressRange(text: string): boolean {
   const isAddress = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
   return isAddress && (text === address || ipaddr.isValidCIDR(text));
 }
-
-/** A value in JSON, checked by `schema`. */
-export function jsonText<T extends z.ZodType>(schema: T) {
-  return z
-    .string()
-    .transform((text, context) => {
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        context.addIssue({ code: "custom", message: "is not valid JSON" });
-        return z.NEVER;
-      }
-    })
-    .pipe(schema);
-}

@@ -1,14 +1,15 @@
 import { z } from "zod";
-import { parseEnvironment } from "../shared/config.ts";
+import { jsonText, parseEnvironment } from "../shared/config.ts";
 import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/quota.ts";
 import {
   DEFAULT_STORAGE_QUOTA_GB,
   MAX_STORAGE_QUOTA_GB,
   MIN_STORAGE_QUOTA_GB,
 } from "../shared/crd/storage-inventory.ts";
-import { addressRangesSchema, dnsServersSchema, encryptionKeysSchema, jsonText } from "./config-values.ts";
+import { addressRangesSchema, dnsServersSchema, encryptionKeysSchema } from "./config-values.ts";
 import { type IssuerConfig, issuerSchema } from "./http/authentication/issuer-config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
+import { DEFAULT_RESPONSE_TARGETS, type ResponseTargets, responseTargetsSchema } from "./response-targets.ts";
 
 const PROCESS_ROLES = ["api", "projector", "harvester", "webhooks"] as const;
 export type ProcessRole = (typeof PROCESS_ROLES)[number];
@@ -81,6 +82,7 @@ const environmentSchema = z.object({
   MARINA_WEBHOOK_DNS_SERVERS: dnsServersSchema,
   MARINA_WEBHOOK_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(128),
   MARINA_WEBHOOK_CONCURRENCY_PER_ENDPOINT: z.coerce.number().int().min(1).max(1000).default(8),
+  MARINA_RESPONSE_TARGETS: jsonText(responseTargetsSchema).default(DEFAULT_RESPONSE_TARGETS),
   MARINA_TRUSTED_PROXIES: addressRangesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
   MARINA_MAX_PENDING_BODY_BYTES: z.coerce
@@ -144,6 +146,8 @@ export interface Config {
   /** The live feed of clusters. */
   systemEvents: SystemEventsConfig;
   webhooks: WebhooksConfig;
+  /** When the platform's staff is to answer tickets. */
+  responseTargets: ResponseTargets;
 }
 
 /** A key for AES-256-GCM and its name, which is stored beside every text that it has encrypted. */
@@ -203,6 +207,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     maxApiTokensPerOrganization: env.MARINA_API_TOKENS_PER_ORGANIZATION,
     maxClusterAccessesPerOrganization: env.MARINA_CLUSTER_ACCESSES_PER_ORGANIZATION,
     auditRetentionDays: env.MARINA_AUDIT_RETENTION_DAYS,
+    responseTargets: env.MARINA_RESPONSE_TARGETS,
     limits: {
       rates: env.MARINA_RATE_LIMITS,
       trustedProxies: env.MARINA_TRUSTED_PROXIES,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseEnvironment } from "../shared/config.ts";
+import { jsonText, parseEnvironment } from "../shared/config.ts";
 import { findOverlap, networksSchema } from "../shared/crd/cluster-network.ts";
 import type { AutoscalerSettings } from "./autoscaler/observe.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
@@ -114,20 +114,6 @@ function networks(fallback: string) {
     .default(fallback)
     .transform((text) => (text.trim() === "" ? undefined : text.split(",").map((cidr) => cidr.trim())))
     .pipe(networksSchema("").optional());
-}
-
-function jsonText<Schema extends z.ZodType>(schema: Schema) {
-  return z
-    .string()
-    .transform((text, context) => {
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        context.addIssue({ code: "custom", message: "must be JSON" });
-        return z.NEVER;
-      }
-    })
-    .pipe(schema);
 }
 
 /** As Cluster API reads its own setting: anywhere in the key. */

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 
 /** An invalid configuration; the message lists every error, one per line, by variable. */
 export class ConfigError extends Error {
@@ -14,4 +14,19 @@ export function parseEnvironment<S extends z.ZodType>(
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
   throw new ConfigError(`The configuration is invalid:\n${errors.join("\n")}`);
+}
+
+/** The schema of a variable that holds JSON. */
+export function jsonText<T extends z.ZodType>(schema: T) {
+  return z
+    .string()
+    .transform((text, context) => {
+      try {
+        return JSON.parse(text) as unknown;
+      } catch {
+        context.addIssue({ code: "custom", message: "is not valid JSON" });
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
 }

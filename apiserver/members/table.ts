@@ -22,6 +22,8 @@ export const users = pgTable("users", {
   createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 })
     .notNull()
     .defaultNow(),
+  /** When the user last called an operation of the platform's staff, to the day; null: never. */
+  staffSeenAt: timestamp("staff_seen_at", { withTimezone: true, mode: "date", precision: 3 }),
 });
 
 export const members = pgTable(

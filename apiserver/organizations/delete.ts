@@ -17,7 +17,7 @@ export interface DeletionHooks {
   /** Whether a cluster is being created that the Kubernetes API does not list yet. */
   hasPendingCreates(tx: Queryable, orgId: string): Promise<boolean>;
   /** Runs in the transaction that marks the organization as deleted. */
-  onDelete(tx: Queryable, orgId: string): Promise<void>;
+  onDelete(tx: Queryable, origin: Origin, orgId: string): Promise<void>;
 }
 
 /**
@@ -47,7 +47,7 @@ export async function deleteOrganization(
     const organization = await markDeleted(tx, orgId, deletingAt);
     if (organization === undefined)
       throw new ApiError("conflict", "Another request is deleting the organization.");
-    await hooks.onDelete(tx, orgId);
+    await hooks.onDelete(tx, origin, orgId);
     await recordAudit(tx, origin, {
       action: "organization.delete",
       orgId,

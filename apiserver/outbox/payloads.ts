@@ -1,6 +1,25 @@
 import { z } from "@hono/zod-openapi";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
 
+/** The states of a ticket (spec 2.8), in the order in which most pass through them. */
+export const TICKET_STATUSES = ["open", "in_progress", "waiting", "resolved", "closed"] as const;
+export type TicketStatus = (typeof TICKET_STATUSES)[number];
+export const TICKET_SEVERITIES = ["low", "medium", "high", "critical"] as const;
+export type TicketSeverity = (typeof TICKET_SEVERITIES)[number];
+export const TICKET_CATEGORIES = [
+  "cluster",
+  "networking",
+  "storage",
+  "identity",
+  "billing",
+  "feature_request",
+  "general",
+] as const;
+export type TicketCategory = (typeof TICKET_CATEGORIES)[number];
+/** Who wrote a message of a ticket. */
+export const AUTHOR_TYPES = ["tenant", "provider"] as const;
+export type AuthorType = (typeof AUTHOR_TYPES)[number];
+
 const MAX_CENTS = Number.MAX_SAFE_INTEGER;
 const MAX_EUR = MAX_CENTS / 100;
 const MAX_THRESHOLD_PCT = 1_000_000;
@@ -62,14 +81,10 @@ export const invoiceGeneratedData = z
 export const ticketUpdatedData = z
   .object({
     ticket_id: idField("The ticket."),
-    status: z
-      .enum(["open", "in_progress", "waiting", "resolved", "closed"])
-      .openapi({ description: "Its status." }),
-    severity: z.enum(["low", "medium", "high", "critical"]).openapi({ description: "Its severity." }),
-    category: z
-      .enum(["cluster", "networking", "storage", "identity", "billing", "feature_request", "general"])
-      .openapi({ description: "Its category." }),
-    last_message_author_type: z.enum(["tenant", "provider", ""]).openapi({
+    status: z.enum(TICKET_STATUSES).openapi({ description: "Its status." }),
+    severity: z.enum(TICKET_SEVERITIES).openapi({ description: "Its severity." }),
+    category: z.enum(TICKET_CATEGORIES).openapi({ description: "Its category." }),
+    last_message_author_type: z.enum([...AUTHOR_TYPES, ""]).openapi({
       description: "Who wrote the message that the event is about; empty for a change of the status alone.",
     }),
     updated_at: timestampField("When it changed."),

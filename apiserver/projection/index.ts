@@ -8,7 +8,7 @@ export {
   toProjectedNodePool,
 } from "./project.ts";
 export { selectQuotaUse } from "./quota-use.ts";
-export { findClusterIdsOfPools, hasClusterRecord } from "./records.ts";
+export { findClusterIdsOfPools, hasClusterRecord, hasRecentCluster } from "./records.ts";
 export {
   findCluster,
   findNodePool,

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, or, sql } from "drizzle-orm";
+import { and, eq, gte, inArray, isNull, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import type { Batch } from "./batches.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
@@ -65,6 +65,29 @@ export async function hasClusterRecord(db: Queryable, orgId: string, clusterId: 
     .select({ id: clusterRecords.id })
     .from(clusterRecords)
     .where(and(eq(clusterRecords.orgId, orgId), eq(clusterRecords.id, clusterId)));
+  return rows.length > 0;
+}
+
+/** Whether the organization has this cluster, or had it and deleted it within the last days. */
+export async function hasRecentCluster(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+  withinDays: number,
+): Promise<boolean> {
+  const rows = await db
+    .select({ id: clusterRecords.id })
+    .from(clusterRecords)
+    .where(
+      and(
+        eq(clusterRecords.orgId, orgId),
+        eq(clusterRecords.id, clusterId),
+        or(
+          isNull(clusterRecords.deletedAt),
+          gte(clusterRecords.deletedAt, sql`now() - make_interval(days => ${withinDays})`),
+        ),
+      ),
+    );
   return rows.length > 0;
 }
 

@@ -24,6 +24,7 @@ import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
+import { DEFAULT_RESPONSE_TARGETS } from "../response-targets.ts";
 
 /** All tests share one user, which sends more than a person ever does. */
 const UNLIMITED = Object.fromEntries(
@@ -214,6 +215,7 @@ function testConfig(
       concurrency: 16,
       concurrencyPerEndpoint: 8,
     },
+    responseTargets: DEFAULT_RESPONSE_TARGETS,
   };
 }
 

@@ -75,5 +75,8 @@ export async function readUserIdentity(db: Queryable, userId: string): Promise<U
 
 /** Gives a user id to another issuer; the address was that of the previous one's person. */
 export async function updateUserIssuer(tx: Queryable, userId: string, issuer: string): Promise<void> {
-  await tx.update(users).set({ issuer, email: null, emailVerified: false }).where(eq(users.id, userId));
+  await tx
+    .update(users)
+    .set({ issuer, email: null, emailVerified: false, staffSeenAt: null })
+    .where(eq(users.id, userId));
 }

@@ -1040,6 +1040,146 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organizations/{orgID}/tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tickets
+         * @description The role billing sees those of the category billing only.
+         */
+        get: operations["listTickets"];
+        put?: never;
+        /**
+         * Open a ticket
+         * @description The body becomes its first message. `respond_by` is when the platform's staff responds at the latest. The role billing opens tickets of the category billing only.
+         */
+        post: operations["createTicket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/tickets/{ticketID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a ticket
+         * @description Get a ticket.
+         */
+        get: operations["getTicket"];
+        /**
+         * Close or reopen a ticket
+         * @description Members close a ticket, and open a resolved one again; any other change of the status is a conflict. To answer a ticket that waits for the organization, write a message.
+         */
+        put: operations["updateTicket"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/tickets/{ticketID}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the messages of a ticket
+         * @description List the messages of a ticket.
+         */
+        get: operations["listTicketMessages"];
+        put?: never;
+        /**
+         * Write a message
+         * @description It moves a ticket that waits for the organization to `open`. One that is resolved stays so until it is opened again; a closed one takes no messages.
+         */
+        post: operations["createTicketMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tickets of all organizations
+         * @description List the tickets of all organizations.
+         */
+        get: operations["listAdminTickets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/tickets/{ticketID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the ticket of any organization
+         * @description Get the ticket of any organization.
+         */
+        get: operations["getAdminTicket"];
+        /**
+         * Change the ticket of any organization
+         * @description Partial: omitted fields are unchanged. Staff gives a ticket any status, except that a closed one can only be opened again. A change of the status alone is sent to webhooks.
+         */
+        put: operations["updateAdminTicket"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/tickets/{ticketID}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the messages of any ticket
+         * @description List the messages of any ticket.
+         */
+        get: operations["listAdminTicketMessages"];
+        put?: never;
+        /**
+         * Answer any ticket, or add an internal note
+         * @description The first answer sets `first_response_at`; no answer changes the status. An internal note changes nothing that the organization sees.
+         */
+        post: operations["createAdminTicketMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organizations/{orgID}/storage-quota": {
         parameters: {
             query?: never;
@@ -1269,6 +1409,77 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *       "ticket_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "author_id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *       "author_type": "tenant",
+         *       "body": "Since the upgrade of this morning two nodes of the pool web are not ready.",
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "internal": false
+         *     }
+         */
+        AdminTicketMessage: {
+            /**
+             * Format: uuid
+             * @description The message.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description Its ticket.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            ticket_id: string;
+            /**
+             * Format: uuid
+             * @description The user who wrote it; null when an API token did.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            author_id: string | null;
+            /**
+             * @description The organization, or the platform's staff.
+             * @enum {string}
+             */
+            author_type: "tenant" | "provider";
+            /** @description The text. */
+            body: string;
+            /**
+             * Format: date-time
+             * @description When it was written.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            created_at: string;
+            /** @description A note that the organization does not see. */
+            internal: boolean;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *           "ticket_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "author_id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *           "author_type": "tenant",
+         *           "body": "Since the upgrade of this morning two nodes of the pool web are not ready.",
+         *           "created_at": "2026-11-21T09:00:00.000Z",
+         *           "internal": false
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        AdminTicketMessagePage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["AdminTicketMessage"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
         /**
          * @example {
          *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
@@ -1994,6 +2205,21 @@ export interface components {
         };
         /**
          * @example {
+         *       "body": "We are replacing them.",
+         *       "internal": false
+         *     }
+         */
+        CreateAdminTicketMessage: {
+            /** @description The text. */
+            body: string;
+            /**
+             * @description A note for the staff; the organization sees no trace of it.
+             * @default false
+             */
+            internal?: boolean;
+        };
+        /**
+         * @example {
          *       "name": "deploy",
          *       "role": "member",
          *       "scopes": [
@@ -2187,6 +2413,44 @@ export interface components {
              * @enum {string}
              */
             effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+        };
+        /**
+         * @example {
+         *       "subject": "Two nodes do not become ready",
+         *       "category": "cluster",
+         *       "severity": "high",
+         *       "body": "Since the upgrade of this morning two nodes of the pool web are not ready."
+         *     }
+         */
+        CreateTicket: {
+            /** @description What it is about, in one line. */
+            subject: string;
+            /**
+             * @description The field that it is about.
+             * @enum {string}
+             */
+            category: "cluster" | "networking" | "storage" | "identity" | "billing" | "feature_request" | "general";
+            /**
+             * @description How severe it is.
+             * @enum {string}
+             */
+            severity: "low" | "medium" | "high" | "critical";
+            /** @description The first message. */
+            body: string;
+            /**
+             * Format: uuid
+             * @description A cluster of the organization that it is about, also one deleted within 90 days.
+             */
+            cluster_id?: string | null;
+        };
+        /**
+         * @example {
+         *       "body": "The third node is not ready either."
+         *     }
+         */
+        CreateTicketMessage: {
+            /** @description The text. */
+            body: string;
         };
         /**
          * @example {
@@ -2808,7 +3072,7 @@ export interface components {
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
             /** @description The caller's permissions in it. */
-            permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
+            permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:all_categories" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
         };
         /**
          * @example {
@@ -3537,7 +3801,7 @@ export interface components {
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
             /** @description The permissions of the role. */
-            permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
+            permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:all_categories" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
         };
         /**
          * @example {
@@ -3925,6 +4189,206 @@ export interface components {
              */
             effect: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
         };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *       "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+         *       "subject": "Two nodes do not become ready",
+         *       "category": "cluster",
+         *       "severity": "high",
+         *       "status": "open",
+         *       "created_by": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *       "assigned_to": null,
+         *       "first_response_at": null,
+         *       "resolved_at": null,
+         *       "respond_by": "2026-11-21T13:00:00.000Z",
+         *       "overdue": false,
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "updated_at": "2026-11-21T09:00:00.000Z"
+         *     }
+         */
+        Ticket: {
+            /**
+             * Format: uuid
+             * @description The ticket.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The organization that opened it.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * Format: uuid
+             * @description The cluster that it is about; null for none.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            cluster_id: string | null;
+            /** @description What it is about, in one line. */
+            subject: string;
+            /**
+             * @description The field that it is about.
+             * @enum {string}
+             */
+            category: "cluster" | "networking" | "storage" | "identity" | "billing" | "feature_request" | "general";
+            /**
+             * @description How severe it is; sets the time in which staff responds.
+             * @enum {string}
+             */
+            severity: "low" | "medium" | "high" | "critical";
+            /**
+             * @description `open` and `in_progress`: with the staff. `waiting`: for the organization.
+             * @enum {string}
+             */
+            status: "open" | "in_progress" | "waiting" | "resolved" | "closed";
+            /**
+             * Format: uuid
+             * @description The user who opened it; null when an API token did.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            created_by: string | null;
+            /**
+             * Format: uuid
+             * @description The member of the staff who works on it.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            assigned_to: string | null;
+            /**
+             * Format: date-time
+             * @description When the staff first responded.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            first_response_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was resolved.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            resolved_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the staff responds at the latest; null while the ticket waits for the organization or is done.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            respond_by: string | null;
+            /** @description Whether that time has passed. */
+            overdue: boolean;
+            /**
+             * Format: date-time
+             * @description When it was opened.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it last changed, or got its last message.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            updated_at: string;
+        };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *       "ticket_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "author_id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *       "author_type": "tenant",
+         *       "body": "Since the upgrade of this morning two nodes of the pool web are not ready.",
+         *       "created_at": "2026-11-21T09:00:00.000Z"
+         *     }
+         */
+        TicketMessage: {
+            /**
+             * Format: uuid
+             * @description The message.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description Its ticket.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            ticket_id: string;
+            /**
+             * Format: uuid
+             * @description The user who wrote it; null when an API token did.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            author_id: string | null;
+            /**
+             * @description The organization, or the platform's staff.
+             * @enum {string}
+             */
+            author_type: "tenant" | "provider";
+            /** @description The text. */
+            body: string;
+            /**
+             * Format: date-time
+             * @description When it was written.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            created_at: string;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *           "ticket_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "author_id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *           "author_type": "tenant",
+         *           "body": "Since the upgrade of this morning two nodes of the pool web are not ready.",
+         *           "created_at": "2026-11-21T09:00:00.000Z"
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        TicketMessagePage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["TicketMessage"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *           "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+         *           "subject": "Two nodes do not become ready",
+         *           "category": "cluster",
+         *           "severity": "high",
+         *           "status": "open",
+         *           "created_by": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *           "assigned_to": null,
+         *           "first_response_at": null,
+         *           "resolved_at": null,
+         *           "respond_by": "2026-11-21T13:00:00.000Z",
+         *           "overdue": false,
+         *           "created_at": "2026-11-21T09:00:00.000Z",
+         *           "updated_at": "2026-11-21T09:00:00.000Z"
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        TicketPage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["Ticket"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
         /** @description The data of a `ticket.updated` event. */
         TicketUpdatedData: {
             /**
@@ -3959,6 +4423,65 @@ export interface components {
              * @example 2026-11-21T09:00:00.000Z
              */
             updated_at: string;
+        };
+        /**
+         * @example {
+         *       "status": "in_progress",
+         *       "severity": "critical"
+         *     }
+         */
+        UpdateAdminTicket: {
+            /**
+             * @description The status that it is to have.
+             * @enum {string}
+             */
+            status?: "open" | "in_progress" | "waiting" | "resolved" | "closed";
+            /**
+             * @description How severe it is.
+             * @enum {string}
+             */
+            severity?: "low" | "medium" | "high" | "critical";
+            /**
+             * @description The field that it is about.
+             * @enum {string}
+             */
+            category?: "cluster" | "networking" | "storage" | "identity" | "billing" | "feature_request" | "general";
+            /**
+             * Format: uuid
+             * @description A member of the staff: a user who has called one of its operations within 90 days.
+             */
+            assigned_to?: string | null;
+            /**
+             * Format: uuid
+             * @description Immutable: only the current value is accepted.
+             */
+            id?: string;
+            /**
+             * Format: uuid
+             * @description Immutable: only the current value is accepted.
+             */
+            org_id?: string;
+            /**
+             * Format: uuid
+             * @description Immutable: only the current value is accepted.
+             */
+            cluster_id?: string | null;
+            /** @description Immutable: only the current value is accepted. */
+            subject?: string;
+            /** @description Read-only: accepted and ignored. */
+            created_by?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            first_response_at?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            resolved_at?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            respond_by?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            overdue?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            created_at?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            updated_at?: unknown;
         };
         /**
          * @example {
@@ -4195,6 +4718,61 @@ export interface components {
             created_at?: unknown;
             /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
+        };
+        /**
+         * @example {
+         *       "status": "closed"
+         *     }
+         */
+        UpdateTicket: {
+            /**
+             * @description The status that it is to have.
+             * @enum {string}
+             */
+            status?: "open" | "in_progress" | "waiting" | "resolved" | "closed";
+            /**
+             * Format: uuid
+             * @description Immutable: only the current value is accepted.
+             */
+            id?: string;
+            /**
+             * Format: uuid
+             * @description Immutable: only the current value is accepted.
+             */
+            org_id?: string;
+            /**
+             * Format: uuid
+             * @description Immutable: only the current value is accepted.
+             */
+            cluster_id?: string | null;
+            /** @description Immutable: only the current value is accepted. */
+            subject?: string;
+            /** @description Read-only: accepted and ignored. */
+            created_by?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            first_response_at?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            resolved_at?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            respond_by?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            overdue?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            created_at?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            updated_at?: unknown;
+            /**
+             * @description Immutable: only the current value is accepted.
+             * @enum {string}
+             */
+            category?: "cluster" | "networking" | "storage" | "identity" | "billing" | "feature_request" | "general";
+            /**
+             * @description Immutable: only the current value is accepted.
+             * @enum {string}
+             */
+            severity?: "low" | "medium" | "high" | "critical";
+            /** @description Read-only: accepted and ignored. */
+            assigned_to?: unknown;
         };
         /**
          * @example {
@@ -14891,6 +15469,1631 @@ export interface operations {
             };
             /** @description `forbidden`: The caller does not have the permission. */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listTickets: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+                /** @description Only those with this status. */
+                status?: "open" | "in_progress" | "waiting" | "resolved" | "closed";
+                /** @description Only those of this severity. */
+                severity?: "low" | "medium" | "high" | "critical";
+                /** @description Only those of this category. */
+                category?: "cluster" | "networking" | "storage" | "identity" | "billing" | "feature_request" | "general";
+                /** @description Only those about this cluster. */
+                cluster_id?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TicketPage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createTicket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateTicket"];
+            };
+        };
+        responses: {
+            /** @description Opened. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
+             *
+             *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
+             */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getTicket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The id of the ticket. */
+                ticketID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ticket. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updateTicket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The id of the ticket. */
+                ticketID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateTicket"];
+            };
+        };
+        responses: {
+            /** @description The ticket. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `conflict`: The record was changed concurrently, or its state does not allow this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listTicketMessages: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The id of the ticket. */
+                ticketID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the oldest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TicketMessagePage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createTicketMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The id of the ticket. */
+                ticketID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateTicketMessage"];
+            };
+        };
+        responses: {
+            /** @description Written. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TicketMessage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
+             *
+             *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
+             */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAdminTickets: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+                /** @description Only those with this status. */
+                status?: "open" | "in_progress" | "waiting" | "resolved" | "closed";
+                /** @description Only those of this severity. */
+                severity?: "low" | "medium" | "high" | "critical";
+                /** @description Only those of this category. */
+                category?: "cluster" | "networking" | "storage" | "identity" | "billing" | "feature_request" | "general";
+                /** @description Only those of this organization. */
+                org_id?: string;
+                /** @description Only those that this user works on, or with `unassigned` nobody. */
+                assigned?: string;
+                /** @description Only those that are overdue, or only those that are not. */
+                overdue?: boolean;
+                /** @description Only those with these words in one of their messages, or in the subject and the first one. `"a b"` is a phrase, `or` an alternative, `-` excludes a word. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TicketPage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAdminTicket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the ticket. */
+                ticketID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ticket. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updateAdminTicket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the ticket. */
+                ticketID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateAdminTicket"];
+            };
+        };
+        responses: {
+            /** @description The ticket. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `conflict`: The record was changed concurrently, or its state does not allow this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAdminTicketMessages: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the ticket. */
+                ticketID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the oldest first, with internal notes. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminTicketMessagePage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createAdminTicketMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the ticket. */
+                ticketID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateAdminTicketMessage"];
+            };
+        };
+        responses: {
+            /** @description Written. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminTicketMessage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
+             *
+             *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
+             */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];

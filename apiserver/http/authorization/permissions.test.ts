@@ -21,6 +21,7 @@ describe("roles and permissions", () => {
     ["system_events:read", ["owner", "admin", "member", "viewer"]],
     ["billing:read", ["owner", "admin", "billing"]],
     ["tickets:create", ["owner", "admin", "member", "billing"]],
+    ["tickets:all_categories", ["owner", "admin", "member", "viewer"]],
     ["audit:read", ["owner", "admin"]],
   ])("%s is held by %j and no other role", (permission, holders) => {
     const roles: Role[] = ["owner", "admin", "member", "billing", "viewer"];
@@ -30,6 +31,7 @@ describe("roles and permissions", () => {
   test("a viewer can only read, and leave", () => {
     expect(permissionsOf("viewer").filter((permission) => !permission.endsWith(":read"))).toEqual([
       "members:leave",
+      "tickets:all_categories",
     ]);
   });
 });

@@ -43,6 +43,7 @@ const TABLE = {
   "billing:read": ["oab", "billing:read"],
   "budget:update": ["oab", "billing:write"],
   "tickets:read": ["oambv", "tickets:read"],
+  "tickets:all_categories": ["oamv", "tickets:read"],
   "tickets:create": ["oamb", "tickets:write"],
   "tickets:reply": ["oamb", "tickets:write"],
   "tickets:attach": ["oamb", "tickets:write"],

@@ -26,6 +26,7 @@ export function authorizeCaller(router: Router, operation: Operation): Middlewar
       const orgId = c.req.param("orgID")?.toLowerCase();
       const membership = await authorize(router.access, operation.access, principal, orgId);
       c.set("membership", membership);
+      if (operation.access === "platform-admin") await router.rememberStaff(principal.userId);
       if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
     }
     await next();

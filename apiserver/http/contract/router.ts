@@ -28,6 +28,8 @@ export interface Router {
   sentEvents: SentEvent[];
   /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */
   recordStaffRequest(origin: Origin, request: StaffRequest): Promise<void>;
+  /** Remembers that this user has the role of the platform's staff. */
+  rememberStaff(userId: string): Promise<void>;
 }
 
 /** The outcome of a request on a path of the platform's staff. */

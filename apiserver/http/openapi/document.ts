@@ -30,6 +30,7 @@ const TAGS = [
     name: "Shared storage",
     description: "What an organization may store in its shared storage, and what it stores.",
   },
+  { name: "Support", description: "Tickets, and the conversation of each with the platform's staff." },
   { name: "System events", description: "What happens to a cluster, live and as history." },
   { name: "Webhooks", description: "Endpoints that the events of an organization are sent to." },
 ];

@@ -1,3 +1,4 @@
+import { keepFor } from "../../../shared/keep-for.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../../shared/metrics.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { ErrorClass } from "../../outbox/table.ts";
@@ -75,13 +76,4 @@ function addFigures(registry: Registry, db: Queryable): void {
         this.set({ reason }, count);
     },
   });
-}
-
-function keepFor<T>(ageMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
-  let kept: { atMs: number; value: Promise<T | undefined> } | undefined;
-  return () => {
-    if (kept === undefined || performance.now() - kept.atMs > ageMs)
-      kept = { atMs: performance.now(), value: read().catch(() => undefined) };
-    return kept.value;
-  };
 }

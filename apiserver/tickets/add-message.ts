@@ -1,0 +1,111 @@
+import { recordAudit } from "../audit/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { ApiError } from "../http/errors.ts";
+import { type AuthorType, emitEvents, type TicketStatus } from "../outbox/index.ts";
+import { authorIdOf, awaitingAfter, type Circumstances, recordTicketChange, toEvent } from "./changes.ts";
+import { insertMessage } from "./message-store.ts";
+import { respondBy } from "./respond-by.ts";
+import { resolvedAtAfter, statusAfterMessage } from "./states.ts";
+import { updateTicketRow } from "./store.ts";
+import type { TicketMessageRow, TicketRow } from "./table.ts";
+
+export interface NewMessage {
+  id: string;
+  body: string;
+}
+
+/** A response of the staff for which a tenant has waited. */
+export interface GivenResponse {
+  severity: TicketRow["severity"];
+  isFirst: boolean;
+  seconds: number;
+}
+
+export interface AddedMessage {
+  message: TicketMessageRow;
+  /** Absent for a message that nobody has waited for. */
+  response?: GivenResponse;
+}
+
+/**
+ * Adds a public message to a locked ticket. One of the tenant moves a waiting ticket to `open`; the first one of the
+ * provider is the first response. Throws 409 conflict for a closed ticket.
+ */
+export async function addMessage(
+  tx: Queryable,
+  origin: Origin,
+  before: TicketRow,
+  { id, body }: NewMessage,
+  { by, at, targets }: Circumstances & { by: AuthorType },
+): Promise<AddedMessage> {
+  const status = requireWritable(by, before.status);
+  const message = await insert(tx, origin, before, { id, body, authorType: by, internal: false, at });
+  const isFirst = by === "provider" && before.firstResponseAt === null;
+  const firstResponseAt = isFirst ? at : before.firstResponseAt;
+  const awaitingSince = by === "provider" ? null : (awaitingAfter(before, status, at) ?? at);
+  const row = await updateTicketRow(tx, before, {
+    status,
+    firstResponseAt,
+    awaitingSince,
+    resolvedAt: resolvedAtAfter(before, status, at),
+    respondBy: respondBy(targets, { ...before, status, firstResponseAt, awaitingSince }),
+    updatedAt: at,
+    lastMessageNumber: message.number,
+    version: before.version + 1,
+  });
+  await recordTicketChange(tx, origin, "ticket.add_message", row, {
+    before: { status: before.status },
+    after: { status, message_id: id, author_type: by },
+  });
+  await emitEvents(tx, [toEvent(row, by)]);
+  if (by === "tenant" || before.awaitingSince === null) return { message };
+  const seconds = (at.getTime() - before.awaitingSince.getTime()) / 1000;
+  return { message, response: { severity: before.severity, isFirst, seconds } };
+}
+
+/**
+ * Adds a note that only the staff sees to a locked ticket. It changes nothing that a tenant can see and emits nothing, and
+ * its audit row is in no organization's log. Throws 409 conflict for a closed ticket.
+ */
+export async function addInternalNote(
+  tx: Queryable,
+  origin: Origin,
+  before: TicketRow,
+  { id, body }: NewMessage,
+  at: Date,
+): Promise<AddedMessage> {
+  requireWritable("provider", before.status);
+  const message = await insert(tx, origin, before, { id, body, authorType: "provider", internal: true, at });
+  await updateTicketRow(tx, before, { lastMessageNumber: message.number });
+  await recordAudit(tx, origin, {
+    action: "ticket.add_note",
+    orgId: null,
+    target: { kind: "ticket", id: before.id },
+    after: { message_id: id },
+    result: "done",
+  });
+  return { message };
+}
+
+function insert(
+  tx: Queryable,
+  origin: Origin,
+  { id: ticketId, orgId, lastMessageNumber }: TicketRow,
+  { at, ...message }: NewMessage & { authorType: AuthorType; internal: boolean; at: Date },
+): Promise<TicketMessageRow> {
+  return insertMessage(tx, {
+    ...message,
+    orgId,
+    ticketId,
+    number: lastMessageNumber + 1,
+    authorId: authorIdOf(origin),
+    createdAt: at,
+  });
+}
+
+function requireWritable(by: AuthorType, status: TicketStatus): TicketStatus {
+  const after = statusAfterMessage(by, status);
+  if (after !== undefined) return after;
+  throw new ApiError("conflict", "The ticket is closed; nothing more can be written in it.");
+}

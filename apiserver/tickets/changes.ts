@@ -1,0 +1,219 @@
+import { type AuditEntry, recordAudit } from "../audit/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
+import { isKnownStaff } from "../members/index.ts";
+import { lockOrganization } from "../organizations/index.ts";
+import {
+  type AuthorType,
+  emitEvents,
+  type NewEvent,
+  type TicketCategory,
+  type TicketSeverity,
+  type TicketStatus,
+} from "../outbox/index.ts";
+import { hasRecentCluster } from "../projection/index.ts";
+import type { ResponseTargets } from "../response-targets.ts";
+import { insertMessage } from "./message-store.ts";
+import { auditTicket } from "./present.ts";
+import { isWithStaff, respondBy } from "./respond-by.ts";
+import { mayMove, resolvedAtAfter } from "./states.ts";
+import { insertTicket, lockOpenTickets, updateTicketRow } from "./store.ts";
+import type { TicketRow } from "./table.ts";
+
+/** For how long after its end a ticket can be opened about a cluster. */
+const DELETED_CLUSTER_DAYS = 90;
+const CLOSED_AT_ONCE = 500;
+
+/** What a change depends on besides the ticket. */
+export interface Circumstances {
+  at: Date;
+  targets: ResponseTargets;
+}
+
+export interface NewTicket {
+  id: string;
+  messageId: string;
+  clusterId: string | null;
+  subject: string;
+  category: TicketCategory;
+  severity: TicketSeverity;
+  body: string;
+}
+
+/**
+ * Opens a ticket with its first message. Throws 404 or 409 conflict for an organization that has ended or is ending, and
+ * 422 for a cluster that it does not have.
+ */
+export async function createTicket(
+  tx: Queryable,
+  origin: Origin,
+  orgId: string,
+  { messageId, body, ...ticket }: NewTicket,
+  { at, targets }: Circumstances,
+): Promise<TicketRow> {
+  await lockOrganization(tx, orgId);
+  await requireCluster(tx, orgId, ticket.clusterId);
+  const awaited = { status: "open", firstResponseAt: null, awaitingSince: at } as const;
+  const row = await insertTicket(tx, {
+    orgId,
+    ...ticket,
+    ...awaited,
+    createdBy: authorIdOf(origin),
+    respondBy: respondBy(targets, { ...ticket, ...awaited }),
+    createdAt: at,
+    updatedAt: at,
+    lastMessageNumber: 1,
+  });
+  await insertMessage(tx, {
+    id: messageId,
+    orgId,
+    ticketId: row.id,
+    number: 1,
+    authorId: authorIdOf(origin),
+    authorType: "tenant",
+    internal: false,
+    subject: row.subject,
+    body,
+    createdAt: at,
+  });
+  await recordTicketChange(tx, origin, "ticket.create", row, { after: auditTicket(row) });
+  await emitEvents(tx, [toEvent(row, "tenant")]);
+  return row;
+}
+
+export interface TicketChange {
+  status?: TicketStatus | undefined;
+  severity?: TicketSeverity | undefined;
+  category?: TicketCategory | undefined;
+  assignedTo?: string | null | undefined;
+}
+
+/**
+ * Changes a locked ticket; what is as it was writes nothing. Throws 409 conflict for a status that this side may not give
+ * it, and 422 for an assignee who is not known as staff.
+ */
+export async function changeTicket(
+  tx: Queryable,
+  origin: Origin,
+  before: TicketRow,
+  change: TicketChange,
+  { by, at, targets }: Circumstances & { by: AuthorType },
+): Promise<TicketRow> {
+  const {
+    status = before.status,
+    severity = before.severity,
+    category = before.category,
+    assignedTo = before.assignedTo,
+  } = change;
+  const isSame =
+    status === before.status &&
+    severity === before.severity &&
+    category === before.category &&
+    assignedTo === before.assignedTo;
+  if (isSame) return before;
+  requireMove(by, before.status, status);
+  if (assignedTo !== before.assignedTo) await requireStaff(tx, assignedTo);
+  const awaitingSince = awaitingAfter(before, status, at);
+  const row = await updateTicketRow(tx, before, {
+    status,
+    severity,
+    category,
+    assignedTo,
+    awaitingSince,
+    resolvedAt: resolvedAtAfter(before, status, at),
+    respondBy: respondBy(targets, { ...before, status, severity, awaitingSince }),
+    updatedAt: at,
+    version: before.version + 1,
+  });
+  await recordTicketChange(tx, origin, "ticket.update", row, {
+    before: auditTicket(before),
+    after: auditTicket(row),
+  });
+  if (status !== before.status) await emitEvents(tx, [toEvent(row, "")]);
+  return row;
+}
+
+/** Closes the tickets of an organization that is being deleted; they stay readable for the platform's staff. */
+export async function closeTicketsOf(tx: Queryable, origin: Origin, orgId: string, at: Date): Promise<void> {
+  for (;;) {
+    const open = await lockOpenTickets(tx, orgId, CLOSED_AT_ONCE);
+    const closed: TicketRow[] = [];
+    for (const before of open) {
+      const row = await updateTicketRow(tx, before, {
+        status: "closed",
+        respondBy: null,
+        updatedAt: at,
+        version: before.version + 1,
+      });
+      await recordTicketChange(tx, origin, "ticket.update", row, {
+        before: auditTicket(before),
+        after: auditTicket(row),
+      });
+      closed.push(row);
+    }
+    await emitEvents(
+      tx,
+      closed.map((row) => toEvent(row, "")),
+    );
+    if (open.length < CLOSED_AT_ONCE) return;
+  }
+}
+
+/** The user who wrote something; null for an API token (spec 2.8). */
+export function authorIdOf({ principal }: Origin): string | null {
+  return principal.kind === "user" ? principal.userId : null;
+}
+
+/** The event of a change of a ticket; the author of the message that it is about, empty without one. */
+export function toEvent(row: TicketRow, author: AuthorType | ""): NewEvent {
+  return {
+    orgId: row.orgId,
+    type: "ticket.updated",
+    occurredAt: row.updatedAt,
+    data: {
+      ticket_id: row.id,
+      status: row.status,
+      severity: row.severity,
+      category: row.category,
+      last_message_author_type: author,
+      updated_at: row.updatedAt.toISOString(),
+    },
+  };
+}
+
+/** Writes the audit row of what was done to a ticket, in the log of its organization. */
+export async function recordTicketChange(
+  tx: Queryable,
+  origin: Origin,
+  action: string,
+  { id, orgId }: Pick<TicketRow, "id" | "orgId">,
+  change: Pick<AuditEntry, "before" | "after">,
+): Promise<void> {
+  await recordAudit(tx, origin, { action, orgId, target: { kind: "ticket", id }, ...change, result: "done" });
+}
+
+/** A ticket that comes back to the staff waits for an answer from then on: the time before does not count. */
+export function awaitingAfter(
+  { status, awaitingSince }: Pick<TicketRow, "status" | "awaitingSince">,
+  to: TicketStatus,
+  at: Date,
+): Date | null {
+  return awaitingSince !== null && isWithStaff(to) && !isWithStaff(status) ? at : awaitingSince;
+}
+
+function requireMove(by: AuthorType, from: TicketStatus, to: TicketStatus): void {
+  if (mayMove(by, from, to)) return;
+  throw new ApiError("conflict", `A ticket that is ${from} cannot become ${to} by this request.`);
+}
+
+async function requireCluster(tx: Queryable, orgId: string, clusterId: string | null): Promise<void> {
+  if (clusterId === null || (await hasRecentCluster(tx, orgId, clusterId, DELETED_CLUSTER_DAYS))) return;
+  const message = `must be a cluster of the organization, or one deleted within ${DELETED_CLUSTER_DAYS} days`;
+  throw invalidField("cluster_id", "not_found", message);
+}
+
+async function requireStaff(tx: Queryable, userId: string | null): Promise<void> {
+  if (userId === null || (await isKnownStaff(tx, userId))) return;
+  throw invalidField("assigned_to", "not_found", "must be a known user of the platform's staff, or null");
+}

@@ -1,0 +1,1 @@
+export { closeTicketsOf } from "./changes.ts";

@@ -1,0 +1,69 @@
+import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { pageQuery, toPage } from "../http/contract/page.ts";
+import type { Router } from "../http/contract/router.ts";
+import { addMessage } from "./add-message.ts";
+import { listMessages } from "./message-store.ts";
+import { presentMessage } from "./present.ts";
+import { createTicketMessageBody, ticketMessagePage, ticketMessageRecord } from "./schema.ts";
+import { lockTicket, requireTicket } from "./store.ts";
+import { scopeOf } from "./ticket-access.ts";
+
+const tag = "Support";
+const COLLECTION = "/api/v1/organizations/{orgID}/tickets/{ticketID}/messages";
+
+/** The public messages of an organization's tickets, for its members. */
+export function addMessageRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listTicketMessages",
+      tag,
+      summary: "List the messages of a ticket",
+      access: "tickets:read",
+      query: pageQuery,
+      responses: { 200: { description: "A page, the oldest first.", body: ticketMessagePage } },
+    },
+    async (c, { membership, params, query }) => {
+      const ticket = await requireTicket(deps.db, scopeOf(membership), params.ticketID);
+      const rows = await listMessages(deps.db, ticket, { internal: false }, query);
+      return c.json(toPage(rows, query.limit, presentMessage), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: COLLECTION,
+      operationId: "createTicketMessage",
+      tag,
+      summary: "Write a message",
+      description:
+        "It moves a ticket that waits for the organization to `open`. One that is resolved stays so until it is opened again; a closed one takes no messages.",
+      access: "tickets:reply",
+      body: createTicketMessageBody,
+      responses: { 201: { description: "Written.", body: ticketMessageRecord } },
+      errors: ["conflict"],
+    },
+    async (c, { origin, membership, params, readBody, transact }) => {
+      const scope = scopeOf(membership);
+      await requireTicket(deps.db, scope, params.ticketID);
+      const { body } = await readBody();
+      return transact(
+        async (tx, { id }) => {
+          const before = await lockTicket(tx, scope, params.ticketID);
+          const circumstances = {
+            by: "tenant" as const,
+            at: deps.now(),
+            targets: deps.config.responseTargets,
+          };
+          return addMessage(tx, origin, before, { id, body }, circumstances);
+        },
+        ({ message }) => c.json(presentMessage(message), 201),
+      );
+    },
+  );
+}

@@ -1,0 +1,159 @@
+import { and, desc, eq, gte, isNull, lt, ne, or, type SQL } from "drizzle-orm";
+import type { Queryable } from "../db/client.ts";
+import type { PageRequest } from "../http/contract/page.ts";
+import { notFound } from "../http/errors.ts";
+import type { TicketCategory, TicketSeverity, TicketStatus } from "../outbox/index.ts";
+import { hasWords } from "./search.ts";
+import { type TicketRow, tickets } from "./table.ts";
+
+/** Which tickets of which organization a caller sees. */
+export interface TicketScope {
+  orgId: string;
+  /** Only this category; absent: all of them. */
+  onlyCategory?: TicketCategory | undefined;
+}
+
+interface TicketFilter {
+  status?: TicketStatus | undefined;
+  severity?: TicketSeverity | undefined;
+  category?: TicketCategory | undefined;
+}
+
+/** Tickets of an organization, the newest first; one row more than `limit`. */
+export async function listTickets(
+  db: Queryable,
+  scope: TicketScope,
+  filter: TicketFilter & { cluster_id?: string | undefined } & PageRequest,
+): Promise<TicketRow[]> {
+  const { cluster_id: clusterId, cursor, limit } = filter;
+  return db
+    .select()
+    .from(tickets)
+    .where(
+      and(
+        isVisible(scope),
+        cursor === undefined ? undefined : lt(tickets.id, cursor),
+        matches(filter),
+        clusterId === undefined ? undefined : eq(tickets.clusterId, clusterId),
+      ),
+    )
+    .orderBy(desc(tickets.id))
+    .limit(limit + 1);
+}
+
+export interface AdminTicketFilter extends TicketFilter {
+  org_id?: string | undefined;
+  /** A user, or null for nobody. */
+  assigned?: string | null | undefined;
+  overdue?: boolean | undefined;
+  /** Words of its messages. */
+  q?: string | undefined;
+}
+
+/** Tickets of all organizations, the newest first; one row more than `limit`. */
+export async function listAllTickets(
+  db: Queryable,
+  { org_id: orgId, assigned, overdue, q, cursor, limit, ...filter }: AdminTicketFilter & PageRequest,
+  now: Date,
+): Promise<TicketRow[]> {
+  return db
+    .select()
+    .from(tickets)
+    .where(
+      and(
+        cursor === undefined ? undefined : lt(tickets.id, cursor),
+        matches(filter),
+        orgId === undefined ? undefined : eq(tickets.orgId, orgId),
+        isAssigned(assigned),
+        overdue === undefined ? undefined : isOverdueAt(overdue, now),
+        q === undefined ? undefined : hasWords(q, cursor),
+      ),
+    )
+    .orderBy(desc(tickets.id))
+    .limit(limit + 1);
+}
+
+/** One ticket that the caller sees. Throws 404. */
+export async function requireTicket(db: Queryable, scope: TicketScope, id: string): Promise<TicketRow> {
+  const [row] = await db
+    .select()
+    .from(tickets)
+    .where(and(isVisible(scope), eq(tickets.id, id)));
+  if (row === undefined) throw notFound("ticket");
+  return row;
+}
+
+/** The same with a lock on its row until the transaction ends. Throws 404. */
+export async function lockTicket(tx: Queryable, scope: TicketScope, id: string): Promise<TicketRow> {
+  const [row] = await tx
+    .select()
+    .from(tickets)
+    .where(and(isVisible(scope), eq(tickets.id, id)))
+    .for("no key update");
+  if (row === undefined) throw notFound("ticket");
+  return row;
+}
+
+/** The organization of any ticket, for the platform's staff. Throws 404. */
+export async function requireOrganizationOf(db: Queryable, id: string): Promise<string> {
+  const [row] = await db.select({ orgId: tickets.orgId }).from(tickets).where(eq(tickets.id, id));
+  if (row === undefined) throw notFound("ticket");
+  return row.orgId;
+}
+
+/** Adds a ticket. */
+export async function insertTicket(tx: Queryable, values: typeof tickets.$inferInsert): Promise<TicketRow> {
+  const [row] = await tx.insert(tickets).values(values).returning();
+  if (row === undefined) throw new Error("an insert returned no row");
+  return row;
+}
+
+/** Changes a locked ticket. Throws 404. */
+export async function updateTicketRow(
+  tx: Queryable,
+  { id, orgId }: Pick<TicketRow, "id" | "orgId">,
+  values: Partial<Omit<TicketRow, "id" | "orgId" | "createdAt">>,
+): Promise<TicketRow> {
+  const [row] = await tx
+    .update(tickets)
+    .set(values)
+    .where(and(eq(tickets.orgId, orgId), eq(tickets.id, id)))
+    .returning();
+  if (row === undefined) throw notFound("ticket");
+  return row;
+}
+
+/** The tickets of an organization that are not closed, at most `limit`, with a lock on their rows. */
+export async function lockOpenTickets(tx: Queryable, orgId: string, limit: number): Promise<TicketRow[]> {
+  return tx
+    .select()
+    .from(tickets)
+    .where(and(eq(tickets.orgId, orgId), ne(tickets.status, "closed")))
+    .orderBy(tickets.id)
+    .limit(limit)
+    .for("no key update");
+}
+
+function isVisible({ orgId, onlyCategory }: TicketScope): SQL | undefined {
+  return and(
+    eq(tickets.orgId, orgId),
+    onlyCategory === undefined ? undefined : eq(tickets.category, onlyCategory),
+  );
+}
+
+function matches({ status, severity, category }: TicketFilter): SQL | undefined {
+  return and(
+    status === undefined ? undefined : eq(tickets.status, status),
+    severity === undefined ? undefined : eq(tickets.severity, severity),
+    category === undefined ? undefined : eq(tickets.category, category),
+  );
+}
+
+function isAssigned(assigned: string | null | undefined): SQL | undefined {
+  if (assigned === undefined) return undefined;
+  return assigned === null ? isNull(tickets.assignedTo) : eq(tickets.assignedTo, assigned);
+}
+
+function isOverdueAt(overdue: boolean, now: Date): SQL | undefined {
+  return overdue ? lt(tickets.respondBy, now) : or(isNull(tickets.respondBy), gte(tickets.respondBy, now));
+}

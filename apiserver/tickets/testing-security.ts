@@ -1,0 +1,15 @@
+import type { SecurityRows } from "../testing/security-rows.ts";
+
+export const SECURITY_ROWS: SecurityRows = {
+  createTicket: ["oamb", "tickets:write"],
+  listTickets: ["oambv", "tickets:*"],
+  getTicket: ["oambv", "tickets:*"],
+  updateTicket: ["oamb", "tickets:write"],
+  listTicketMessages: ["oambv", "tickets:*"],
+  createTicketMessage: ["oamb", "tickets:write"],
+  listAdminTickets: "staff",
+  getAdminTicket: "staff",
+  updateAdminTicket: "staff",
+  listAdminTicketMessages: "staff",
+  createAdminTicketMessage: "staff",
+};
