@@ -130,9 +130,14 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
   };
 }
 
-/** Takes an Idempotency-Key as a first POST of alice to `path` does, and leaves it without a response. */
-export async function holdKey(api: TestApp, path: string, key: string, body?: unknown): Promise<void> {
-  const { id: userId } = (await api.request("GET", "/api/v1/me")).body.principal;
+/** Takes an Idempotency-Key as a first POST to `path` does, and leaves it without a response. */
+export async function holdKey(
+  api: TestApp,
+  path: string,
+  key: string,
+  { as = "alice", body }: Pick<TestRequest, "as" | "body"> = {},
+): Promise<void> {
+  const { id: userId } = (await api.request("GET", "/api/v1/me", { as })).body.principal;
   const bodyHash = hashBody(body);
   const claim = { scope: `user:${userId} POST ${path}`, key, bodyHash, id: createId(), objectName: null };
   await createIdempotencyStore(api.deps.db).claim(claim);

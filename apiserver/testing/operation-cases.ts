@@ -81,6 +81,7 @@ export const VALID_BODIES: Record<string, Record<string, unknown>> = {
   setNetworkPolicy: { authorized_cidrs: [] },
   updateNodePool: { drain_timeout_seconds: 60 },
   setOrganizationQuotas: { clusters: 20 },
+  createTicket: { subject: "Example", category: "general", severity: "low", body: "Example" },
   updateTicket: { status: "open" },
   setUserQuotas: { organizations: 1000 },
 };

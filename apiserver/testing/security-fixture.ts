@@ -8,6 +8,7 @@ import type { Operation } from "../http/contract/operation.ts";
 import { findCluster } from "../projection/index.ts";
 import { startTestApp, type TestApp, type TestResponse } from "./app.ts";
 import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "./issuer.ts";
+import { VALID_BODIES } from "./operation-cases.ts";
 import { SECURITY_ROWS, type SecurityRow } from "./security-rows.ts";
 
 /** An application with people of every role, for the tests of the security table. */
@@ -105,8 +106,13 @@ async function createForeignChildren(
     body: { url: "https://hooks.example.com", events: ["*"] },
   });
   const delivery = await api.request("POST", `${webhooks}/${webhook.body.id}/test`, { token });
+  const ticket = await api.request("POST", `/api/v1/organizations/${foreign}/tickets`, {
+    token,
+    body: VALID_BODIES.createTicket,
+  });
   return {
     accessID,
+    ticketID: ticket.body.id,
     webhookID: webhook.body.id,
     deliveryID: delivery.body.id,
     invitationID: invitation.body.id,

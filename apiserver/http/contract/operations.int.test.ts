@@ -42,6 +42,7 @@ beforeAll(async () => {
     body: { url: "https://hooks.example.com", events: ["*"] },
   });
   const delivery = await api.request("POST", `${organization}/webhooks/${webhook.body.id}/test`);
+  const ticket = await api.request("POST", `${organization}/tickets`, { body: VALID_BODIES.createTicket });
   const me = await api.request("GET", "/api/v1/me");
   ids = {
     orgID,
@@ -52,6 +53,7 @@ beforeAll(async () => {
     tokenID: token.body.id,
     webhookID: webhook.body.id,
     deliveryID: delivery.body.id,
+    ticketID: ticket.body.id,
     accessID: MISSING,
     name: "node-1",
   };
@@ -281,8 +283,10 @@ describe("preconditions and keys", () => {
   test.each(once)("%s is 409 while the first request with its key runs", async (_id, operation) => {
     const { path } = operation;
     const body = bodyOf(operation);
-    await holdKey(api, fill(path), "held", body);
-    const response = await api.request("POST", fill(path), { body, headers: { "idempotency-key": "held" } });
+    const as = callerOf(path);
+    await holdKey(api, fill(path), "held", { as, body });
+    const headers = { "idempotency-key": "held" };
+    const response = await api.request("POST", fill(path), { as, body, headers });
     expect(response).toMatchObject(errorResponse(409, "operation_in_progress"));
     expect(response.headers.get("retry-after")).toBe("1");
   });
