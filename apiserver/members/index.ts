@@ -1,4 +1,4 @@
-export { isKnownStaff, recordStaffUse } from "./staff.ts";
+export { isKnownStaff, recordStaffUse } from "./staff-store.ts";
 export { findEmails, findMembership, insertOwner, listRoles } from "./store.ts";
 export { members, users } from "./table.ts";
 export { bindUser } from "./users.ts";

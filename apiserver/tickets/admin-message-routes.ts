@@ -50,7 +50,13 @@ export function addAdminMessageRoutes(router: Router, deps: Deps, metrics: Ticke
         "The first answer sets `first_response_at`; no answer changes the status. An internal note changes nothing that the organization sees.",
       access: "platform-admin",
       body: createAdminTicketMessageBody,
-      responses: { 201: { description: "Written.", body: adminTicketMessageRecord } },
+      responses: {
+        201: {
+          description: "Written; Location is that of the list.",
+          body: adminTicketMessageRecord,
+          headers: ["Location"],
+        },
+      },
       errors: ["conflict"],
     },
     async (c, { origin, params, readBody, transact }) => {
@@ -64,7 +70,10 @@ export function addAdminMessageRoutes(router: Router, deps: Deps, metrics: Ticke
           const circumstances = { by: "provider" as const, at, targets: deps.config.responseTargets };
           return addMessage(tx, origin, before, { id, body }, circumstances);
         },
-        ({ message }) => c.json(presentAdminMessage(message), 201),
+        ({ message }) =>
+          c.json(presentAdminMessage(message), 201, {
+            Location: COLLECTION.replace("{ticketID}", params.ticketID),
+          }),
         {
           async afterCommit({ response }) {
             if (response !== undefined) metrics.onResponse(response);

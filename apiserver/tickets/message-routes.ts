@@ -45,7 +45,13 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
         "It moves a ticket that waits for the organization to `open`. One that is resolved stays so until it is opened again; a closed one takes no messages.",
       access: "tickets:reply",
       body: createTicketMessageBody,
-      responses: { 201: { description: "Written.", body: ticketMessageRecord } },
+      responses: {
+        201: {
+          description: "Written; Location is that of the list.",
+          body: ticketMessageRecord,
+          headers: ["Location"],
+        },
+      },
       errors: ["conflict"],
     },
     async (c, { origin, membership, params, readBody, transact }) => {
@@ -62,7 +68,10 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
           };
           return addMessage(tx, origin, before, { id, body }, circumstances);
         },
-        ({ message }) => c.json(presentMessage(message), 201),
+        ({ message }) =>
+          c.json(presentMessage(message), 201, {
+            Location: COLLECTION.replace("{orgID}", scope.orgId).replace("{ticketID}", params.ticketID),
+          }),
       );
     },
   );

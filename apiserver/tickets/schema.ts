@@ -178,6 +178,8 @@ export const adminTicketListQuery = pageQuery.extend({
     .optional()
     .openapi({
       type: "string",
+      maxLength: 36,
+      pattern: ASSIGNED.source,
       description: "Only those that this user works on, or with `unassigned` nobody.",
       example: UNASSIGNED,
     }),

@@ -1,10 +1,9 @@
-import { and, desc, eq, gte, isNull, lt, ne, or, type SQL } from "drizzle-orm";
+import { and, desc, eq, gte, isNull, lt, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import type { TicketCategory, TicketSeverity, TicketStatus } from "../outbox/index.ts";
-import { hasWords } from "./search.ts";
-import { type TicketRow, tickets } from "./table.ts";
+import { type TicketRow, ticketMessages, tickets } from "./table.ts";
 
 /** Which tickets of which organization a caller sees. */
 export interface TicketScope {
@@ -156,4 +155,15 @@ function isAssigned(assigned: string | null | undefined): SQL | undefined {
 
 function isOverdueAt(overdue: boolean, now: Date): SQL | undefined {
   return overdue ? lt(tickets.respondBy, now) : or(isNull(tickets.respondBy), gte(tickets.respondBy, now));
+}
+
+/**
+ * Whether a ticket has these words in one of its messages, in the search language of `websearch_to_tsquery`. Words are
+ * compared without regard to case and without a dictionary, so that names and numbers are found as they are written.
+ */
+function hasWords(words: string, cursor: string | undefined): SQL {
+  const before = cursor === undefined ? sql`true` : sql`${ticketMessages.ticketId} < ${cursor}`;
+  return sql`${tickets.id} in (
+    select ${ticketMessages.ticketId} from ${ticketMessages}
+    where ${ticketMessages.search} @@ websearch_to_tsquery('simple', ${words}) and ${before})`;
 }
