@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../shared/config.ts";
 import { DEFAULT_QUOTAS, readConfig } from "./config.ts";
+import { DEFAULT_RESPONSE_TARGETS } from "./response-targets.ts";
 
 const minimal = {
   MARINA_PUBLIC_URL: "https://api.example.com/",
@@ -120,6 +121,48 @@ describe("the configuration", () => {
     expect(quotas).toEqual({ ...DEFAULT_QUOTAS, nodes: 5 });
     expect(() => readConfig({ ...minimal, MARINA_QUOTAS: '{"pods": 5}' })).toThrow("MARINA_QUOTAS");
     expect(() => readConfig({ ...minimal, MARINA_QUOTAS: '{"nodes": -1}' })).toThrow("MARINA_QUOTAS");
+  });
+
+  test("takes some response targets and a calendar, and keeps the default of the other severities", () => {
+    const low = { firstHours: 8, nextHours: 16, clock: "working" };
+    const hours = { monday: ["08:00-12:00", "13:00-24:00"] };
+    const calendar = { timeZone: "Europe/Vienna", hours, holidays: ["2026-12-25"] };
+    const text = JSON.stringify({ low, calendar });
+    expect(readConfig(minimal).responseTargets).toEqual(DEFAULT_RESPONSE_TARGETS);
+    expect(readConfig({ ...minimal, MARINA_RESPONSE_TARGETS: text }).responseTargets).toEqual({
+      ...DEFAULT_RESPONSE_TARGETS,
+      low,
+      calendar: {
+        ...calendar,
+        hours: {
+          monday: [
+            { startMinute: 480, endMinute: 720 },
+            { startMinute: 780, endMinute: 1440 },
+          ],
+        },
+      },
+    });
+  });
+
+  const CALENDAR = { timeZone: "Europe/Vienna", hours: { monday: ["08:00-17:00"] } };
+  test.each([
+    ["a target without hours", { low: { firstHours: 8 } }],
+    ["no time at all", { low: { firstHours: 0, nextHours: 8 } }],
+    ["more than 30 days", { low: { firstHours: 8, nextHours: 721 } }],
+    ["an unknown severity", { urgent: { firstHours: 8, nextHours: 8 } }],
+    ["working hours without a calendar", { low: { firstHours: 8, nextHours: 8, clock: "working" } }],
+    ["an unknown time zone", { calendar: { ...CALENDAR, timeZone: "Europe/Atlantis" } }],
+    ["no working hour", { calendar: { ...CALENDAR, hours: {} } }],
+    ["an unknown day", { calendar: { ...CALENDAR, hours: { someday: ["08:00-17:00"] } } }],
+    ["a day that ends before it begins", { calendar: { ...CALENDAR, hours: { monday: ["17:00-08:00"] } } }],
+    ["a day of more than 24 hours", { calendar: { ...CALENDAR, hours: { monday: ["08:00-24:30"] } } }],
+    ["times that overlap", { calendar: { ...CALENDAR, hours: { monday: ["08:00-12:00", "11:00-17:00"] } } }],
+    ["a holiday that is no date", { calendar: { ...CALENDAR, holidays: ["2026-02-30"] } }],
+  ])("refuses response targets with %s", (_case, targets) => {
+    const text = JSON.stringify(targets);
+    expect(() => readConfig({ ...minimal, MARINA_RESPONSE_TARGETS: text })).toThrow(
+      "MARINA_RESPONSE_TARGETS",
+    );
   });
 
   test.each(["0", "10241", "1.5", ""])("refuses %j as the default storage quota", (text) => {
