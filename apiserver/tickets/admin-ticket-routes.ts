@@ -7,7 +7,14 @@ import type { Router } from "../http/contract/router.ts";
 import { changeTicket } from "./changes.ts";
 import { presentTicket, ticketTag } from "./present.ts";
 import { adminTicketListQuery, ticketPage, ticketRecord, updateAdminTicketBody } from "./schema.ts";
-import { listAllTickets, lockTicket, requireOrganizationOf, requireTicket } from "./store.ts";
+import {
+  listAllTickets,
+  lockTicket,
+  planForValues,
+  requireOrganizationOf,
+  requireTicket,
+  searchAllTickets,
+} from "./store.ts";
 
 const tag = "Platform administration";
 const COLLECTION = "/api/v1/admin/tickets";
@@ -32,9 +39,15 @@ function addReads(router: Router, deps: Deps): void {
       query: adminTicketListQuery,
       responses: { 200: { description: "A page, the newest first.", body: ticketPage } },
     },
-    async (c, { query }) => {
+    async (c, { query: { q, ...query } }) => {
       const now = deps.now();
-      const rows = await listAllTickets(deps.db, query, now);
+      const rows =
+        q === undefined
+          ? await listAllTickets(deps.db, query, now)
+          : await deps.db.transaction(async (tx) => {
+              await planForValues(tx);
+              return searchAllTickets(tx, q, query, now);
+            });
       return c.json(
         toPage(rows, query.limit, (row) => presentTicket(row, now)),
         200,

@@ -91,7 +91,8 @@ export const ticketMessages = pgTable(
   },
   (table) => [
     uniqueIndex("ticket_messages_number_key").on(table.ticketId, table.number),
-    index("ticket_messages_search_idx").using("gin", table.search),
+    // Without fastupdate no writer waits while the entries of others are moved into the index.
+    index("ticket_messages_search_idx").using("gin", table.search).with({ fastupdate: false }),
     check("ticket_messages_author_type", sql`${table.authorType} in ('tenant', 'provider')`),
     check("ticket_messages_internal", sql`not ${table.internal} or ${table.authorType} = 'provider'`),
   ],

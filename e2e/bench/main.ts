@@ -8,6 +8,7 @@ import { benchLocal } from "./local.ts";
 import { benchOperator } from "./operator/main.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchStart } from "./start.ts";
+import { benchSupport } from "./support.ts";
 
 const benchmarks: Record<string, () => Promise<void>> = {
   start: benchStart,
@@ -20,14 +21,16 @@ const benchmarks: Record<string, () => Promise<void>> = {
   events: benchEvents,
   fairness: benchFairness,
   clusters: benchClusters,
+  support: benchSupport,
 };
 
 /**
  * `npm run bench [name ...]`: the named benchmarks, or all of them, one after another; `npm run bench operator [part ...]`
- * is parts of one.
+ * is parts of one, and `npm run bench support [tickets] [messages]` has sizes.
  */
 async function main(names: string[]): Promise<void> {
   if (names[0] === "operator") return benchOperator(names.slice(1));
+  if (names[0] === "support") return benchSupport(names.slice(1));
   for (const name of names.length === 0 ? Object.keys(benchmarks) : names) {
     const run = benchmarks[name];
     if (run === undefined)

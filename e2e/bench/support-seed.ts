@@ -1,0 +1,63 @@
+import type postgres from "postgres";
+import { USERS } from "../stack/users.ts";
+import { ORGANIZATIONS } from "./tenants.ts";
+
+/** How many records there are. */
+export interface SupportSizes {
+  tickets: number;
+  messages: number;
+}
+
+const TEXTS = 20_000;
+const WORDS_A_TEXT = 40;
+const VOCABULARY = 20_000;
+/** Tickets are this far apart, the last one now. */
+const EVERY_MS = 10_000;
+
+/** The words of the searches, by how many messages have them. */
+export const WORDS = { common: "w0", usual: "w1000", rare: "ref777", unknown: "nowhere" };
+
+/**
+ * Inserts tickets over the organizations of `seedOrganizations`, directly into the tables. Few are open, as after years;
+ * words are as unequally frequent as in a language, and each ticket has one of its own.
+ */
+export async function seedTickets(sql: postgres.Sql, { tickets, messages }: SupportSizes): Promise<void> {
+  const each = Math.max(1, Math.round(messages / tickets));
+  await sql`insert into tickets (id, org_id, subject, category, severity, status, created_by, assigned_to,
+      first_response_at, resolved_at, awaiting_since, respond_by, created_at, updated_at, last_message_number)
+    select ${idOf(sql)}, organizations.id, 'Subject ' || n,
+      (array['cluster', 'networking', 'storage', 'identity', 'billing', 'feature_request', 'general'])[1 + n % 7],
+      (array['low', 'medium', 'medium', 'high', 'critical'])[1 + (n / 7) % 5],
+      status, ${USERS.alice.sub}, case when n % 3 = 0 then null else staff.id end, created_at, null, created_at,
+      case when status = 'open' then created_at + interval '8 hours' end, created_at, created_at, ${each}
+    from generate_series(1, ${tickets}::int) as n
+    join (select id, row_number() over (order by id) as place from organizations) as organizations
+      on organizations.place = 1 + n % ${ORGANIZATIONS}
+    join (select id, row_number() over (order by id) as place, count(*) over () as total from users) as staff
+      on staff.place = 1 + (n / 3) % staff.total
+    cross join lateral (select
+      case when n > ${tickets}::int * 0.999 then 'open'
+        else (array['resolved', 'closed', 'closed', 'closed', 'closed', 'waiting', 'closed', 'closed', 'in_progress', 'open'])[
+          case when n % 1000 < 10 then 1 + n % 10 else 1 + n % 5 end] end as status,
+      now() - (${tickets}::int - n) * ${EVERY_MS} * interval '1 millisecond' as created_at) as facts`;
+  await sql`create temporary table texts as
+    select n, (select string_agg('w' || floor(${VOCABULARY} * power(random(), 3))::int, ' ')
+      from generate_series(1, ${WORDS_A_TEXT}) where n = n) as text
+    from generate_series(0, ${TEXTS - 1}) as n`;
+  await sql`create unique index on texts (n)`;
+  await sql`insert into ticket_messages
+      (id, org_id, ticket_id, number, author_id, author_type, internal, subject, body, created_at)
+    select gen_random_uuid(), org_id, tickets.id, number, ${USERS.alice.sub},
+      case when number % 2 = 1 then 'tenant' else 'provider' end, number % 4 = 0,
+      case when number = 1 then subject end, text || ' ref' || substr(subject, 9), created_at
+    from tickets cross join generate_series(1, ${each}) as number
+    join texts on n = (substr(subject, 9)::int * ${each} + number) % ${TEXTS}`;
+  await sql`vacuum analyze`;
+}
+
+/** A UUIDv7 of the time of the n-th ticket. */
+function idOf(sql: postgres.Sql) {
+  return sql`(regexp_replace(
+    lpad(to_hex(floor(extract(epoch from created_at) * 1000)::bigint), 12, '0'), '(.{8})(.{4})', '\\1-\\2')
+    || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
+}
