@@ -1,10 +1,11 @@
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../e2e/stack/testing.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { createId } from "../../shared/id.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { removeEndedNamespaces } from "./ended-namespaces.ts";
 import { ensureNamespace, organizationNamespace } from "./namespace.ts";
@@ -53,6 +54,10 @@ test("the Namespace of a deleted organization is removed when only what belongs 
   await waitFor("Kubernetes' own ConfigMap", () => kube.get(configMapKind, namespace, "kube-root-ca.crt"));
   await run();
   expect(await isEnded(namespace)).toBe(true);
+  const entries = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, namespace));
+  expect(entries).toMatchObject([
+    { action: "namespace.delete", actor: { kind: "system", name: "ended-namespaces" }, result: "done" },
+  ]);
 });
 
 test("it stays while anything else is left in it, of whatever kind", async () => {

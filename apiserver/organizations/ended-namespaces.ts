@@ -8,19 +8,24 @@ import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/s
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import { recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { organizationNamespace } from "./namespace.ts";
 import { findDeletedOrganizations } from "./store.ts";
 
 const LABEL_ORG_ID_FIELD = `f:${LABEL_ORG_ID}`;
 
+/** Also the actor of the audit entries. */
+export const ENDED_NAMESPACES_JOB = "ended-namespaces";
+
 type EndDeps = Pick<Deps, "kube" | "db" | "log">;
 
 /**
  * Removes the Namespaces of deleted organizations in which nothing but the StorageInventory is left, and what Kubernetes and
  * Marina put into every Namespace. One that Marina did not make is left alone, and so are all when the API server may not list
- * every kind. One call at a time: one that is not empty costs
- * few, for the core kinds come first. Rejects with a KubeError.
+ * every kind. Each removal is in the audit log. Somebody who writes into one between the list and its deletion loses that: only
+ * with rights in all Namespaces, for a binding in this one keeps it. One call at a time: one that is not empty costs few, for
+ * the core kinds come first. Rejects with a KubeError.
  */
 export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal): Promise<void> {
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID, signal });
@@ -42,11 +47,12 @@ export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal):
 }
 
 async function removeIfEmpty(
-  { kube, log }: EndDeps,
-  { metadata: { name, uid, resourceVersion } }: Namespace,
+  { kube, db, log }: EndDeps,
+  namespace: Namespace,
   kinds: readonly Kind<KubeObject>[],
   signal: AbortSignal,
 ): Promise<void> {
+  const { name, uid, resourceVersion } = namespace.metadata;
   for (const kind of kinds) {
     const objects = await kube.listAll(kind, { namespace: name, signal });
     const other = objects.find((object) => !isExpected(kind, object.metadata));
@@ -58,7 +64,17 @@ async function removeIfEmpty(
     return;
   }
   try {
-    await kube.delete(namespaceKind, undefined, name, { uid, resourceVersion, signal });
+    await db.transaction(async (tx) => {
+      await recordSystemAudits(tx, ENDED_NAMESPACES_JOB, [
+        {
+          action: "namespace.delete",
+          orgId: organizationOf(namespace),
+          target: { kind: "namespace", id: name },
+          result: "done",
+        },
+      ]);
+      await kube.delete(namespaceKind, undefined, name, { uid, resourceVersion, signal });
+    });
     log.info({ namespace: name }, "removed the namespace of a deleted organization");
   } catch (error) {
     // It has changed since it was read: the next run looks again.

@@ -4,7 +4,7 @@ import { type Namespace, namespaceKind, resourceQuotaKind } from "../../shared/k
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
 import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "./access-quota.ts";
-import { removeEndedNamespaces } from "./ended-namespaces.ts";
+import { ENDED_NAMESPACES_JOB, removeEndedNamespaces } from "./ended-namespaces.ts";
 import { ensureNamespace, limitsOn, organizationNamespace } from "./namespace.ts";
 import { listWithoutNamespace, readAllQuotas } from "./store.ts";
 
@@ -22,7 +22,7 @@ export function organizationJobs(deps: Deps): PeriodicJob[] {
     { name: "missing-namespaces", everyMs: MISSING_EVERY_MS, run: () => ensureMissing(deps) },
     { name: "all-namespaces", everyMs: ALL_EVERY_MS, run: () => ensureAll(deps) },
     {
-      name: "ended-namespaces",
+      name: ENDED_NAMESPACES_JOB,
       everyMs: ENDED_EVERY_MS,
       run: (signal) => removeEndedNamespaces(deps, signal),
     },
