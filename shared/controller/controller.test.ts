@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { KubeError, type KubeErrorFields } from "../kube/errors.ts";
 import { createLogger } from "../log.ts";
 import {
   type Controller,
@@ -246,4 +247,25 @@ test("results and durations are reported", async () => {
     ["requeue", 0.1],
     ["error", 0.1],
   ]);
+});
+
+const refusal = (fields: Partial<KubeErrorFields>) =>
+  new KubeError({ status: 403, reason: "Forbidden", kubeMessage: "refused", ...fields });
+
+test.each<[string, "info" | "error", Error]>([
+  ["an outdated write", "info", refusal({ status: 409, reason: "Conflict" })],
+  [
+    "a write into a namespace that is being deleted",
+    "info",
+    refusal({ details: { causes: [{ reason: "NamespaceTerminating" }] } }),
+  ],
+  ["any other refusal", "error", refusal({})],
+])("%s is logged as %s", async (_, level, error) => {
+  const log = createLogger({ name: "test", level: "silent" });
+  const write = vi.spyOn(log, level);
+  const { controller } = control(() => Promise.reject(error), { log });
+  controller.start();
+  controller.add("n/a");
+  await pass(1);
+  expect(write).toHaveBeenCalledWith(expect.objectContaining({ key: "n/a", err: error }), expect.any(String));
 });

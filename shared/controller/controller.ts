@@ -101,7 +101,12 @@ export function createController(options: ControllerOptions): Controller {
     } catch (error) {
       const retryInMs = Math.round(queue.retry(key, priority));
       const fields = { controller: name, key, retryInMs, err: error };
-      if (isConflict(error)) log.info(fields, "the object changed, retrying");
+      const cause = error instanceof StepError ? error.cause : error;
+      if (isExpected(cause))
+        log.info(
+          fields,
+          cause.isConflict ? "the object changed, retrying" : "the namespace is being deleted, retrying",
+        );
       else log.error(fields, "reconcile failed, retrying");
       report("error", from);
     } finally {
@@ -151,7 +156,7 @@ export function createController(options: ControllerOptions): Controller {
   };
 }
 
-function isConflict(error: unknown): boolean {
-  const cause = error instanceof StepError ? error.cause : error;
-  return cause instanceof KubeError && cause.isConflict;
+/** What every reconcile meets now and then, and what needs nobody's attention. */
+function isExpected(error: unknown): error is KubeError {
+  return error instanceof KubeError && (error.isConflict || error.isNamespaceTerminating);
 }

@@ -63,6 +63,11 @@ export class KubeError extends Error {
     return this.status === 403 && this.kubeMessage.includes("exceeded quota:");
   }
 
+  /** Nothing can be created in a namespace that is being deleted (k8s.io/api/core/v1, NamespaceTerminatingCause). */
+  get isNamespaceTerminating(): boolean {
+    return this.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
+  }
+
   get isAlreadyExists(): boolean {
     return this.status === 409 && this.reason === "AlreadyExists";
   }

@@ -69,6 +69,17 @@ test("a patch of an older state and a deletion of another uid are conflicts", as
   expect(await client.get(configMapKind, namespace, "old")).toBeUndefined();
 });
 
+test("a write into a namespace that is being deleted is known as such", async () => {
+  const name = `kube-ending-${randomUUID()}`;
+  await client.create(namespaceKind, { metadata: { name } }, me);
+  const held = { metadata: { namespace: name, name: "held", finalizers: ["example.com/held"] } };
+  await client.create(configMapKind, held, me);
+  await client.delete(namespaceKind, undefined, name);
+  const late = client.apply(configMapKind, { metadata: { namespace: name, name: "late" } }, me);
+  await expect(late).rejects.toMatchObject({ isNamespaceTerminating: true, isUnavailable: false });
+  await client.mergePatch(configMapKind, name, "held", { metadata: { finalizers: null } }, me);
+});
+
 test("a reflector shows a write once it has seen its resourceVersion", async () => {
   const { store } = await reflect(readStack().kubeconfig);
   const { metadata } = await client.apply(configMapKind, map("seen", "1"), me);
