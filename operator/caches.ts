@@ -3,6 +3,7 @@ import type { Cluster } from "../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../shared/crd/cluster-access.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import type { QuotaAmounts } from "../shared/crd/quota.ts";
+import type { StorageInventory } from "../shared/crd/storage-inventory.ts";
 import type {
   ConfigMap,
   Deployment,
@@ -25,6 +26,7 @@ export interface Cached {
   clusters: Cluster;
   nodePools: NodePool;
   accesses: ClusterAccess;
+  inventories: StorageInventory;
   namespaces: Namespace;
   engineClusters: EngineCluster;
   machineDeployments: MachineDeployment;

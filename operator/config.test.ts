@@ -58,6 +58,33 @@ test("without networks the cluster class decides", () => {
   expect(settings.clusterNetwork).toEqual({ pods: undefined, services: undefined });
 });
 
+test("without a driver there is no shared storage", () => {
+  expect(readConfig({ MARINA_PLANS }).storage).toBeUndefined();
+});
+
+test("a shared storage of folders has the platform's default, and a round each minute", () => {
+  const root = "/shared-storage";
+  const folders = { MARINA_PLANS, MARINA_STORAGE_DRIVER: "directory", MARINA_STORAGE_DIRECTORY: root };
+  expect(readConfig(folders).storage).toEqual({
+    backend: { kind: "directory", root },
+    defaultQuotaBytes: 100 * 2 ** 30,
+    intervalSeconds: 60,
+  });
+});
+
+test.each([
+  ["MARINA_STORAGE_DRIVER", { MARINA_STORAGE_DRIVER: "disk" }],
+  ["MARINA_STORAGE_DIRECTORY", { MARINA_STORAGE_DRIVER: "directory" }],
+  [
+    "MARINA_STORAGE_DIRECTORY",
+    { MARINA_STORAGE_DRIVER: "directory", MARINA_STORAGE_DIRECTORY: "relative/path" },
+  ],
+  ["MARINA_STORAGE_INTERVAL_SECONDS", { MARINA_STORAGE_INTERVAL_SECONDS: "241" }],
+  ["MARINA_DEFAULT_STORAGE_QUOTA_GB", { MARINA_DEFAULT_STORAGE_QUOTA_GB: "0" }],
+])("a shared storage that cannot be used is rejected: %s in %o", (message, storage) => {
+  expect(() => readConfig({ MARINA_PLANS, ...storage })).toThrow(message);
+});
+
 test("plans without a default are rejected, since a cluster may omit its plan", () => {
   expect(() => readConfig({ MARINA_PLANS: JSON.stringify({ dev: plan }) })).toThrow("default");
 });

@@ -1,9 +1,16 @@
 import { z } from "zod";
 import { jsonText, parseEnvironment } from "../shared/config.ts";
 import { findOverlap, networksSchema } from "../shared/crd/cluster-network.ts";
+import {
+  BYTES_PER_GIB,
+  DEFAULT_STORAGE_QUOTA_GB,
+  MAX_STORAGE_QUOTA_GB,
+  MIN_STORAGE_QUOTA_GB,
+} from "../shared/crd/storage-inventory.ts";
 import type { AutoscalerSettings } from "./autoscaler/observe.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";
+import type { StorageSettings } from "./shared-storage/settings.ts";
 import { formatRange, parseSubnetRange } from "./subnets/allocate.ts";
 
 const planSchema = z.strictObject({
@@ -44,7 +51,23 @@ const environmentSchema = z
     MARINA_TENANT_WORKERS: z.coerce.number().int().min(1).max(2000).default(500),
     MARINA_TENANT_WORKERS_PER_NAMESPACE: z.coerce.number().int().min(1).max(100).default(10),
     MARINA_RESYNC_SECONDS: seconds(600),
+    MARINA_STORAGE_DRIVER: z.enum(["none", "directory"]).default("none"),
+    MARINA_STORAGE_DIRECTORY: z.string().startsWith("/").optional(),
+    // Figures of more than 15 minutes are none to their readers.
+    MARINA_STORAGE_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(240).default(60),
+    MARINA_DEFAULT_STORAGE_QUOTA_GB: z.coerce
+      .number()
+      .int()
+      .min(MIN_STORAGE_QUOTA_GB)
+      .max(MAX_STORAGE_QUOTA_GB)
+      .default(DEFAULT_STORAGE_QUOTA_GB),
     MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
+  })
+  .superRefine((env, context) => {
+    if (env.MARINA_STORAGE_DRIVER === "directory" && env.MARINA_STORAGE_DIRECTORY === undefined) {
+      const message = "is required for the driver `directory`";
+      context.addIssue({ code: "custom", path: ["MARINA_STORAGE_DIRECTORY"], message });
+    }
   })
   .superRefine((env, context) => {
     const { MARINA_POD_CIDRS: pods = [], MARINA_SERVICE_CIDRS: services = [] } = env;
@@ -66,6 +89,8 @@ export interface Config {
   /** The ServiceAccount, in the platform's namespace, that may read the admin kubeconfigs. */
   apiserverServiceAccount: string;
   settings: ClusterSettings & AutoscalerSettings & PoolSettings;
+  /** Absent where there is no shared storage: its inventories are left alone. */
+  storage: StorageSettings | undefined;
   workersPerKind: number;
   /** Of each kind that connects to tenants' API servers, and of them, those that may work for one organization. */
   tenantWorkers: number;
@@ -99,11 +124,21 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       nodeDegradedAfterSeconds: env.MARINA_NODE_DEGRADED_AFTER_SECONDS,
       syncedNodeLabels: env.MARINA_SYNCED_NODE_LABELS,
     },
+    storage: readStorage(env),
     workersPerKind: env.MARINA_WORKERS_PER_KIND,
     tenantWorkers: env.MARINA_TENANT_WORKERS,
     tenantWorkersPerNamespace: env.MARINA_TENANT_WORKERS_PER_NAMESPACE,
     resyncSeconds: env.MARINA_RESYNC_SECONDS,
     logLevel: env.MARINA_LOG_LEVEL,
+  };
+}
+
+function readStorage(env: z.output<typeof environmentSchema>): StorageSettings | undefined {
+  if (env.MARINA_STORAGE_DRIVER === "none") return undefined;
+  return {
+    backend: { kind: "directory", root: env.MARINA_STORAGE_DIRECTORY ?? "" },
+    defaultQuotaBytes: env.MARINA_DEFAULT_STORAGE_QUOTA_GB * BYTES_PER_GIB,
+    intervalSeconds: env.MARINA_STORAGE_INTERVAL_SECONDS,
   };
 }
 

@@ -29,6 +29,11 @@ import { watchNodePools } from "./node-pool/watch.ts";
 import { runOrphans } from "./orphans/run.ts";
 import { watchOrphans } from "./orphans/watch.ts";
 import type { RunContext } from "./run-context.ts";
+import { createPoolList } from "./shared-storage/pool-list.ts";
+import { ROUND, runRound } from "./shared-storage/round.ts";
+import { runInventory } from "./shared-storage/run.ts";
+import { createDriver } from "./shared-storage/settings.ts";
+import { watchInventories } from "./shared-storage/watch.ts";
 import { runLock } from "./subnets/run.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
 import { runTenantBindings } from "./tenant-bindings/run.ts";
@@ -147,7 +152,31 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchEvents(set, events);
   watchOrphans(set, orphans);
   const onPlatform = [clusters, nodePools, adminKubeconfigs, autoscalers, events, subnets, orphans];
-  return bundle(onPlatform, [tenantBindings, accesses], () => prober.stop());
+  const outside = [tenantBindings, accesses, ...createStorageControllers(deps, now)];
+  return bundle(onPlatform, outside, () => prober.stop());
+}
+
+/** Where there is a shared storage: the rounds, and the inventories that they and changes wake. */
+function createStorageControllers(deps: ControllersDeps, now: () => Date): Controller[] {
+  const { client, set, log } = deps;
+  const { storage, settings } = deps.config;
+  if (storage === undefined) return [];
+  const { defaultQuotaBytes, intervalSeconds } = storage;
+  const shared = { caches: set.caches, pools: createPoolList(), driver: createDriver(storage), now, log };
+  const inventories = createOne(deps, "storage-inventory", (key, context) =>
+    runInventory({ ...shared, defaultQuotaBytes }, key, context),
+  );
+  const { platformNamespace } = settings;
+  const rounds = createOne(deps, "storage-round", (_key, context) =>
+    runRound(
+      { ...shared, client, platformNamespace, intervalMs: intervalSeconds * 1000 },
+      inventories,
+      context,
+    ),
+  );
+  watchInventories(set, inventories);
+  rounds.add(ROUND);
+  return [inventories, rounds];
 }
 
 /** After a write the key rests until the cache shows it; writes of kinds that are not cached are not waited for. */
@@ -192,13 +221,13 @@ function workersOf(config: Config, name: string): { workers: number; maxPerNames
   return { workers: config.tenantWorkers, maxPerNamespace: config.tenantWorkersPerNamespace };
 }
 
-/** Liveness counts only what depends on the platform's API server: no tenant may restart the operator. */
+/** Liveness counts only what depends on the platform's API server: no tenant and no storage may restart the operator. */
 export function bundle(
   onPlatform: Controller[],
-  onTenants: Controller[],
+  outside: Controller[],
   stopProbing: () => void,
 ): Controllers {
-  const all = [...onPlatform, ...onTenants];
+  const all = [...onPlatform, ...outside];
   return {
     start() {
       for (const controller of all) controller.start();

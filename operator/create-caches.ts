@@ -9,6 +9,7 @@ import {
 } from "../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
 import { indexByOrganization } from "../shared/crd/organization.ts";
+import { storageInventoryKind } from "../shared/crd/storage-inventory.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import {
   type ConfigMap,
@@ -71,6 +72,7 @@ export const DEFINED_KINDS: readonly Kind<unknown>[] = [
   clusterKind,
   nodePoolKind,
   clusterAccessKind,
+  storageInventoryKind,
   engineClusterKind,
   machineDeploymentKind,
   machineSetKind,
@@ -172,6 +174,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
       [INDEX_CLUSTER]: indexByCluster,
     }),
     accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
+    inventories: declare("inventories", storageInventoryKind),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
     engineClusters: declare("engineClusters", engineClusterKind, {}, { transform: trimEngineCluster }),
     machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool, {
@@ -198,6 +201,7 @@ function listWritten(stores: Stores): Map<Kind<unknown>, WatchedCache> {
     [clusterKind, stores.clusters],
     [nodePoolKind, stores.nodePools],
     [clusterAccessKind, stores.accesses],
+    [storageInventoryKind, stores.inventories],
     [engineClusterKind, stores.engineClusters],
     [configMapKind, stores.subnetLocks],
     [secretKind, stores.credentials],

@@ -48,6 +48,8 @@ export interface EnvironmentInput extends Omit<OperatorEnvironmentInput, "kubeco
   webhookKey: string;
   /** Certificates of the webhook receiver's issuer, in PEM. */
   caFile: string;
+  /** Folder of the shared storage, which exists. */
+  sharedStorage: string;
   /** Extra variables; they take precedence. */
   apiserver: Record<string, string>;
 }
@@ -118,7 +120,13 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_WEBHOOK_CA_FILE: input.caFile,
       ...input.apiserver,
     },
-    operator: describeOperatorEnvironment({ ...input, kubeconfig: input.kubeconfigs.operator }),
+    operator: {
+      ...describeOperatorEnvironment({ ...input, kubeconfig: input.kubeconfigs.operator }),
+      MARINA_STORAGE_DRIVER: "directory",
+      MARINA_STORAGE_DIRECTORY: input.sharedStorage,
+      // Figures follow the files within seconds.
+      MARINA_STORAGE_INTERVAL_SECONDS: "2",
+    },
   };
 }
 

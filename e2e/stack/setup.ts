@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildBundles } from "../../build.ts";
@@ -136,6 +137,11 @@ async function reservePorts(options: StackOptions, dir: string): Promise<Ports> 
   ]);
 }
 
+/** The folder of the shared storage: `org-<id>` in it holds the files of an organization. */
+export function sharedStorageOf(dir: string): string {
+  return join(dir, "shared-storage");
+}
+
 /** Builds what is missing, chooses ports and secrets, and describes every part; nothing is started yet. */
 export async function prepareStack(options: StackOptions, dir: string, progress: Progress): Promise<Setup> {
   const isEmbedded = options.kubeconfig === undefined;
@@ -152,6 +158,8 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     ? embeddedCluster({ dir, ports, tools, certificates }, engine, options.audit)
     : existingCluster(options.kubeconfig ?? ""));
   const apiPort = options.apiPort ?? ports.api ?? 0;
+  const sharedStorage = sharedStorageOf(dir);
+  mkdirSync(sharedStorage, { recursive: true });
   const environment = describeEnvironment({
     apiPort,
     apiMetricsPort: ports["api-metrics"] ?? 0,
@@ -161,6 +169,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     databaseUrls: databaseUrlsOf({ dir, ports, secrets }),
     webhookKey: secrets.webhookKey,
     caFile: certificates.caFile,
+    sharedStorage,
     clusterClass: cluster.clusterClass,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: options.withoutPlans ?? [],

@@ -20,6 +20,8 @@ export interface StackInfo {
   logs: string;
   /** An HTTPS server that verifies and prints webhook deliveries; every path is an endpoint of its own. */
   webhookReceiver: { url: string; caFile: string };
+  /** Folder of the shared storage: `org-<id>` in it holds the files of an organization. */
+  sharedStorage: string;
   metrics: { apiserver: string; operator: string };
   processes: Record<string, { pid: number; log: string }>;
   /** Access tokens, valid for 12 hours from the start. */

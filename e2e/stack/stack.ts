@@ -7,7 +7,7 @@ import type { Part } from "./process-part.ts";
 import { type Progress, silentProgress } from "./progress.ts";
 import { receiverUrlOf } from "./receiver.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
-import { prepareStack, type Setup } from "./setup.ts";
+import { prepareStack, type Setup, sharedStorageOf } from "./setup.ts";
 import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
 import type { StackOptions } from "./stack-options.ts";
 import { createSupervisor, endLeftovers } from "./supervisor.ts";
@@ -52,6 +52,7 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
     helm: tools.path("helm"),
     logs: join(setup.dir, "logs"),
     webhookReceiver: { url: receiverUrlOf(ports), caFile: setup.certificates.caFile },
+    sharedStorage: sharedStorageOf(setup.dir),
     metrics: {
       apiserver: `${environment.apiMetricsUrl}/metrics`,
       operator: `${environment.operatorUrl}/metrics`,

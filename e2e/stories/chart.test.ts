@@ -157,6 +157,16 @@ describe("every object is accepted by the Kubernetes API", () => {
     ],
     ["Namespaces of deleted organizations removed", { apiserver: { removeEndedNamespaces: true } }],
     ["keys for webhooks", { webhooks: { existingSecret: "marina-webhook-keys" } }],
+    [
+      "a shared storage of folders",
+      {
+        sharedStorage: {
+          driver: "directory",
+          defaultQuotaGB: 50,
+          directory: { existingClaim: "marina-shared-storage" },
+        },
+      },
+    ],
     ["a public address with a port", { publicUrl: "https://api.example.com:8443" }],
   ])("%s", async (_, values) => {
     const { objects } = await render(values);

@@ -69,6 +69,9 @@ capabilities:
   value: "2"
 - name: MALLOC_MMAP_THRESHOLD_
   value: "131072"
+# REST shows it, and the storage enforces it.
+- name: MARINA_DEFAULT_STORAGE_QUOTA_GB
+  value: {{ .root.Values.sharedStorage.defaultQuotaGB | quote }}
 {{- if .root.Values.caBundleConfigMap }}
 - name: NODE_EXTRA_CA_CERTS
   value: /etc/marina/ca/ca.crt

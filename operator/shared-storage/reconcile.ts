@@ -1,0 +1,32 @@
+import type { StorageInventorySpec } from "../../shared/crd/storage-inventory.ts";
+import { findIdentityFault, isDeleting } from "../identity.ts";
+import type { ObservedInventory } from "./observe.ts";
+import type { InventoryOutcome } from "./status.ts";
+
+export type InventoryDecision =
+  /** There is nothing to do before the next round, if ever. */
+  | { kind: "ignore" }
+  /** The storage has to be changed, then its pool read again. */
+  | { kind: "create" | "limit"; orgId: string; quotaBytes: number }
+  | { kind: "report"; outcome: InventoryOutcome };
+
+/** Decides what to do for one inventory. A deleted one changes nothing: its pool is removed by the rounds, much later. */
+export function reconcileInventory(observed: ObservedInventory): InventoryDecision {
+  const { inventory, organization, listing, defaultQuotaBytes } = observed;
+  if (isDeleting(inventory)) return { kind: "ignore" };
+  const fault = findIdentityFault(organization, undefined);
+  if (fault !== undefined) return { kind: "report", outcome: { kind: "stalled", ...fault } };
+  if (listing.kind === "none" || organization.kind !== "known") return { kind: "ignore" };
+  if (listing.kind === "failed") return { kind: "report", outcome: { kind: "failed", error: listing.error } };
+  const { id: orgId } = organization;
+  const quotaBytes = decideQuota(inventory.spec, defaultQuotaBytes);
+  const pool = listing.pools.get(orgId);
+  if (pool === undefined) return { kind: "create", orgId, quotaBytes };
+  if (pool.quotaBytes !== quotaBytes) return { kind: "limit", orgId, quotaBytes };
+  return { kind: "report", outcome: { kind: "observed", pool } };
+}
+
+/** The wanted limit. Without one of its own it is the default, which is written: a storage keeps a limit that is merely absent. */
+function decideQuota({ quotaBytes }: StorageInventorySpec, defaultQuotaBytes: number): number {
+  return quotaBytes === undefined || quotaBytes < 1 ? defaultQuotaBytes : quotaBytes;
+}
