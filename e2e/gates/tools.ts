@@ -1,7 +1,8 @@
 import { ensureGoTool } from "../stack/go-tool.ts";
 
-/** Programs that compare an interface with its released version. */
+/** oasdiff compares an interface with its released version, helm-docs writes the table of a chart's values. */
 const PACKAGES = {
+  "helm-docs": "github.com/norwoodj/helm-docs/cmd/helm-docs",
   oasdiff: "github.com/oasdiff/oasdiff",
 } as const;
 
