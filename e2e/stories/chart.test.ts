@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const CHART = join(import.meta.dirname, "..", "..", "charts", "marina");
 const NAMESPACE = "marina-chart-test";
 /** Their definitions belong to others, and the stack has none of them. */
-const FOREIGN_KINDS = ["ServiceMonitor", "HTTPRoute"];
+const FOREIGN_KINDS = ["ServiceMonitor", "PrometheusRule", "HTTPRoute"];
 
 const stack = readStack();
 const folder = mkdtempSync(join(tmpdir(), "marina-chart-"));
@@ -97,6 +97,7 @@ describe("every object is accepted by the Kubernetes API", () => {
     ],
     ["without roles for people", { roles: { enabled: false } }],
     ["monitoring", { monitoring: { enabled: true, labels: { release: "prometheus" } } }],
+    ["dashboards without the Prometheus operator", { monitoring: { dashboards: true } }],
     [
       "two issuers",
       {

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parser } from "@prometheus-io/lezer-promql";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { readStack } from "../stack/testing.ts";
+
+const FOLDER = join(import.meta.dirname, "..", "..", "charts", "marina", "monitoring");
+const stack = readStack();
+
+interface Alert {
+  alert: string;
+  expr: string;
+  labels: { severity: string };
+  annotations: { summary: string; description: string };
+}
+
+const read = (name: string): string => readFileSync(join(FOLDER, name), "utf8");
+const rules: { groups: { rules: Alert[] }[] } = parse(read("alerts.yaml"));
+const alerts = rules.groups.flatMap((group) => group.rules);
+
+/** Title of the panel and expression, of every dashboard. */
+const panels = readdirSync(FOLDER)
+  .filter((name) => name.endsWith(".dashboard.json"))
+  .flatMap((name) => {
+    const dashboard: { panels: { title: string; targets: { expr: string }[] }[] } = JSON.parse(read(name));
+    return dashboard.panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr }): [string, string] => [`${name}: ${title}`, expr]),
+    );
+  });
+
+/** The names of metrics in an expression; throws when it is not PromQL. */
+function findMetrics(expression: string): string[] {
+  const names: string[] = [];
+  parser
+    .configure({ strict: true })
+    .parse(expression)
+    .iterate({
+      enter: ({ name, from, to, node }) => {
+        if (name === "Identifier" && node.parent?.name === "VectorSelector")
+          names.push(expression.slice(from, to));
+      },
+    });
+  return names;
+}
+
+/** Names of the samples that both programs can expose; a histogram has three. */
+async function readExposed(): Promise<Set<string>> {
+  const texts = await Promise.all(Object.values(stack.metrics).map(async (url) => (await fetch(url)).text()));
+  const types = texts.join("\n").matchAll(/^# TYPE (\S+) (\S+)$/gm);
+  return new Set(
+    [...types].flatMap(([, name = "", type]) =>
+      type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  );
+}
+
+describe("alerts and dashboards read metrics that the programs expose", () => {
+  let exposed: Set<string>;
+  beforeAll(async () => {
+    exposed = await readExposed();
+  });
+
+  test.each([...alerts.map(({ alert, expr }): [string, string] => [alert, expr]), ...panels])(
+    "%s",
+    (_, expression) => {
+      const metrics = findMetrics(expression);
+      expect(metrics.length).toBeGreaterThan(0);
+      expect(metrics.filter((name) => !exposed.has(name))).toEqual([]);
+    },
+  );
+});
+
+test("every alert has a name of its own, a severity, what is wrong and what to do", () => {
+  expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
+  for (const { labels, annotations } of alerts) {
+    expect(["critical", "warning"]).toContain(labels.severity);
+    expect(annotations.summary).toMatch(/\.$/);
+    expect(annotations.description.length).toBeGreaterThan(annotations.summary.length / 2);
+  }
+});
