@@ -72,6 +72,21 @@ test("a shared storage of folders has the platform's default, and a round each m
   });
 });
 
+test("a shared storage of Ceph has a user and a prefix of its pools", () => {
+  const MARINA_CEPH_URL = "https://ceph.example.com:8443";
+  const MARINA_CEPH_PASSWORD_FILE = "/secrets/password";
+  const ceph = { MARINA_PLANS, MARINA_STORAGE_DRIVER: "ceph", MARINA_CEPH_URL, MARINA_CEPH_PASSWORD_FILE };
+  expect(readConfig(ceph).storage?.backend).toEqual({
+    kind: "ceph",
+    connection: {
+      url: MARINA_CEPH_URL,
+      username: "marina",
+      passwordFile: MARINA_CEPH_PASSWORD_FILE,
+    },
+    poolPrefix: "marina-",
+  });
+});
+
 test.each([
   ["MARINA_STORAGE_DRIVER", { MARINA_STORAGE_DRIVER: "disk" }],
   ["MARINA_STORAGE_DIRECTORY", { MARINA_STORAGE_DRIVER: "directory" }],
@@ -79,6 +94,9 @@ test.each([
     "MARINA_STORAGE_DIRECTORY",
     { MARINA_STORAGE_DRIVER: "directory", MARINA_STORAGE_DIRECTORY: "relative/path" },
   ],
+  ["MARINA_CEPH_URL", { MARINA_STORAGE_DRIVER: "ceph", MARINA_CEPH_PASSWORD_FILE: "/password" }],
+  ["MARINA_CEPH_PASSWORD_FILE", { MARINA_STORAGE_DRIVER: "ceph", MARINA_CEPH_URL: "https://ceph" }],
+  ["MARINA_CEPH_URL", { MARINA_CEPH_URL: "http://ceph.example.com" }],
   ["MARINA_STORAGE_INTERVAL_SECONDS", { MARINA_STORAGE_INTERVAL_SECONDS: "241" }],
   ["MARINA_DEFAULT_STORAGE_QUOTA_GB", { MARINA_DEFAULT_STORAGE_QUOTA_GB: "0" }],
 ])("a shared storage that cannot be used is rejected: %s in %o", (message, storage) => {

@@ -7,6 +7,7 @@ import {
   MAX_STORAGE_QUOTA_GB,
   MIN_STORAGE_QUOTA_GB,
 } from "../shared/crd/storage-inventory.ts";
+import { isProtectedUrl } from "../shared/protected-url.ts";
 import type { AutoscalerSettings } from "./autoscaler/observe.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";
@@ -20,6 +21,12 @@ const planSchema = z.strictObject({
 });
 
 const seconds = (fallback: number) => z.coerce.number().int().min(1).max(86_400).default(fallback);
+
+const REQUIRED_BY_DRIVER = {
+  none: [],
+  directory: ["MARINA_STORAGE_DIRECTORY"],
+  ceph: ["MARINA_CEPH_URL", "MARINA_CEPH_PASSWORD_FILE"],
+} as const;
 
 const environmentSchema = z
   .object({
@@ -51,8 +58,15 @@ const environmentSchema = z
     MARINA_TENANT_WORKERS: z.coerce.number().int().min(1).max(2000).default(500),
     MARINA_TENANT_WORKERS_PER_NAMESPACE: z.coerce.number().int().min(1).max(100).default(10),
     MARINA_RESYNC_SECONDS: seconds(600),
-    MARINA_STORAGE_DRIVER: z.enum(["none", "directory"]).default("none"),
+    MARINA_STORAGE_DRIVER: z.enum(["none", "directory", "ceph"]).default("none"),
     MARINA_STORAGE_DIRECTORY: z.string().startsWith("/").optional(),
+    MARINA_CEPH_URL: z.url().refine(isProtectedUrl, "must be https, or a loopback address").optional(),
+    MARINA_CEPH_USERNAME: z.string().min(1).default("marina"),
+    MARINA_CEPH_PASSWORD_FILE: z.string().min(1).optional(),
+    MARINA_CEPH_POOL_PREFIX: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,60}$/)
+      .default("marina-"),
     // Figures of more than 15 minutes are none to their readers.
     MARINA_STORAGE_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(240).default(60),
     MARINA_DEFAULT_STORAGE_QUOTA_GB: z.coerce
@@ -64,9 +78,11 @@ const environmentSchema = z
     MARINA_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal"]).default("info"),
   })
   .superRefine((env, context) => {
-    if (env.MARINA_STORAGE_DRIVER === "directory" && env.MARINA_STORAGE_DIRECTORY === undefined) {
-      const message = "is required for the driver `directory`";
-      context.addIssue({ code: "custom", path: ["MARINA_STORAGE_DIRECTORY"], message });
+    const { MARINA_STORAGE_DRIVER: driver } = env;
+    for (const name of REQUIRED_BY_DRIVER[driver]) {
+      if (env[name] !== undefined) continue;
+      const message = `is required for the driver \`${driver}\``;
+      context.addIssue({ code: "custom", path: [name], message });
     }
   })
   .superRefine((env, context) => {
@@ -135,8 +151,16 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
 function readStorage(env: z.output<typeof environmentSchema>): StorageSettings | undefined {
   if (env.MARINA_STORAGE_DRIVER === "none") return undefined;
+  const connection = {
+    url: env.MARINA_CEPH_URL ?? "",
+    username: env.MARINA_CEPH_USERNAME,
+    passwordFile: env.MARINA_CEPH_PASSWORD_FILE ?? "",
+  };
   return {
-    backend: { kind: "directory", root: env.MARINA_STORAGE_DIRECTORY ?? "" },
+    backend:
+      env.MARINA_STORAGE_DRIVER === "directory"
+        ? { kind: "directory", root: env.MARINA_STORAGE_DIRECTORY ?? "" }
+        : { kind: "ceph", connection, poolPrefix: env.MARINA_CEPH_POOL_PREFIX },
     defaultQuotaBytes: env.MARINA_DEFAULT_STORAGE_QUOTA_GB * BYTES_PER_GIB,
     intervalSeconds: env.MARINA_STORAGE_INTERVAL_SECONDS,
   };

@@ -52,6 +52,7 @@ export interface EnvironmentInput extends Omit<OperatorEnvironmentInput, "kubeco
   sharedStorage: string;
   /** Extra variables; they take precedence. */
   apiserver: Record<string, string>;
+  operator: Record<string, string>;
 }
 
 /** All tests and benchmarks of a stack use the same three users, much faster than people would. */
@@ -126,6 +127,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_STORAGE_DIRECTORY: input.sharedStorage,
       // Figures follow the files within seconds.
       MARINA_STORAGE_INTERVAL_SECONDS: "2",
+      ...input.operator,
     },
   };
 }

@@ -174,6 +174,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: options.withoutPlans ?? [],
     apiserver: options.apiserver ?? {},
+    operator: options.operator ?? {},
   });
   writeEnvFiles(dir, environment);
   const after = { ...cluster.after, database: ["database"] };

@@ -16,6 +16,8 @@ export interface StackOptions {
   withoutPlans?: readonly string[];
   /** Extra variables of the API server. */
   apiserver?: Record<string, string>;
+  /** Extra variables of the operator. */
+  operator?: Record<string, string>;
   /** What tenant clusters run on: DEFAULT_ENGINE as in `npm start`, or in memory where many are needed. */
   engine: Engine;
   /** Log every request of the embedded kube-apiserver, see AUDIT_LOG. */

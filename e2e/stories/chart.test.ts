@@ -168,6 +168,15 @@ describe("every object is accepted by the Kubernetes API", () => {
         },
       },
     ],
+    [
+      "a shared storage of Ceph",
+      {
+        sharedStorage: {
+          driver: "ceph",
+          ceph: { url: "https://ceph.example.com:8443", existingSecret: "marina-ceph" },
+        },
+      },
+    ],
     ["a public address with a port", { publicUrl: "https://api.example.com:8443" }],
   ])("%s", async (_, values) => {
     const { objects } = await render(values);

@@ -1,9 +1,13 @@
+import { type CephConnection, createCephApi } from "./ceph/api.ts";
+import { createCephDriver } from "./ceph/driver.ts";
 import { createDirectoryDriver } from "./directory.ts";
 import type { StorageDriver } from "./driver.ts";
 
 /** The shared storage of an installation. */
 export interface StorageSettings {
-  backend: { kind: "directory"; root: string };
+  backend:
+    | { kind: "directory"; root: string }
+    | { kind: "ceph"; connection: CephConnection; poolPrefix: string };
   /** The limit of an organization without one of its own. */
   defaultQuotaBytes: number;
   /** Time between two rounds. */
@@ -12,5 +16,7 @@ export interface StorageSettings {
 
 /** The driver of the configured storage. */
 export function createDriver({ backend }: StorageSettings): StorageDriver {
-  return createDirectoryDriver(backend.root);
+  return backend.kind === "directory"
+    ? createDirectoryDriver(backend.root)
+    : createCephDriver(createCephApi(backend.connection), backend.poolPrefix);
 }

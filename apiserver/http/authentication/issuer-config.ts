@@ -1,13 +1,6 @@
 import { z } from "zod";
+import { isProtectedUrl } from "../../../shared/protected-url.ts";
 
-/** Whether nobody between here and there can change what is read: https, or http within this machine. */
-export function isProtectedUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  return protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname));
-}
-
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 const protectedUrl = z.url().refine(isProtectedUrl, "must be https, or a loopback address");
 
 export const issuerSchema = z.strictObject({

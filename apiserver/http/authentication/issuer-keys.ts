@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
-import { type IssuerConfig, isProtectedUrl } from "./issuer-config.ts";
+import { isProtectedUrl } from "../../../shared/protected-url.ts";
+import type { IssuerConfig } from "./issuer-config.ts";
 
 const FETCH_TIMEOUT_MS = 5000;
 /** The least time between two reads of the keys, however many unknown key ids are presented. */

@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+/** The shared storage on a real Ceph, with a stack of its own. */
+export default defineConfig({
+  test: {
+    include: ["e2e/ceph/*.test.ts"],
+    testTimeout: 300_000,
+    hookTimeout: 240_000,
+    fileParallelism: false,
+  },
+});
