@@ -8,6 +8,7 @@ import { benchLocal } from "./local.ts";
 import { benchOperator } from "./operator/main.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchStart } from "./start.ts";
+import { benchStorage } from "./storage.ts";
 import { benchSupport } from "./support.ts";
 
 const benchmarks: Record<string, () => Promise<void>> = {
@@ -21,6 +22,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   events: benchEvents,
   fairness: benchFairness,
   clusters: benchClusters,
+  storage: benchStorage,
   support: benchSupport,
 };
 
