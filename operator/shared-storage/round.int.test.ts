@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { StorageInventory } from "../../shared/crd/storage-inventory.ts";
+import { storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
+import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { configMapKind, type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { createStore } from "../../shared/kube/store.ts";
+import { createLogger } from "../../shared/log.ts";
+import type { RunContext } from "../run-context.ts";
+import { createDirectoryDriver } from "./directory.ts";
+import { createPoolList } from "./pool-list.ts";
+import { type RoundDeps, runRound } from "./round.ts";
+import { anInventory, GIB } from "./testing.ts";
+
+const START = new Date("2026-03-01T12:00:00Z");
+const CONFIG_MAP = "shared-storage-orphans";
+const MANAGER = { fieldManager: "test" };
+const { signal } = new AbortController();
+
+let api: TestApi;
+let root: string;
+let now: Date;
+let deps: RoundDeps;
+let orgId: string;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "round-"));
+  orgId = randomUUID();
+  now = START;
+  const inventories = createStore<StorageInventory>();
+  inventories.set(anInventory());
+  deps = {
+    caches: { inventories, namespaces: createStore<Namespace>() },
+    client: api.client,
+    pools: createPoolList(),
+    driver: createDirectoryDriver(root),
+    platformNamespace: api.namespace,
+    intervalMs: 60_000,
+    now: () => now,
+    log: createLogger({ name: "test", level: "silent" }),
+  };
+  await deps.driver.ensurePool(orgId, GIB, signal);
+  await writeFile(join(root, `org-${orgId}`, "file"), "data");
+  return async () => {
+    await rm(root, { recursive: true });
+    await api.client.delete(configMapKind, api.namespace, CONFIG_MAP);
+  };
+});
+
+/** One round, this many days after the first; resolves to the keys that it had reconciled. */
+async function runAfter(days: number): Promise<string[]> {
+  now = new Date(START.getTime() + days * 24 * 3600_000);
+  const keys: string[] = [];
+  const context: RunContext = {
+    client: api.client,
+    recorder: { record: () => undefined },
+    finalizer: "example.com/none",
+    fieldManager: "marina-operator",
+    statusFieldManager: "marina-operator",
+    onWritten: () => undefined,
+    signal,
+  };
+  const result = await runRound(deps, { add: (key) => keys.push(key) }, context);
+  expect(result).toEqual({ requeueAfterMs: 60_000 });
+  return keys;
+}
+
+const readTimes = async () => (await api.client.get(configMapKind, api.namespace, CONFIG_MAP))?.data ?? {};
+const listFolders = async () => (await readdir(root)).filter((name) => name.startsWith("org-"));
+
+test("a pool is removed 7 days after the first round without its inventory, which outlives a restart", async () => {
+  expect(await runAfter(0)).toEqual(deps.caches.inventories.keys());
+  expect(await readTimes()).toEqual({ [orgId]: "2026-03-01T12:00:00Z" });
+  await runAfter(6.9);
+  expect(await listFolders()).toEqual([`org-${orgId}`]);
+  deps.pools = createPoolList();
+  await runAfter(7);
+  expect(await listFolders()).toEqual([]);
+  await runAfter(7.1);
+  expect(await readTimes()).toEqual({});
+});
+
+test("a round in which no time changed writes nothing", async () => {
+  await runAfter(0);
+  const before = await api.client.get(configMapKind, api.namespace, CONFIG_MAP);
+  await runAfter(1);
+  const after = await api.client.get(configMapKind, api.namespace, CONFIG_MAP);
+  expect(after?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+});
+
+test("a pool stays when its inventory exists, though the cache does not show it", async () => {
+  const namespace = `org-${orgId}`;
+  await api.client.create(namespaceKind, { metadata: { name: namespace } }, MANAGER);
+  const metadata = { name: "shared-storage", namespace };
+  await api.client.create(storageInventoryKind, { metadata, spec: {} }, MANAGER);
+  await runAfter(0);
+  await runAfter(8);
+  expect(await listFolders()).toEqual([namespace]);
+  await api.client.delete(namespaceKind, undefined, namespace);
+});
+
+test("a pool stays while there is no inventory at all", async () => {
+  await runAfter(0);
+  for (const key of deps.caches.inventories.keys()) deps.caches.inventories.remove(key);
+  await runAfter(8);
+  expect(await listFolders()).toEqual([`org-${orgId}`]);
+});
