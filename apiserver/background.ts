@@ -10,6 +10,7 @@ import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
 import { storageQuotaJobs } from "./storage-quotas/index.ts";
 import { startHarvester, systemEventJobs } from "./system-events/index.ts";
+import { attachmentJobs } from "./tickets/index.ts";
 import { startWebhookDeliverer, webhookJobs } from "./webhooks/index.ts";
 
 /** Starts the background loops of this process's roles. Resolves when all have stopped after `signal` aborts. */
@@ -27,6 +28,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...projectionJobs(deps),
       ...systemEventJobs(deps),
       ...webhookJobs(deps),
+      ...attachmentJobs(deps),
       ...idempotencyJobs(deps),
     ];
     loops.push(

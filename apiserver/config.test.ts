@@ -144,6 +144,39 @@ describe("the configuration", () => {
     });
   });
 
+  const STORE = { endpoint: "https://s3.example.com", bucket: "marina-attachments" };
+  const KEYS = { accessKeyId: "id", secretAccessKey: "key" };
+  const readStore = (store: object) =>
+    readConfig({ ...minimal, MARINA_ATTACHMENT_STORE: JSON.stringify(store) }).attachmentStorage;
+
+  test("takes a store of attachments by keys or by a role, and has none by default", () => {
+    expect(readConfig(minimal).attachmentStorage).toBeUndefined();
+    expect(readStore({ ...STORE, ...KEYS, endpoint: "https://s3.example.com/", pathStyle: true })).toEqual({
+      ...STORE,
+      region: "us-east-1",
+      pathStyle: true,
+      credentials: KEYS,
+    });
+    const webIdentity = { tokenFile: "/var/run/token", roleArn: "arn:aws:iam::1:role/marina" };
+    expect(readStore({ ...STORE, webIdentity })?.credentials).toEqual({
+      ...webIdentity,
+      stsEndpoint: "https://sts.amazonaws.com",
+    });
+  });
+
+  test.each([
+    ["no credentials", STORE],
+    ["half a key", { ...STORE, accessKeyId: "id" }],
+    ["a key and a role", { ...STORE, ...KEYS, webIdentity: { tokenFile: "/token", roleArn: "role" } }],
+    ["no bucket", { endpoint: STORE.endpoint, ...KEYS }],
+    ["the name of no bucket", { ...STORE, ...KEYS, bucket: "A/b" }],
+    ["another scheme", { ...STORE, ...KEYS, endpoint: "s3://example.com" }],
+    ["an endpoint with a path", { ...STORE, ...KEYS, endpoint: "https://example.com/s3" }],
+    ["an unknown setting", { ...STORE, ...KEYS, proxy: "x" }],
+  ])("refuses a store of attachments with %s", (_case, store) => {
+    expect(() => readStore(store)).toThrow("MARINA_ATTACHMENT_STORE");
+  });
+
   const CALENDAR = { timeZone: "Europe/Vienna", hours: { monday: ["08:00-17:00"] } };
   test.each([
     ["a target without hours", { low: { firstHours: 8 } }],

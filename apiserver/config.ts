@@ -6,6 +6,7 @@ import {
   MAX_STORAGE_QUOTA_GB,
   MIN_STORAGE_QUOTA_GB,
 } from "../shared/crd/storage-inventory.ts";
+import { type AttachmentStorage, attachmentStorageSchema } from "./attachment-storage.ts";
 import { addressRangesSchema, dnsServersSchema, encryptionKeysSchema } from "./config-values.ts";
 import { type IssuerConfig, issuerSchema } from "./http/authentication/issuer-config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
@@ -83,6 +84,7 @@ const environmentSchema = z.object({
   MARINA_WEBHOOK_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(128),
   MARINA_WEBHOOK_CONCURRENCY_PER_ENDPOINT: z.coerce.number().int().min(1).max(1000).default(8),
   MARINA_RESPONSE_TARGETS: jsonText(responseTargetsSchema).default(DEFAULT_RESPONSE_TARGETS),
+  MARINA_ATTACHMENT_STORE: jsonText(attachmentStorageSchema).optional(),
   MARINA_TRUSTED_PROXIES: addressRangesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
   MARINA_MAX_PENDING_BODY_BYTES: z.coerce
@@ -148,6 +150,8 @@ export interface Config {
   webhooks: WebhooksConfig;
   /** When the platform's staff is to answer tickets. */
   responseTargets: ResponseTargets;
+  /** Where the attachments of tickets are; absent: there are none. */
+  attachmentStorage: AttachmentStorage | undefined;
 }
 
 /** A key for AES-256-GCM and its name, which is stored beside every text that it has encrypted. */
@@ -208,6 +212,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     maxClusterAccessesPerOrganization: env.MARINA_CLUSTER_ACCESSES_PER_ORGANIZATION,
     auditRetentionDays: env.MARINA_AUDIT_RETENTION_DAYS,
     responseTargets: env.MARINA_RESPONSE_TARGETS,
+    attachmentStorage: env.MARINA_ATTACHMENT_STORE,
     limits: {
       rates: env.MARINA_RATE_LIMITS,
       trustedProxies: env.MARINA_TRUSTED_PROXIES,

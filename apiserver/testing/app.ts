@@ -11,6 +11,7 @@ import { createLogger, type Logger } from "../../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../../shared/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
 import { type AppParts, createApp } from "../app.ts";
+import type { AttachmentStorage } from "../attachment-storage.ts";
 import { type Config, DEFAULT_QUOTAS } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
@@ -72,6 +73,7 @@ export interface TestAppChanges {
   /** Share this one's database, as another replica does; close it before that one. */
   replicaOf?: TestApp;
   log?: Logger;
+  attachmentStorage?: AttachmentStorage;
 }
 
 /**
@@ -171,7 +173,7 @@ type Stack = ReturnType<typeof readStack>;
 function testConfig(
   databaseUrl: string,
   stack: Stack,
-  { audience = "marina", issuers = [] }: TestAppChanges,
+  { audience = "marina", issuers = [], attachmentStorage }: TestAppChanges,
 ): Config {
   return {
     listenAddress: "127.0.0.1",
@@ -221,6 +223,7 @@ function testConfig(
       concurrencyPerEndpoint: 8,
     },
     responseTargets: DEFAULT_RESPONSE_TARGETS,
+    attachmentStorage,
   };
 }
 

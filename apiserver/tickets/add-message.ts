@@ -3,6 +3,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AuthorType, emitEvents, type TicketStatus } from "../outbox/index.ts";
+import { attachmentScope, takeAttachments } from "./attachments/changes.ts";
 import { authorIdOf, awaitingAfter, type Circumstances, recordTicketChange, toEvent } from "./changes.ts";
 import { insertMessage } from "./message-store.ts";
 import { respondBy } from "./respond-by.ts";
@@ -13,6 +14,8 @@ import type { TicketMessageRow, TicketRow } from "./table.ts";
 export interface NewMessage {
   id: string;
   body: string;
+  /** Attachments that it takes. */
+  attachmentIds: readonly string[];
 }
 
 /** A response of the staff for which a tenant has waited. */
@@ -30,17 +33,19 @@ export interface AddedMessage {
 
 /**
  * Adds a public message to a locked ticket. One of the tenant moves a waiting ticket to `open`; the first one of the
- * provider is the first response. Throws 409 conflict for a closed ticket.
+ * provider is the first response. Throws 409 conflict for a closed ticket, and 422 for attachments that it cannot take.
  */
 export async function addMessage(
   tx: Queryable,
   origin: Origin,
   before: TicketRow,
-  { id, body }: NewMessage,
+  { id, body, attachmentIds }: NewMessage,
   { by, at, targets }: Circumstances & { by: AuthorType },
 ): Promise<AddedMessage> {
   const status = requireWritable(by, before.status);
   const message = await insert(tx, origin, before, { id, body, authorType: by, internal: false, at });
+  const scope = attachmentScope(origin, before, by);
+  await takeAttachments(tx, scope, attachmentIds, { messageId: id, internal: false });
   const isFirst = by === "provider" && before.firstResponseAt === null;
   const firstResponseAt = isFirst ? at : before.firstResponseAt;
   const awaitingSince = by === "provider" ? null : (awaitingAfter(before, status, at) ?? at);
@@ -56,7 +61,7 @@ export async function addMessage(
   });
   await recordTicketChange(tx, origin, "ticket.add_message", row, {
     before: { status: before.status },
-    after: { status, message_id: id, author_type: by },
+    after: { status, message_id: id, author_type: by, ...auditAttachments(attachmentIds) },
   });
   await emitEvents(tx, [toEvent(row, by)]);
   if (by === "tenant" || before.awaitingSince === null) return { message };
@@ -72,17 +77,19 @@ export async function addInternalNote(
   tx: Queryable,
   origin: Origin,
   before: TicketRow,
-  { id, body }: NewMessage,
+  { id, body, attachmentIds }: NewMessage,
   at: Date,
 ): Promise<AddedMessage> {
   requireWritable("provider", before.status);
   const message = await insert(tx, origin, before, { id, body, authorType: "provider", internal: true, at });
+  const scope = attachmentScope(origin, before, "provider");
+  await takeAttachments(tx, scope, attachmentIds, { messageId: id, internal: true });
   await updateTicketRow(tx, before, { lastMessageNumber: message.number });
   await recordAudit(tx, origin, {
     action: "ticket.add_note",
     orgId: null,
     target: { kind: "ticket", id: before.id },
-    after: { message_id: id },
+    after: { message_id: id, ...auditAttachments(attachmentIds) },
     result: "done",
   });
   return { message };
@@ -92,7 +99,10 @@ function insert(
   tx: Queryable,
   origin: Origin,
   { id: ticketId, orgId, lastMessageNumber }: TicketRow,
-  { at, ...message }: NewMessage & { authorType: AuthorType; internal: boolean; at: Date },
+  {
+    at,
+    ...message
+  }: Omit<NewMessage, "attachmentIds"> & { authorType: AuthorType; internal: boolean; at: Date },
 ): Promise<TicketMessageRow> {
   return insertMessage(tx, {
     ...message,
@@ -102,6 +112,10 @@ function insert(
     authorId: authorIdOf(origin),
     createdAt: at,
   });
+}
+
+function auditAttachments(ids: readonly string[]) {
+  return ids.length === 0 ? {} : { attachment_ids: ids };
 }
 
 function requireWritable(by: AuthorType, status: TicketStatus): TicketStatus {

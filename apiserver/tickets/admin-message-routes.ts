@@ -61,14 +61,14 @@ export function addAdminMessageRoutes(router: Router, deps: Deps, metrics: Ticke
     },
     async (c, { origin, params, readBody, transact }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
-      const { body, internal } = await readBody();
+      const { body, internal, attachment_ids: attachmentIds } = await readBody();
       return transact(
         async (tx, { id }) => {
           const before = await lockTicket(tx, { orgId }, params.ticketID);
           const at = deps.now();
-          if (internal) return addInternalNote(tx, origin, before, { id, body }, at);
+          if (internal) return addInternalNote(tx, origin, before, { id, body, attachmentIds }, at);
           const circumstances = { by: "provider" as const, at, targets: deps.config.responseTargets };
-          return addMessage(tx, origin, before, { id, body }, circumstances);
+          return addMessage(tx, origin, before, { id, body, attachmentIds }, circumstances);
         },
         ({ message }) =>
           c.json(presentAdminMessage(message), 201, {

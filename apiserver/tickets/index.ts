@@ -1,1 +1,2 @@
+export { attachmentJobs } from "./attachments/jobs.ts";
 export { closeTicketsOf } from "./changes.ts";

@@ -57,7 +57,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
     async (c, { origin, membership, params, readBody, transact }) => {
       const scope = scopeOf(membership);
       await requireTicket(deps.db, scope, params.ticketID);
-      const { body } = await readBody();
+      const { body, attachment_ids: attachmentIds } = await readBody();
       return transact(
         async (tx, { id }) => {
           const before = await lockTicket(tx, scope, params.ticketID);
@@ -66,7 +66,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
             at: deps.now(),
             targets: deps.config.responseTargets,
           };
-          return addMessage(tx, origin, before, { id, body }, circumstances);
+          return addMessage(tx, origin, before, { id, body, attachmentIds }, circumstances);
         },
         ({ message }) =>
           c.json(presentMessage(message), 201, {

@@ -2,15 +2,21 @@ import type { Deps } from "../deps.ts";
 import type { Router } from "../http/contract/router.ts";
 import { addAdminMessageRoutes } from "./admin-message-routes.ts";
 import { addAdminTicketRoutes } from "./admin-ticket-routes.ts";
+import { addAdminAttachmentRoutes } from "./attachments/admin-attachment-routes.ts";
+import { addAttachmentRoutes } from "./attachments/attachment-routes.ts";
+import { createStoreAccess } from "./attachments/objects/use-store.ts";
 import { addMessageRoutes } from "./message-routes.ts";
 import { createTicketMetrics } from "./metrics.ts";
 import { addOrganizationTicketRoutes } from "./ticket-routes.ts";
 
-/** Operations on tickets and their messages, for the members of an organization and for the platform's staff. */
+/** Operations on tickets, their messages and attachments, for the members of an organization and for the platform's staff. */
 export function addTicketRoutes(router: Router, deps: Deps): void {
   const metrics = createTicketMetrics(deps.metrics, deps);
   addOrganizationTicketRoutes(router, deps);
   addMessageRoutes(router, deps);
   addAdminTicketRoutes(router, deps);
   addAdminMessageRoutes(router, deps, metrics);
+  const useStore = createStoreAccess(deps, deps.metrics);
+  addAttachmentRoutes(router, deps, useStore);
+  addAdminAttachmentRoutes(router, deps, useStore);
 }

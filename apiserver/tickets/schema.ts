@@ -6,6 +6,7 @@ import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { AUTHOR_TYPES, TICKET_CATEGORIES, TICKET_SEVERITIES, TICKET_STATUSES } from "../outbox/index.ts";
+import { attachmentIdsSchema } from "./attachments/schema.ts";
 
 const MAX_SUBJECT_LENGTH = 200;
 const MAX_BODY_LENGTH = 32_768;
@@ -100,7 +101,7 @@ export const createTicketBody = z
   });
 
 export const createTicketMessageBody = z
-  .strictObject({ body: bodySchema })
+  .strictObject({ body: bodySchema, attachment_ids: attachmentIdsSchema })
   .openapi("CreateTicketMessage", { example: { body: "The third node is not ready either." } });
 
 export const createAdminTicketMessageBody = z
@@ -110,6 +111,7 @@ export const createAdminTicketMessageBody = z
       .boolean()
       .default(false)
       .openapi({ description: "A note for the staff; the organization sees no trace of it." }),
+    attachment_ids: attachmentIdsSchema,
   })
   .openapi("CreateAdminTicketMessage", { example: { body: "We are replacing them.", internal: false } });
 

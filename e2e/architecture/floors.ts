@@ -31,7 +31,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["event-log", "outbox"],
   ["audit"],
   ["deps.ts"],
-  ["http", "config.ts", "config-values.ts", "response-targets.ts"],
+  ["http", "config.ts", "config-values.ts", "response-targets.ts", "attachment-storage.ts"],
   ["db", "jobs"],
 ];
 

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ObjectStoreInfo } from "./object-store.ts";
 import { AUDIENCE } from "./users.ts";
 
 /** Source addresses of the programs of this machine, such as Cluster API and Marina. */
@@ -50,6 +51,7 @@ export interface EnvironmentInput extends Omit<OperatorEnvironmentInput, "kubeco
   caFile: string;
   /** Folder of the shared storage, which exists. */
   sharedStorage: string;
+  objectStore: ObjectStoreInfo;
   /** Extra variables; they take precedence. */
   apiserver: Record<string, string>;
   operator: Record<string, string>;
@@ -119,6 +121,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       // The receiver of the stack listens there.
       MARINA_WEBHOOK_ALLOWED_ADDRESSES: "127.0.0.0/8,::1",
       MARINA_WEBHOOK_CA_FILE: input.caFile,
+      MARINA_ATTACHMENT_STORE: JSON.stringify(input.objectStore),
       ...input.apiserver,
     },
     operator: {

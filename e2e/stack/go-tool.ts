@@ -12,15 +12,23 @@ export interface GoTool {
   moduleDir: string;
   /** Files of the folder beside go.mod and go.sum that it is built from. */
   sources?: readonly string[];
+  /** Stops the build. */
+  signal?: AbortSignal;
 }
 
 /** The path of a program, built when it is not in the user's cache folder yet. */
-export async function ensureGoTool({ name, goPackage, moduleDir, sources = [] }: GoTool): Promise<string> {
+export async function ensureGoTool({
+  name,
+  goPackage,
+  moduleDir,
+  sources = [],
+  signal,
+}: GoTool): Promise<string> {
   const hash = createHash("sha256").update(await readGoVersion(moduleDir));
   for (const file of ["go.mod", "go.sum", ...sources]) hash.update(readFileSync(join(moduleDir, file)));
   const dir = join(cacheRoot(), `${name}-${hash.digest("hex").slice(0, 16)}`);
   mkdirSync(dir, { recursive: true });
   const file = join(dir, name);
-  if (!existsSync(file)) await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w" });
+  if (!existsSync(file)) await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal });
   return file;
 }

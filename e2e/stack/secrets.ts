@@ -11,6 +11,7 @@ export interface Secrets {
   clientSecret: string;
   /** 32 bytes in base64. */
   webhookKey: string;
+  objectStoreKey: string;
   signingKey: JWK;
 }
 
@@ -31,6 +32,7 @@ export async function ensureSecrets(dir: string): Promise<Secrets> {
     apiserverPassword: newSecret(),
     clientSecret: newSecret(),
     webhookKey: randomBytes(32).toString("base64"),
+    objectStoreKey: newSecret(),
     signingKey: known.signingKey ?? (await createSigningKey()),
     ...known,
   };

@@ -27,6 +27,7 @@ import {
   writeKubeconfig,
 } from "./management-cluster.ts";
 import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps, readWriterPolicy } from "./marina.ts";
+import { objectStoreNode, objectStoreOf } from "./object-store.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
 import { renderProgramRights, writeProgramKubeconfigs } from "./program-identities.ts";
@@ -34,7 +35,7 @@ import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
 import type { StackOptions } from "./stack-options.ts";
-import type { Node } from "./supervisor.ts";
+import type { Node, ProcessNode } from "./supervisor.ts";
 import { ensureTools, type ToolName, type Tools } from "./tools.ts";
 
 const execute = promisify(execFile);
@@ -60,6 +61,8 @@ export interface Setup {
   environment: MarinaEnvironment;
   certificates: Certificates;
   nodes: Node[];
+  /** Parts that the stack is ready without; they join it when they are. */
+  lateNodes: ProcessNode[];
   close: () => void;
 }
 
@@ -130,6 +133,7 @@ async function reservePorts(options: StackOptions, dir: string): Promise<Ports> 
     "postgres",
     "identity-provider",
     "webhook-receiver",
+    "object-store",
     "operator",
     "api-metrics",
     ...(apiPort === undefined ? ["api"] : []),
@@ -170,6 +174,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     webhookKey: secrets.webhookKey,
     caFile: certificates.caFile,
     sharedStorage,
+    objectStore: objectStoreOf({ ports, secrets }),
     clusterClass: cluster.clusterClass,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: options.withoutPlans ?? [],
@@ -194,5 +199,6 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
   ];
   const { kube, kubeconfig, programKubeconfigs, close } = cluster;
   const inputs = { dir, ports, apiPort, tools, secrets, certificates, environment };
-  return { ...inputs, kube, kubeconfig, programKubeconfigs, nodes, close };
+  const lateNodes = [objectStoreNode({ dir, ports, secrets })];
+  return { ...inputs, kube, kubeconfig, programKubeconfigs, nodes, lateNodes, close };
 }

@@ -1,5 +1,6 @@
 import { renameSync, writeFileSync } from "node:fs";
 import type { ProgramKubeconfigs } from "./environment.ts";
+import type { ObjectStoreInfo } from "./object-store.ts";
 import type { Part } from "./process-part.ts";
 import type { UserName } from "./users.ts";
 
@@ -22,6 +23,8 @@ export interface StackInfo {
   webhookReceiver: { url: string; caFile: string };
   /** Folder of the shared storage: `org-<id>` in it holds the files of an organization. */
   sharedStorage: string;
+  /** An S3 server; it joins the running stack once its program is built. */
+  objectStore: ObjectStoreInfo;
   metrics: { apiserver: string; operator: string };
   processes: Record<string, { pid: number; log: string }>;
   /** Access tokens, valid for 12 hours from the start. */

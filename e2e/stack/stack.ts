@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { StartError } from "../programs/start-error.ts";
+import { messageOf, StartError } from "../programs/start-error.ts";
 import { issuerOf, requestTokens } from "./identity.ts";
+import { objectStoreOf } from "./object-store.ts";
 import { postgresHome } from "./postgres.ts";
 import type { Part } from "./process-part.ts";
 import { type Progress, silentProgress } from "./progress.ts";
@@ -51,6 +52,7 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
     kubectl: tools.path("kubectl"),
     helm: tools.path("helm"),
     logs: join(setup.dir, "logs"),
+    objectStore: objectStoreOf({ ports, secrets }),
     webhookReceiver: { url: receiverUrlOf(ports), caFile: setup.certificates.caFile },
     sharedStorage: sharedStorageOf(setup.dir),
     metrics: {
@@ -100,6 +102,11 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
     await supervisor.start(setup.nodes);
     info = await describeStack(setup, supervisor.parts());
     writeStackInfo(infoFile, info);
+    for (const node of setup.lateNodes) {
+      supervisor.join(node).catch((error: unknown) => {
+        if (info !== undefined) progress.line(`${node.name} does not run: ${messageOf(error)}`);
+      });
+    }
     return { info, infoFile, part: (name) => supervisor.part(name), crashed, stop };
   } catch (error) {
     await stop();

@@ -35,6 +35,8 @@ export interface SupervisorOptions {
 export interface Supervisor {
   /** Starts everything in order; on a failure everything is stopped, and the failure is thrown. */
   start(nodes: readonly Node[]): Promise<void>;
+  /** Adds a program to what runs; when it does not start, everything else runs on, and the failure is thrown. */
+  join(node: ProcessNode): Promise<void>;
   /** Throws for a part that is not in the table or has not been started. */
   part(name: string): Part;
   parts(): readonly Part[];
@@ -155,6 +157,11 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         await stop();
         throw error;
       }
+    },
+    async join(node) {
+      abort.signal.throwIfAborted();
+      table = [...table, node];
+      await startNode(node, { options, parts, signal: abort.signal, onCrash });
     },
     part(name) {
       const part = parts.get(name);

@@ -12,6 +12,10 @@ declare module "vitest" {
   }
 }
 
+/** Of a hook that waits for the object store, with time to spare. */
+export const OBJECT_STORE_HOOK_MS = 600_000;
+const OBJECT_STORE_DEADLINE_MS = 580_000;
+
 export interface WaitOptions {
   /** Default 200_000: below the test's own deadline, so that this error is reported. */
   timeoutMs?: number;
@@ -56,6 +60,15 @@ export async function waitFor<T>(
     await sleep(intervalMs);
   } while (Date.now() < deadline);
   throw new Error(`waited ${timeoutMs / 1000} s for ${what}; last result: ${describe(last)}`);
+}
+
+/** Waits for the S3 server of the stack, whose program is built while tests run: some minutes at the first run. */
+export async function waitForObjectStore(): Promise<StackInfo["objectStore"]> {
+  const { objectStore } = readStack();
+  await waitFor("the object store", () => fetch(objectStore.endpoint), {
+    timeoutMs: OBJECT_STORE_DEADLINE_MS,
+  });
+  return objectStore;
 }
 
 /** Runs kubectl against the management cluster; rejects with its error output when it fails. */

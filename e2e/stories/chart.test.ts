@@ -177,6 +177,7 @@ describe("every object is accepted by the Kubernetes API", () => {
         },
       },
     ],
+    ["a store of attachments", { attachments: { existingSecret: "marina-attachments" } }],
     ["a public address with a port", { publicUrl: "https://api.example.com:8443" }],
   ])("%s", async (_, values) => {
     const { objects } = await render(values);

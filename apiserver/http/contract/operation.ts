@@ -19,6 +19,8 @@ export const RESPONSE_HEADERS = {
   "X-Request-Id": header("The id of this request: the caller's own when it sent one, else a new UUID.", 128),
   ETag: header("The version of the record; send it as If-Match to change only this version.", 64, '"3-4711"'),
   Location: header("The path of the record.", 512),
+  /** `Location` of a redirect. */
+  RedirectLocation: header("Where to go.", 8192),
   "Retry-After": {
     description: "Seconds after which to retry.",
     schema: { type: "integer" as const, minimum: 0, maximum: 86_400, example: 10 },

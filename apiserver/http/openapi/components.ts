@@ -38,7 +38,7 @@ const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   internal: "An internal error.",
   not_implemented: "No path of this API has this method.",
   dependency_unavailable: "A backend is not available; try again.",
-  attachments_unavailable: "No attachment store is configured.",
+  attachments_unavailable: "No store of attachments is configured, or it is not available.",
   event_harvester_disabled: "The live feed is disabled.",
 };
 
@@ -96,7 +96,12 @@ export function registerParts(registry: OpenAPIHono["openAPIRegistry"]): void {
 
 /** Headers by reference, as a response of the document has them. */
 export function headerRefs(names: readonly ResponseHeader[]): Record<string, { $ref: string }> {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+  return Object.fromEntries(
+    names.map((name) => [
+      name === "RedirectLocation" ? "Location" : name,
+      { $ref: `#/components/headers/${name}` },
+    ]),
+  );
 }
 
 /** One response per status of the codes, with one named example per code. */

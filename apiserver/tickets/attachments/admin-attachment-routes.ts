@@ -1,0 +1,149 @@
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import { pageQuery, toPage } from "../../http/contract/page.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { lockTicket, requireOrganizationOf } from "../store.ts";
+import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
+import { signDownload } from "./download.ts";
+import { requireStore, type UseStore } from "./objects/use-store.ts";
+import { presentAttachment } from "./present.ts";
+import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
+import { listAttachments, requireAttachment } from "./store.ts";
+import { signUpload } from "./upload.ts";
+
+const tag = "Platform administration";
+const COLLECTION = "/api/v1/admin/tickets/{ticketID}/attachments";
+const RECORD = `${COLLECTION}/{attachmentID}` as const;
+
+/** The attachments of the tickets of all organizations, those of internal notes too, for the platform's staff. */
+export function addAdminAttachmentRoutes(router: Router, deps: Deps, useStore: UseStore): void {
+  addCreate(router, deps, useStore);
+  addComplete(router, deps, useStore);
+  addReads(router, deps, useStore);
+}
+
+function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: COLLECTION,
+      operationId: "createAdminTicketAttachment",
+      tag,
+      summary: "Announce an attachment of any ticket",
+      description:
+        "Then upload the bytes by the request in `upload`, complete the attachment, and write a message with its id in `attachment_ids`. What no message has taken within an hour is removed.",
+      access: "platform-admin",
+      body: createAttachmentBody,
+      responses: {
+        201: {
+          description: "Announced; nobody but the caller sees it until a message has it.",
+          body: newAttachmentRecord,
+          headers: ["Location"],
+        },
+      },
+      errors: ["conflict", "attachments_unavailable"],
+    },
+    async (c, { origin, params, readBody, runOnce }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
+      const file = { filename, contentType, sizeBytes, sha256 };
+      return runOnce({}, async ({ id }) => {
+        const at = deps.now();
+        const place = { orgId, ticketId: params.ticketID, id };
+        const upload = await signUpload(useStore, { ...place, ...file }, at);
+        const row = await deps.db.transaction(async (tx) => {
+          const ticket = await lockTicket(tx, { orgId }, params.ticketID);
+          const seen = attachmentScope(origin, ticket, "provider");
+          return announceAttachment(tx, origin, ticket, seen, { id, at, ...file });
+        });
+        return c.json({ ...presentAttachment(row), upload }, 201, {
+          Location: RECORD.replace("{ticketID}", params.ticketID).replace("{attachmentID}", id),
+        });
+      });
+    },
+  );
+}
+
+function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${RECORD}/complete`,
+      operationId: "completeAdminTicketAttachment",
+      tag,
+      summary: "Complete the upload of an attachment of any ticket",
+      description: "Compares what was uploaded with what was announced. From then on a message can have it.",
+      access: "platform-admin",
+      responses: { 200: { description: "Completed.", body: attachmentRecord } },
+      errors: ["conflict", "attachments_unavailable"],
+    },
+    async (c, { origin, params, runOnce }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      const seen = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
+      const announced = await requireAttachment(deps.db, seen, params.attachmentID);
+      return runOnce({}, async () => {
+        await moveUpload(useStore, announced);
+        const row = await deps.db.transaction(async (tx) => {
+          const ticket = await lockTicket(tx, { orgId }, params.ticketID);
+          return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
+        });
+        return c.json(presentAttachment(row), 200);
+      });
+    },
+  );
+}
+
+function addReads(router: Router, deps: Deps, useStore: UseStore): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listAdminTicketAttachments",
+      tag,
+      summary: "List the attachments of any ticket",
+      description:
+        "Those of messages, internal notes included, and the caller's own that no message has yet.",
+      access: "platform-admin",
+      query: pageQuery,
+      responses: { 200: { description: "A page, the oldest first.", body: attachmentPage } },
+    },
+    async (c, { origin, params, query }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      const rows = await listAttachments(
+        deps.db,
+        attachmentScope(origin, { id: params.ticketID, orgId }, "provider"),
+        query,
+      );
+      return c.json(toPage(rows, query.limit, presentAttachment), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getAdminTicketAttachment",
+      tag,
+      summary: "Download an attachment of any ticket",
+      description:
+        "Redirects to an address of the object store that gives the bytes for a minute, as a download whatever their type. Send no credential of this API there.",
+      access: "platform-admin",
+      responses: {
+        302: { description: "Where the bytes are.", headers: ["RedirectLocation"] },
+      },
+      errors: ["attachments_unavailable"],
+    },
+    async (c, { origin, params }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      await requireStore(useStore);
+      const scope = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
+      const row = await requireAttachment(deps.db, scope, params.attachmentID);
+      const location = await signDownload(useStore, row);
+      return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });
+    },
+  );
+}

@@ -1,0 +1,149 @@
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import { pageQuery, toPage } from "../../http/contract/page.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { lockTicket, requireTicket } from "../store.ts";
+import { scopeOf } from "../ticket-access.ts";
+import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
+import { signDownload } from "./download.ts";
+import { requireStore, type UseStore } from "./objects/use-store.ts";
+import { presentAttachment } from "./present.ts";
+import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
+import { listAttachments, requireAttachment } from "./store.ts";
+import { signUpload } from "./upload.ts";
+
+const tag = "Support";
+const COLLECTION = "/api/v1/organizations/{orgID}/tickets/{ticketID}/attachments";
+const RECORD = `${COLLECTION}/{attachmentID}` as const;
+
+/** The attachments of an organization's tickets, for its members. */
+export function addAttachmentRoutes(router: Router, deps: Deps, useStore: UseStore): void {
+  addCreate(router, deps, useStore);
+  addComplete(router, deps, useStore);
+  addReads(router, deps, useStore);
+}
+
+function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: COLLECTION,
+      operationId: "createTicketAttachment",
+      tag,
+      summary: "Announce an attachment",
+      description:
+        "Then upload the bytes by the request in `upload`, complete the attachment, and write a message with its id in `attachment_ids`. What no message has taken within an hour is removed.",
+      access: "tickets:attach",
+      body: createAttachmentBody,
+      responses: {
+        201: {
+          description: "Announced; nobody but the caller sees it until a message has it.",
+          body: newAttachmentRecord,
+          headers: ["Location"],
+        },
+      },
+      errors: ["conflict", "attachments_unavailable"],
+    },
+    async (c, { origin, membership, params, readBody, runOnce }) => {
+      const scope = scopeOf(membership);
+      await requireTicket(deps.db, scope, params.ticketID);
+      const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
+      const file = { filename, contentType, sizeBytes, sha256 };
+      return runOnce({}, async ({ id }) => {
+        const at = deps.now();
+        const place = { orgId: scope.orgId, ticketId: params.ticketID, id };
+        const upload = await signUpload(useStore, { ...place, ...file }, at);
+        const row = await deps.db.transaction(async (tx) => {
+          const ticket = await lockTicket(tx, scope, params.ticketID);
+          const seen = attachmentScope(origin, ticket, "tenant");
+          return announceAttachment(tx, origin, ticket, seen, { id, at, ...file });
+        });
+        return c.json({ ...presentAttachment(row), upload }, 201, {
+          Location: RECORD.replace("{orgID}", scope.orgId)
+            .replace("{ticketID}", params.ticketID)
+            .replace("{attachmentID}", id),
+        });
+      });
+    },
+  );
+}
+
+function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${RECORD}/complete`,
+      operationId: "completeTicketAttachment",
+      tag,
+      summary: "Complete the upload of an attachment",
+      description: "Compares what was uploaded with what was announced. From then on a message can have it.",
+      access: "tickets:attach",
+      responses: { 200: { description: "Completed.", body: attachmentRecord } },
+      errors: ["conflict", "attachments_unavailable"],
+    },
+    async (c, { origin, membership, params, runOnce }) => {
+      const scope = scopeOf(membership);
+      const before = await requireTicket(deps.db, scope, params.ticketID);
+      const seen = attachmentScope(origin, before, "tenant");
+      const announced = await requireAttachment(deps.db, seen, params.attachmentID);
+      return runOnce({}, async () => {
+        await moveUpload(useStore, announced);
+        const row = await deps.db.transaction(async (tx) => {
+          const ticket = await lockTicket(tx, scope, params.ticketID);
+          return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
+        });
+        return c.json(presentAttachment(row), 200);
+      });
+    },
+  );
+}
+
+function addReads(router: Router, deps: Deps, useStore: UseStore): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listTicketAttachments",
+      tag,
+      summary: "List the attachments of a ticket",
+      description: "Those of messages, and the caller's own that no message has yet.",
+      access: "tickets:read",
+      query: pageQuery,
+      responses: { 200: { description: "A page, the oldest first.", body: attachmentPage } },
+    },
+    async (c, { origin, membership, params, query }) => {
+      const ticket = await requireTicket(deps.db, scopeOf(membership), params.ticketID);
+      const rows = await listAttachments(deps.db, attachmentScope(origin, ticket, "tenant"), query);
+      return c.json(toPage(rows, query.limit, presentAttachment), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getTicketAttachment",
+      tag,
+      summary: "Download an attachment",
+      description:
+        "Redirects to an address of the object store that gives the bytes for a minute, as a download whatever their type. Send no credential of this API there.",
+      access: "tickets:read",
+      responses: {
+        302: { description: "Where the bytes are.", headers: ["RedirectLocation"] },
+      },
+      errors: ["attachments_unavailable"],
+    },
+    async (c, { origin, membership, params }) => {
+      const ticket = await requireTicket(deps.db, scopeOf(membership), params.ticketID);
+      await requireStore(useStore);
+      const scope = attachmentScope(origin, ticket, "tenant");
+      const row = await requireAttachment(deps.db, scope, params.attachmentID);
+      const location = await signDownload(useStore, row);
+      return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });
+    },
+  );
+}

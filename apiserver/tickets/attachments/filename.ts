@@ -1,0 +1,21 @@
+import type { Rule } from "../../../shared/crd/rule.ts";
+
+/** The most characters of a name: what file systems take. */
+export const MAX_FILENAME_LENGTH = 255;
+
+const SEPARATORS = /[/\\]/;
+/** Control characters, line separators, and the invisible ones that change the direction of text. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+/** One name of a file, without folders, as it is shown: nothing in it is invisible or reverses what is read. */
+export function isPlainFilename(name: string): boolean {
+  return !SEPARATORS.test(name) && !HIDDEN.test(name) && !/^[\s.]+$/.test(name);
+}
+
+export const filenameRule: Omit<Rule<string>, "cel"> = {
+  field: "",
+  code: "invalid_format",
+  message:
+    "must be the name of a file alone, without folders, control characters and marks of text direction",
+  holds: isPlainFilename,
+};

@@ -1,0 +1,60 @@
+import type { Deps } from "../../deps.ts";
+import type { PeriodicJob } from "../../jobs/periodic.ts";
+import { finalKey, uploadKey } from "./keys.ts";
+import { createObjectStore, type ObjectStore } from "./objects/object-store.ts";
+import { deleteDiscarded, discardUnbound, listUploadsToRemove, markUploadRemoved } from "./store.ts";
+
+const EVERY_MS = 5 * 60_000;
+/** Longer than an upload may take: what is removed cannot come back. */
+const UNBOUND_MS = 60 * 60_000;
+const BATCH = 100;
+
+type JobDeps = Pick<Deps, "config" | "db" | "now">;
+
+/**
+ * Removes attachments that no message has taken within an hour, with their objects, and the uploaded objects of all others.
+ * Without a store there are none. While the store is not available the jobs fail and are tried again.
+ */
+export function attachmentJobs(deps: JobDeps): PeriodicJob[] {
+  const { attachmentStorage } = deps.config;
+  if (attachmentStorage === undefined) return [];
+  const store = createObjectStore(attachmentStorage, deps.now);
+  return [
+    {
+      name: "unbound-ticket-attachments",
+      everyMs: EVERY_MS,
+      run: (signal) => sweepUnbound(deps, store, signal),
+    },
+    {
+      name: "uploads-of-ticket-attachments",
+      everyMs: EVERY_MS,
+      run: (signal) => sweepUploads(deps, store, signal),
+    },
+  ];
+}
+
+async function sweepUnbound({ db, now }: JobDeps, store: ObjectStore, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const at = now();
+    const rows = await discardUnbound(db, new Date(at.getTime() - UNBOUND_MS), at, BATCH);
+    for (const row of rows) {
+      if (signal.aborted) return;
+      await store.remove(uploadKey(row));
+      await store.remove(finalKey(row));
+      await deleteDiscarded(db, row);
+    }
+    if (rows.length < BATCH) return;
+  }
+}
+
+async function sweepUploads({ db, now }: JobDeps, store: ObjectStore, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const rows = await listUploadsToRemove(db, new Date(now().getTime() - UNBOUND_MS), BATCH);
+    for (const row of rows) {
+      if (signal.aborted) return;
+      await store.remove(uploadKey(row));
+      await markUploadRemoved(db, row);
+    }
+    if (rows.length < BATCH) return;
+  }
+}

@@ -1,0 +1,179 @@
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL } from "drizzle-orm";
+import type { Queryable } from "../../db/client.ts";
+import type { PageRequest } from "../../http/contract/page.ts";
+import { notFound } from "../../http/errors.ts";
+import type { AuthorType } from "../../outbox/index.ts";
+import { type AttachmentRow, ticketAttachments } from "./table.ts";
+
+/** A ticket, and who looks at its attachments. */
+export interface AttachmentScope {
+  orgId: string;
+  ticketId: string;
+  /** As `principalKey`: this caller sees its own uploads before a message has them. */
+  uploader: string;
+  /** The tenant's side sees nothing of internal messages. */
+  side: AuthorType;
+}
+
+/** Adds an attachment that is to be uploaded; undefined when an earlier attempt of the same request has. */
+export async function insertAttachment(
+  tx: Queryable,
+  values: typeof ticketAttachments.$inferInsert,
+): Promise<AttachmentRow | undefined> {
+  const [row] = await tx.insert(ticketAttachments).values(values).onConflictDoNothing().returning();
+  return row;
+}
+
+/** The attachments that the caller sees, the oldest first; one row more than `limit`. */
+export async function listAttachments(
+  db: Queryable,
+  scope: AttachmentScope,
+  { cursor, limit }: PageRequest,
+): Promise<AttachmentRow[]> {
+  return db
+    .select()
+    .from(ticketAttachments)
+    .where(and(isVisible(scope), cursor === undefined ? undefined : gt(ticketAttachments.id, cursor)))
+    .orderBy(asc(ticketAttachments.id))
+    .limit(limit + 1);
+}
+
+/** One that the caller sees. Throws 404. */
+export async function requireAttachment(
+  db: Queryable,
+  scope: AttachmentScope,
+  id: string,
+): Promise<AttachmentRow> {
+  const [row] = await db
+    .select()
+    .from(ticketAttachments)
+    .where(and(isVisible(scope), eq(ticketAttachments.id, id)));
+  if (row === undefined) throw notFound("attachment");
+  return row;
+}
+
+/** Marks an upload of the caller as completed; undefined when it is so already, or is being removed. */
+export async function completeAttachment(
+  tx: Queryable,
+  scope: AttachmentScope,
+  id: string,
+  at: Date,
+): Promise<AttachmentRow | undefined> {
+  const [row] = await tx
+    .update(ticketAttachments)
+    .set({ completedAt: at })
+    .where(and(isUnbound(scope), eq(ticketAttachments.id, id), isNull(ticketAttachments.completedAt)))
+    .returning();
+  return row;
+}
+
+/** Gives completed uploads of the caller to a message of it; returns the ids of those that it could take. */
+export async function bindAttachments(
+  tx: Queryable,
+  scope: AttachmentScope,
+  ids: readonly string[],
+  message: { messageId: string; internal: boolean },
+): Promise<Set<string>> {
+  const rows = await tx
+    .update(ticketAttachments)
+    .set(message)
+    .where(
+      and(
+        isUnbound(scope),
+        inArray(ticketAttachments.id, [...ids]),
+        isNotNull(ticketAttachments.completedAt),
+      ),
+    )
+    .returning({ id: ticketAttachments.id });
+  return new Set(rows.map(({ id }) => id));
+}
+
+function inTicket({ orgId, ticketId }: AttachmentScope): SQL | undefined {
+  return and(eq(ticketAttachments.orgId, orgId), eq(ticketAttachments.ticketId, ticketId));
+}
+
+/** Own uploads that no message has. */
+function isUnbound(scope: AttachmentScope): SQL | undefined {
+  return and(
+    inTicket(scope),
+    eq(ticketAttachments.uploader, scope.uploader),
+    eq(ticketAttachments.authorType, scope.side),
+    isNull(ticketAttachments.messageId),
+    isNull(ticketAttachments.discardedAt),
+  );
+}
+
+function isVisible(scope: AttachmentScope): SQL | undefined {
+  const isShown = scope.side === "provider" ? undefined : eq(ticketAttachments.internal, false);
+  return or(and(inTicket(scope), isNotNull(ticketAttachments.messageId), isShown), isUnbound(scope));
+}
+
+/** What the sweeper needs to know of an attachment. */
+export type SweptAttachment = Pick<AttachmentRow, "id" | "orgId" | "ticketId">;
+const SWEPT = {
+  id: ticketAttachments.id,
+  orgId: ticketAttachments.orgId,
+  ticketId: ticketAttachments.ticketId,
+};
+
+/** Marks attachments of all organizations that no message took before `before`, so that none can from then on. */
+export async function discardUnbound(
+  db: Queryable,
+  before: Date,
+  at: Date,
+  limit: number,
+): Promise<SweptAttachment[]> {
+  const unbound = db
+    .select({ id: ticketAttachments.id })
+    .from(ticketAttachments)
+    .where(and(isNull(ticketAttachments.messageId), lt(ticketAttachments.createdAt, before)))
+    .orderBy(asc(ticketAttachments.createdAt))
+    .limit(limit)
+    .for("update", { skipLocked: true });
+  return db
+    .update(ticketAttachments)
+    .set({ discardedAt: at })
+    .where(and(inArray(ticketAttachments.id, unbound), isNull(ticketAttachments.messageId)))
+    .returning(SWEPT);
+}
+
+/** Forgets an attachment whose objects are removed. */
+export async function deleteDiscarded(db: Queryable, { orgId, id }: SweptAttachment): Promise<void> {
+  await db
+    .delete(ticketAttachments)
+    .where(
+      and(
+        eq(ticketAttachments.orgId, orgId),
+        eq(ticketAttachments.id, id),
+        isNotNull(ticketAttachments.discardedAt),
+      ),
+    );
+}
+
+/** Attachments in messages, announced before `before`, whose uploaded object is still there. */
+export async function listUploadsToRemove(
+  db: Queryable,
+  before: Date,
+  limit: number,
+): Promise<SweptAttachment[]> {
+  return db
+    .select(SWEPT)
+    .from(ticketAttachments)
+    .where(
+      and(
+        isNotNull(ticketAttachments.messageId),
+        eq(ticketAttachments.uploadRemoved, false),
+        lt(ticketAttachments.createdAt, before),
+      ),
+    )
+    .orderBy(asc(ticketAttachments.createdAt))
+    .limit(limit);
+}
+
+/** Remembers that the uploaded object is removed. */
+export async function markUploadRemoved(db: Queryable, { orgId, id }: SweptAttachment): Promise<void> {
+  await db
+    .update(ticketAttachments)
+    .set({ uploadRemoved: true })
+    .where(and(eq(ticketAttachments.orgId, orgId), eq(ticketAttachments.id, id)));
+}

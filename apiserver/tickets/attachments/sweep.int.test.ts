@@ -1,0 +1,122 @@
+import { randomBytes } from "node:crypto";
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/stack/testing.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import {
+  makeOrganization,
+  startTestIssuer,
+  type TestIssuer,
+  type TestOrganization,
+} from "../../testing/issuer.ts";
+import { createTicketRequests } from "../testing.ts";
+import { moveUpload } from "./changes.ts";
+import { attachmentJobs } from "./jobs.ts";
+import { createObjectStore } from "./objects/object-store.ts";
+import { ticketAttachments } from "./table.ts";
+import { openDesk, testStorage } from "./testing.ts";
+
+let issuer: TestIssuer;
+let api: TestApp;
+let requests: ReturnType<typeof createTicketRequests>;
+beforeAll(async () => {
+  await waitForObjectStore();
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config], attachmentStorage: testStorage() });
+  requests = createTicketRequests(api, await issuer.createPerson());
+}, OBJECT_STORE_HOOK_MS);
+afterAll(async () => {
+  await api.close();
+  issuer.close();
+});
+
+async function openPlace() {
+  const org = await makeOrganization(api, issuer);
+  const ticketId = await requests.open(org);
+  return { org, ticketId, desk: openDesk(api, ticketId, org.owner, org) };
+}
+
+async function sweep(storage = testStorage()): Promise<void> {
+  const config = { ...api.deps.config, attachmentStorage: storage };
+  for (const job of attachmentJobs({ ...api.deps, config })) await job.run(AbortSignal.timeout(60_000));
+}
+
+/** As if it had been announced two hours ago. */
+const age = (id: string) =>
+  api.deps.db
+    .update(ticketAttachments)
+    .set({ createdAt: sql`now() - interval '2 hours'` })
+    .where(eq(ticketAttachments.id, id));
+
+const readRow = async (id: string) => {
+  const [row] = await api.deps.db.select().from(ticketAttachments).where(eq(ticketAttachments.id, id));
+  return row;
+};
+
+/** Which objects of an attachment the store has. */
+async function findObjects(org: TestOrganization, ticketId: string, id: string): Promise<string[]> {
+  const store = createObjectStore(testStorage(), () => new Date());
+  const prefixes = ["quarantine", "attachments"];
+  const found = await Promise.all(
+    prefixes.map((prefix) => store.head(`${prefix}/${org.id}/${ticketId}/${id}`)),
+  );
+  return prefixes.filter((_, index) => found[index] !== undefined);
+}
+
+describe("the sweeper", () => {
+  test("removes what no message took within an hour, completed or not, and nothing younger", async () => {
+    const { org, ticketId, desk } = await openPlace();
+    const [young, uploaded, completed] = [
+      await desk.attach(randomBytes(10)),
+      await desk.upload(randomBytes(10)),
+      await desk.attach(randomBytes(10)),
+    ];
+    await Promise.all([uploaded, completed].map(age));
+    await sweep();
+    expect((await desk.send("GET")).body.items).toMatchObject([{ id: young }]);
+    expect(await findObjects(org, ticketId, young)).toEqual(["quarantine", "attachments"]);
+    for (const id of [uploaded, completed]) {
+      expect(await findObjects(org, ticketId, id)).toEqual([]);
+      expect(await readRow(id)).toBeUndefined();
+      expect((await desk.send("POST", `/${id}/complete`)).status).toBe(404);
+      expect((await desk.write({ body: "Late.", attachment_ids: [id] })).status).toBe(422);
+    }
+  });
+
+  test("removes the uploaded object of what a message has, once, and leaves the final one", async () => {
+    const { org, ticketId, desk } = await openPlace();
+    const id = await desk.attach(randomBytes(10));
+    await desk.write({ body: "See this.", attachment_ids: [id] });
+    await age(id);
+    await sweep();
+    expect(await findObjects(org, ticketId, id)).toEqual(["attachments"]);
+    expect(await readRow(id)).toMatchObject({ uploadRemoved: true });
+    const { headers } = await desk.send("GET", `/${id}`);
+    expect((await fetch(headers.get("location") ?? "")).status).toBe(200);
+  });
+
+  test("leaves no object of a completion that ended between the copy and the commit", async () => {
+    const { org, ticketId, desk } = await openPlace();
+    const id = await desk.upload(randomBytes(10));
+    const row = await readRow(id);
+    if (row === undefined) throw new Error("no row");
+    const store = createObjectStore(testStorage(), () => new Date());
+    await moveUpload((work) => work(store), row);
+    expect(await findObjects(org, ticketId, id)).toEqual(["quarantine", "attachments"]);
+    await age(id);
+    await sweep();
+    expect([await findObjects(org, ticketId, id), await readRow(id)]).toEqual([[], undefined]);
+  });
+
+  test("has nothing taken that it is about to remove: while the store is down nothing is lost, and later all is removed", async () => {
+    const { org, ticketId, desk } = await openPlace();
+    const id = await desk.attach(randomBytes(10));
+    await age(id);
+    await expect(sweep(testStorage({ endpoint: "http://127.0.0.1:9" }))).rejects.toThrow("cannot be reached");
+    expect((await desk.write({ body: "Late.", attachment_ids: [id] })).status).toBe(422);
+    expect((await desk.send("GET")).body.items).toEqual([]);
+    expect(await findObjects(org, ticketId, id)).toHaveLength(2);
+    await sweep();
+    expect([await findObjects(org, ticketId, id), await readRow(id)]).toEqual([[], undefined]);
+  });
+});

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import { readStack } from "../../../e2e/stack/testing.ts";
+import type { AttachmentStorage } from "../../attachment-storage.ts";
+import type { TestApp, TestResponse } from "../../testing/app.ts";
+import type { Person, TestOrganization } from "../../testing/issuer.ts";
+
+/** The store of the stack, as the configuration names it; `waitForObjectStore` waits until it is there. */
+export function testStorage(changes: Partial<AttachmentStorage> = {}): AttachmentStorage {
+  const { accessKeyId, secretAccessKey, ...storage } = readStack().objectStore;
+  return { ...storage, credentials: { accessKeyId, secretAccessKey }, ...changes };
+}
+
+/** What a client announces about these bytes. */
+export function describeFile(bytes: Buffer, changes: object = {}) {
+  return {
+    filename: "screenshot.png",
+    content_type: "image/png",
+    size_bytes: bytes.length,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+    ...changes,
+  };
+}
+
+interface Upload {
+  url: string;
+  headers: Record<string, string>;
+}
+
+/** Sends bytes to the store as `upload` says; the client sets their length by itself. Returns status and error. */
+export async function uploadTo({ url, headers }: Upload, bytes: Buffer, changes: object = {}) {
+  const { "Content-Length": _, ...others } = headers;
+  const response = await fetch(url, {
+    method: "PUT",
+    headers: { ...others, ...changes },
+    body: new Uint8Array(bytes),
+  });
+  const code = /<Code>(\w+)<\/Code>/.exec(await response.text())?.[1];
+  return code === undefined ? `${response.status}` : `${response.status} ${code}`;
+}
+
+/** The attachments of one ticket, as one caller sees them. */
+export interface AttachmentDesk {
+  path: string;
+  send(method: string, path?: string, body?: object, headers?: Record<string, string>): Promise<TestResponse>;
+  /** Announces and uploads; returns the id. */
+  upload(bytes: Buffer, changes?: object): Promise<string>;
+  /** The same with the completion. */
+  attach(bytes: Buffer, changes?: object): Promise<string>;
+  write(body: object): Promise<TestResponse>;
+}
+
+/** For a member of an organization, or without one for somebody of the platform's staff. */
+export function openDesk(
+  api: TestApp,
+  ticketId: string,
+  { token }: Person,
+  org?: TestOrganization,
+): AttachmentDesk {
+  const ticket = org === undefined ? `/api/v1/admin/tickets/${ticketId}` : `${org.path}/tickets/${ticketId}`;
+  const path = `${ticket}/attachments`;
+  const request = (method: string, at: string, body?: object, headers: Record<string, string> = {}) =>
+    api.request(method, at, { token, headers, ...(body === undefined ? {} : { body }) });
+  const send: AttachmentDesk["send"] = (method, place = "", body = undefined, headers = {}) =>
+    request(method, `${path}${place}`, body, headers);
+  const upload: AttachmentDesk["upload"] = async (bytes, changes) => {
+    const { status, body } = await send("POST", "", describeFile(bytes, changes));
+    if (status !== 201) throw new Error(`not announced: ${JSON.stringify(body)}`);
+    const result = await uploadTo(body.upload, bytes);
+    if (result !== "200") throw new Error(`not uploaded: ${result}`);
+    return body.id;
+  };
+  return {
+    path,
+    send,
+    upload,
+    async attach(bytes, changes) {
+      const id = await upload(bytes, changes);
+      const { status, body } = await send("POST", `/${id}/complete`);
+      if (status !== 200) throw new Error(`not completed: ${JSON.stringify(body)}`);
+      return id;
+    },
+    write: (body) => request("POST", `${ticket}/messages`, body),
+  };
+}

@@ -1,0 +1,71 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { ensureGoTool } from "./go-tool.ts";
+import type { Ports } from "./ports.ts";
+import { requireOpenPort } from "./probes.ts";
+import type { Secrets } from "./secrets.ts";
+import type { ProcessNode } from "./supervisor.ts";
+
+/** An S3 server and the bucket of attachments in it, as the API server is told of it. */
+export interface ObjectStoreInfo {
+  endpoint: string;
+  region: string;
+  bucket: string;
+  pathStyle: boolean;
+  accessKeyId: string;
+  secretAccessKey: string;
+}
+
+interface Run {
+  dir: string;
+  ports: Ports;
+  secrets: Secrets;
+}
+
+const ACCESS_KEY_ID = "marina";
+
+/** The store of a run directory; whether it is there yet is another question. */
+export function objectStoreOf({ ports, secrets }: Omit<Run, "dir">): ObjectStoreInfo {
+  return {
+    endpoint: `http://127.0.0.1:${ports["object-store"]}`,
+    region: "us-east-1",
+    bucket: "marina-attachments",
+    pathStyle: true,
+    accessKeyId: ACCESS_KEY_ID,
+    secretAccessKey: secrets.objectStoreKey,
+  };
+}
+
+/** An S3 server on a folder. The stack is ready without it: its program is built at the first start, in a few minutes. */
+export function objectStoreNode(run: Run): ProcessNode {
+  const port = run.ports["object-store"] ?? 0;
+  return {
+    name: "object-store",
+    after: [],
+    async process(signal) {
+      const { bucket, region, accessKeyId, secretAccessKey } = objectStoreOf(run);
+      const home = join(run.dir, "object-store");
+      const [buckets, metadata] = [join(home, "buckets"), join(home, "metadata")];
+      mkdirSync(join(buckets, bucket), { recursive: true });
+      mkdirSync(metadata, { recursive: true });
+      return {
+        command: await buildVersityGateway(signal),
+        // Not every file system has extended attributes: what an object is stands in a folder beside it.
+        args: ["--port", `127.0.0.1:${port}`, "--region", region, "posix", "--sidecar", metadata, buckets],
+        env: { ROOT_ACCESS_KEY_ID: accessKeyId, ROOT_SECRET_ACCESS_KEY: secretAccessKey },
+        probe: () => requireOpenPort(port),
+        deadlineMs: 20_000,
+        stopTimeoutMs: 2000,
+      };
+    },
+  };
+}
+
+function buildVersityGateway(signal: AbortSignal): Promise<string> {
+  return ensureGoTool({
+    name: "versitygw",
+    goPackage: "github.com/versity/versitygw/cmd/versitygw",
+    moduleDir: join(import.meta.dirname, "tools", "s3"),
+    signal,
+  });
+}
