@@ -12,6 +12,7 @@ import {
   type TestOrganization,
 } from "../testing/issuer.ts";
 import { listOperations, VALID_BODIES } from "../testing/operation-cases.ts";
+import { ticketAttachments } from "./attachments/table.ts";
 import { createTicketRequests } from "./testing.ts";
 
 /** Every operation that a tenant can call: one that is added is tested here without another line. */
@@ -71,9 +72,34 @@ async function addNotes({ ids }: Place): Promise<string[]> {
     const note = { body: text, internal: true };
     const { status, body } = await requests.asStaff("POST", `/${ids.ticketID}/messages`, note);
     if (status !== 201 || body.internal !== true) throw new Error(`no note: ${JSON.stringify(body)}`);
-    traces.push(body.id);
+    traces.push(body.id, await addInternalAttachment(ids, body.id, word));
   }
   return traces;
+}
+
+/** An attachment of a note; returns its id. Its bytes are nowhere: what is tested is who learns of it. */
+async function addInternalAttachment(
+  ids: Record<string, string>,
+  messageId: string,
+  word: string,
+): Promise<string> {
+  const id = createId();
+  await api.deps.db.insert(ticketAttachments).values({
+    id,
+    orgId: ids.orgID ?? "",
+    ticketId: ids.ticketID ?? "",
+    messageId,
+    internal: true,
+    uploader: "user:staff",
+    authorType: "provider",
+    filename: `${word}.txt`,
+    contentType: "text/plain",
+    sizeBytes: 1,
+    sha256: "0".repeat(64),
+    createdAt: new Date(),
+    completedAt: new Date(),
+  });
+  return id;
 }
 
 function send({ ids }: Place, operation: (typeof operations)[number], { token }: Person, query = "") {
@@ -103,7 +129,8 @@ describe("internal notes", () => {
       if (role !== "owner") await addPerson(api.deps, place.org.id, person, role);
       const traces = await addNotes(place);
       const ofStaff = await requests.asStaff("GET", `/${place.ids.ticketID}/messages`);
-      for (const trace of traces) expect(toText(ofStaff)).toContain(trace);
+      const files = await requests.asStaff("GET", `/${place.ids.ticketID}/attachments`);
+      for (const trace of traces) expect(toText(ofStaff) + toText(files)).toContain(trace);
       for (const operation of [...reads, ...writes, ...reads]) {
         const response = await send(place, operation, person);
         for (const trace of traces)

@@ -1,6 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { createHash, randomBytes } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { fetchConforming } from "../openapi/conformance.ts";
+import { OBJECT_STORE_HOOK_MS, readStack, waitFor, waitForObjectStore } from "../stack/testing.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 import { openWebhookEndpoint, type WebhookEndpoint } from "../testing/webhook-endpoint.ts";
 
@@ -15,8 +17,40 @@ async function readUpdates(endpoint: WebhookEndpoint): Promise<string[]> {
   return [...once.values()].map((data) => `${data.status} ${data.last_message_author_type}`.trim()).sort();
 }
 
+/** Uploads a screenshot and completes it; returns the id of the attachment. */
+async function attachScreenshot(place: { orgID: string; ticketID: string }, bytes: Buffer): Promise<string> {
+  const file = {
+    filename: "nodes.png",
+    content_type: "image/png" as const,
+    size_bytes: bytes.length,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+  };
+  // The API server may have found the store missing a moment ago.
+  const { id, upload } = await waitFor("the store of attachments", async () =>
+    expectStatus(201, await alice.call("createTicketAttachment", { ...place, body: file })),
+  );
+  const { "Content-Length": _, ...headers } = upload.headers;
+  const { status } = await fetch(upload.url, { method: "PUT", headers, body: new Uint8Array(bytes) });
+  expect(status).toBe(200);
+  const completed = { ...place, attachmentID: id };
+  expectStatus(200, await alice.call("completeTicketAttachment", completed));
+  return id;
+}
+
+/** The bytes of an attachment, as a browser gets them: by the redirect of the API, without its credential. */
+async function download(path: string, token: string): Promise<Buffer> {
+  const headers = { authorization: `Bearer ${token}` };
+  const redirect = await fetchConforming(`${stack.apiUrl}/api/v1${path}`, { headers, redirect: "manual" });
+  expect(redirect.status).toBe(302);
+  const file = await fetch(redirect.headers.get("location") ?? "");
+  expect(file.headers.get("content-disposition")).toBe('attachment; filename="nodes.png"');
+  return Buffer.from(await file.arrayBuffer());
+}
+
+beforeAll(async () => void (await waitForObjectStore()), OBJECT_STORE_HOOK_MS);
+
 describe("support", () => {
-  test("a tenant opens a ticket, staff answers, the tenant reopens it: both sides see the same, and no note leaks", {
+  test("a tenant opens a ticket and adds a screenshot, staff answers, the tenant reopens it: both sides see the same, and no note leaks", {
     timeout: 120_000,
   }, async () => {
     const { id: orgID } = expectStatus(
@@ -46,8 +80,22 @@ describe("support", () => {
     expect(opened).toMatchObject({ status: "open", first_response_at: null, overdue: false });
     expect(Date.parse(opened.respond_by ?? "")).toBeGreaterThan(Date.parse(opened.created_at));
 
+    const screenshot = randomBytes(20_000);
+    const attachmentID = await attachScreenshot(place, screenshot);
+    const shown = { body: "This is what we see.", attachment_ids: [attachmentID] };
+    const { id: message_id } = expectStatus(
+      201,
+      await alice.call("createTicketMessage", { ...place, body: shown }),
+    );
+
     const found = await staff.request("GET", `/admin/tickets?assigned=unassigned&q=${word}`);
-    expect(found.body.items).toEqual([opened]);
+    expect(found.body.items).toEqual([expectStatus(200, await alice.call("getTicket", place))]);
+    const attached = expectStatus(200, await staff.call("listAdminTicketAttachments", { ticketID })).items;
+    expect(attached).toMatchObject([{ id: attachmentID, message_id, filename: "nodes.png" }]);
+    expect(expectStatus(200, await alice.call("listTicketAttachments", place)).items).toEqual(attached);
+    const ofTicket = `tickets/${ticketID}/attachments/${attachmentID}`;
+    expect(await download(`/admin/${ofTicket}`, stack.tokens.staff)).toEqual(screenshot);
+    expect(await download(`/organizations/${orgID}/${ofTicket}`, stack.tokens.alice)).toEqual(screenshot);
     const me = await staff.request("GET", "/me");
     const taken = await staff.call("updateAdminTicket", {
       ticketID,
@@ -85,13 +133,19 @@ describe("support", () => {
     ];
     expect(theirs).toEqual(mine);
     const messages = expectStatus(200, await alice.call("listTicketMessages", place)).items;
-    expect(messages.map(({ author_type }) => author_type)).toEqual(["tenant", "provider", "tenant"]);
+    expect(messages.map(({ author_type }) => author_type)).toEqual([
+      "tenant",
+      "tenant",
+      "provider",
+      "tenant",
+    ]);
     const all = expectStatus(200, await staff.call("listAdminTicketMessages", { ticketID })).items;
-    expect(all.map(({ internal }) => internal)).toEqual([false, true, false, false]);
+    expect(all.map(({ internal }) => internal)).toEqual([false, false, true, false, false]);
     const open = all.flatMap(({ internal, ...message }) => (internal ? [] : [message]));
     expect(open).toEqual(messages);
 
     const expected = [
+      "open tenant",
       "open tenant",
       "in_progress",
       "in_progress provider",

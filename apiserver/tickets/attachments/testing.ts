@@ -60,7 +60,7 @@ export function openDesk(
   const path = `${ticket}/attachments`;
   const request = (method: string, at: string, body?: object, headers: Record<string, string> = {}) =>
     api.request(method, at, { token, headers, ...(body === undefined ? {} : { body }) });
-  const send: AttachmentDesk["send"] = (method, place = "", body = undefined, headers = {}) =>
+  const send: AttachmentDesk["send"] = (method, place = "", body, headers = {}) =>
     request(method, `${path}${place}`, body, headers);
   const upload: AttachmentDesk["upload"] = async (bytes, changes) => {
     const { status, body } = await send("POST", "", describeFile(bytes, changes));

@@ -6,7 +6,7 @@ import { createObjectStore, type ObjectStore } from "./object-store.ts";
 import { StoreError, type StoreFailure } from "./store-error.ts";
 
 /** How long a check of the bucket counts: an address to a store that is down is worth nothing. */
-const CHECK_AGE_MS = 5000;
+const CHECK_AGE_MS = 10_000;
 const RETRY_SECONDS = 10;
 
 /** Does work on the store of attachments. Throws 503 attachments_unavailable when the store cannot be used. */
