@@ -6,6 +6,7 @@ import { createClientKey } from "../cluster-accesses/client-key.ts";
 import { ROLES, type Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { findCluster } from "../projection/index.ts";
+import { insertTestAttachment } from "../tickets/attachments/testing.ts";
 import { startTestApp, type TestApp, type TestResponse } from "./app.ts";
 import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "./issuer.ts";
 import { VALID_BODIES } from "./operation-cases.ts";
@@ -113,6 +114,7 @@ async function createForeignChildren(
   return {
     accessID,
     ticketID: ticket.body.id,
+    attachmentID: await insertTestAttachment(api.deps, foreign, ticket.body.id),
     webhookID: webhook.body.id,
     deliveryID: delivery.body.id,
     invitationID: invitation.body.id,

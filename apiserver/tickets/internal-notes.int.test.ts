@@ -12,7 +12,7 @@ import {
   type TestOrganization,
 } from "../testing/issuer.ts";
 import { listOperations, VALID_BODIES } from "../testing/operation-cases.ts";
-import { ticketAttachments } from "./attachments/table.ts";
+import { insertTestAttachment } from "./attachments/testing.ts";
 import { createTicketRequests } from "./testing.ts";
 
 /** Every operation that a tenant can call: one that is added is tested here without another line. */
@@ -65,41 +65,17 @@ async function makePlace(): Promise<Place> {
 }
 
 /** Writes internal notes with a word that stands nowhere else; returns that word and the ids of the notes. */
-async function addNotes({ ids }: Place): Promise<string[]> {
+async function addNotes({ org, ids }: Place): Promise<string[]> {
   const word = `secret-${createId()}`;
   const traces = [word];
   for (const text of [word, `${word} again`]) {
     const note = { body: text, internal: true };
     const { status, body } = await requests.asStaff("POST", `/${ids.ticketID}/messages`, note);
     if (status !== 201 || body.internal !== true) throw new Error(`no note: ${JSON.stringify(body)}`);
-    traces.push(body.id, await addInternalAttachment(ids, body.id, word));
+    const file = { messageId: body.id, internal: true, filename: `${word}.txt` };
+    traces.push(body.id, await insertTestAttachment(api.deps, org.id, ids.ticketID ?? "", file));
   }
   return traces;
-}
-
-/** An attachment of a note; returns its id. Its bytes are nowhere: what is tested is who learns of it. */
-async function addInternalAttachment(
-  ids: Record<string, string>,
-  messageId: string,
-  word: string,
-): Promise<string> {
-  const id = createId();
-  await api.deps.db.insert(ticketAttachments).values({
-    id,
-    orgId: ids.orgID ?? "",
-    ticketId: ids.ticketID ?? "",
-    messageId,
-    internal: true,
-    uploader: "user:staff",
-    authorType: "provider",
-    filename: `${word}.txt`,
-    contentType: "text/plain",
-    sizeBytes: 1,
-    sha256: "0".repeat(64),
-    createdAt: new Date(),
-    completedAt: new Date(),
-  });
-  return id;
 }
 
 function send({ ids }: Place, operation: (typeof operations)[number], { token }: Person, query = "") {

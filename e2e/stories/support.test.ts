@@ -43,7 +43,7 @@ async function download(path: string, token: string): Promise<Buffer> {
   const redirect = await fetchConforming(`${stack.apiUrl}/api/v1${path}`, { headers, redirect: "manual" });
   expect(redirect.status).toBe(302);
   const file = await fetch(redirect.headers.get("location") ?? "");
-  expect(file.headers.get("content-disposition")).toBe('attachment; filename="nodes.png"');
+  expect(file.headers.get("content-disposition")).toBe("attachment; filename=nodes.png");
   return Buffer.from(await file.arrayBuffer());
 }
 

@@ -15,6 +15,7 @@ import {
   typeFaults,
   VALID_BODIES,
 } from "../../testing/operation-cases.ts";
+import { insertTestAttachment } from "../../tickets/attachments/testing.ts";
 import { hasPermission, type Permission } from "../authorization/permissions.ts";
 
 /** One table for every operation of the document: an operation that is added is tested here without another line. */
@@ -54,6 +55,7 @@ beforeAll(async () => {
     webhookID: webhook.body.id,
     deliveryID: delivery.body.id,
     ticketID: ticket.body.id,
+    attachmentID: await insertTestAttachment(api.deps, orgID, ticket.body.id),
     accessID: MISSING,
     name: "node-1",
   };

@@ -5,7 +5,7 @@ import type { Router } from "../../http/contract/router.ts";
 import { lockTicket, requireOrganizationOf } from "../store.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
 import { signDownload } from "./download.ts";
-import { requireStore, type UseStore } from "./objects/use-store.ts";
+import type { UseStore } from "./objects/use-store.ts";
 import { presentAttachment } from "./present.ts";
 import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
 import { listAttachments, requireAttachment } from "./store.ts";
@@ -139,7 +139,6 @@ function addReads(router: Router, deps: Deps, useStore: UseStore): void {
     },
     async (c, { origin, params }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
-      await requireStore(useStore);
       const scope = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
       const location = await signDownload(useStore, row);

@@ -6,7 +6,7 @@ import { lockTicket, requireTicket } from "../store.ts";
 import { scopeOf } from "../ticket-access.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
 import { signDownload } from "./download.ts";
-import { requireStore, type UseStore } from "./objects/use-store.ts";
+import type { UseStore } from "./objects/use-store.ts";
 import { presentAttachment } from "./present.ts";
 import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
 import { listAttachments, requireAttachment } from "./store.ts";
@@ -139,7 +139,6 @@ function addReads(router: Router, deps: Deps, useStore: UseStore): void {
     },
     async (c, { origin, membership, params }) => {
       const ticket = await requireTicket(deps.db, scopeOf(membership), params.ticketID);
-      await requireStore(useStore);
       const scope = attachmentScope(origin, ticket, "tenant");
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
       const location = await signDownload(useStore, row);

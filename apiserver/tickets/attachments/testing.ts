@@ -1,8 +1,12 @@
 import { createHash } from "node:crypto";
 import { readStack } from "../../../e2e/stack/testing.ts";
+import { createId } from "../../../shared/id.ts";
 import type { AttachmentStorage } from "../../attachment-storage.ts";
+import type { Deps } from "../../deps.ts";
 import type { TestApp, TestResponse } from "../../testing/app.ts";
 import type { Person, TestOrganization } from "../../testing/issuer.ts";
+import { listMessages } from "../message-store.ts";
+import { type AttachmentRow, ticketAttachments } from "./table.ts";
 
 /** The store of the stack, as the configuration names it; `waitForObjectStore` waits until it is there. */
 export function testStorage(changes: Partial<AttachmentStorage> = {}): AttachmentStorage {
@@ -19,6 +23,33 @@ export function describeFile(bytes: Buffer, changes: object = {}) {
     sha256: createHash("sha256").update(bytes).digest("hex"),
     ...changes,
   };
+}
+
+/** A completed attachment of the ticket's first message, unless told otherwise, without bytes; returns its id. */
+export async function insertTestAttachment(
+  { db }: Pick<Deps, "db">,
+  orgId: string,
+  ticketId: string,
+  changes: Partial<AttachmentRow> = {},
+): Promise<string> {
+  const [first] = await listMessages(db, { id: ticketId, orgId }, { internal: false }, { limit: 1 });
+  const id = createId();
+  await db.insert(ticketAttachments).values({
+    id,
+    orgId,
+    ticketId,
+    messageId: first?.id ?? null,
+    uploader: "user:somebody",
+    authorType: "provider",
+    filename: "report.txt",
+    contentType: "text/plain",
+    sizeBytes: 1,
+    sha256: "0".repeat(64),
+    createdAt: new Date(),
+    completedAt: new Date(),
+    ...changes,
+  });
+  return id;
 }
 
 interface Upload {

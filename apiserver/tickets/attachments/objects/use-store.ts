@@ -57,11 +57,6 @@ export function createStoreAccess(
   };
 }
 
-/** Throws 503 attachments_unavailable unless the store can be used: outside of a transaction, which this would hold up. */
-export async function requireStore(useStore: UseStore): Promise<void> {
-  await useStore(() => Promise.resolve());
-}
-
 function toStoreError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   return new StoreError("failed", "the store cannot be used", { cause: error });
