@@ -75,6 +75,7 @@ describe("while the store", () => {
       const before = openDesk(healthy, ticketId, org.owner, org);
       const [bound, uploaded] = [await before.attach(bytes), await before.upload(bytes)];
       await before.write({ body: "See this.", attachment_ids: [bound] });
+      const uploadedByStaff = await openDesk(healthy, ticketId, staff).upload(bytes);
 
       const replica = await startReplica(await storage());
       const desk = openDesk(replica, ticketId, org.owner, org);
@@ -84,6 +85,7 @@ describe("while the store", () => {
         await desk.send("POST", `/${uploaded}/complete`),
         await desk.send("GET", `/${bound}`),
         await provider.send("POST", "", describeFile(bytes)),
+        await provider.send("POST", `/${uploadedByStaff}/complete`),
         await provider.send("GET", `/${bound}`),
       ];
       for (const { status, body } of refused)
