@@ -40,6 +40,8 @@ export function documentWebhook(
     tags: ["Webhooks"],
     summary: `Receive ${type}`,
     description,
+    // Generators of clients leave it out: openapi-generator 7.14 writes functions without types for it in Python.
+    "x-internal": true,
     // The receiver verifies the signature; there is no credential of this API.
     security: [],
     request: {

@@ -50,10 +50,10 @@ public class Story {
     ApiResponse<NodePool> read = pools.getNodePoolWithHttpInfo(org, cluster, pool, null);
     String etag = read.getHeaders().get("etag").get(0);
     UpdateNodePool change = new UpdateNodePool().desiredNodes(2).maxNodes(2);
-    NodePool changed = pools.updateNodePool(org, cluster, pool, change, null, etag);
+    NodePool changed = pools.updateNodePool(org, cluster, pool, change, null, etag, null);
     require(changed.getDesiredNodes() == 2, "change the node pool: " + changed);
     try {
-      pools.updateNodePool(org, cluster, pool, change, null, etag);
+      pools.updateNodePool(org, cluster, pool, change, null, etag, null);
       throw new IllegalStateException("a change with an old ETag was accepted");
     } catch (ApiException failure) {
       Error problem = ApiClient.createDefaultObjectMapper().readValue(failure.getResponseBody(), Error.class);
@@ -64,7 +64,7 @@ public class Story {
     String kubeconfig = clusters.issueKubeconfig(org, cluster, new IssueKubeconfig().ttlSeconds(600), null).getKubeconfig();
     require(kubeconfig.contains("kind: Config"), "issue a kubeconfig");
 
-    clusters.deleteCluster(org, cluster, null, null);
+    clusters.deleteCluster(org, cluster, null, null, null);
     until(
         "the cluster to be deleted",
         () -> {
@@ -76,7 +76,7 @@ public class Story {
             throw failure;
           }
         });
-    organizations.deleteOrganization(org, null);
+    organizations.deleteOrganization(org, null, null);
   }
 
   private static CreateNodePool pool(String name, int memoryGb) {
