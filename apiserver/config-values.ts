@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { Resolver } from "node:dns";
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
@@ -27,7 +28,8 @@ export const encryptionKeysSchema = z
       key: z
         .base64()
         .transform((text) => Buffer.from(text, "base64"))
-        .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64`),
+        .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64`)
+        .transform((key) => createSecretKey(key)),
     }),
   )
   .refine(

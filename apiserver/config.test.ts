@@ -1,3 +1,4 @@
+import { KeyObject } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../shared/config.ts";
 import { DEFAULT_QUOTAS, readConfig } from "./config.ts";
@@ -56,7 +57,7 @@ describe("the configuration", () => {
       MARINA_WEBHOOK_DNS_SERVERS: "192.0.2.1, 192.0.2.2:5353, 2001:db8::1, [2001:db8::2]:53",
     });
     expect(webhooks).toEqual({
-      keys: [{ id: "2026", key }],
+      keys: [{ id: "2026", key: expect.any(KeyObject) }],
       maxPerOrganization: 3,
       allowedAddresses: ["10.1.0.0/16", "fd00::/8"],
       blockedAddresses: ["198.51.100.7"],
@@ -65,6 +66,7 @@ describe("the configuration", () => {
       concurrency: 128,
       concurrencyPerEndpoint: 8,
     });
+    expect(webhooks.keys[0]?.key.export()).toEqual(key);
   });
 
   const KEY = Buffer.alloc(32).toString("base64");

@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import { z } from "zod";
 import { jsonText, parseEnvironment } from "../shared/config.ts";
 import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/quota.ts";
@@ -157,7 +158,7 @@ export interface Config {
 /** A key for AES-256-GCM and its name, which is stored beside every text that it has encrypted. */
 export interface WebhookKey {
   id: string;
-  key: Buffer;
+  key: KeyObject;
 }
 
 export interface WebhooksConfig {

@@ -40,7 +40,12 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
   };
   const connection = { application_name: "marina-apiserver", statement_timeout: STATEMENT_TIMEOUT_MS };
   const pool = createPool(databaseUrl, { ...shared, max: options.poolSize ?? POOL_SIZE, connection });
-  const background = createPool(databaseUrl, { ...shared, max: BACKGROUND_POOL_SIZE, connection });
+  const background = createPool(databaseUrl, {
+    ...shared,
+    max: BACKGROUND_POOL_SIZE,
+    // The queues of jobs grow from nothing within seconds: a plan that was kept would read whole tables from then on.
+    connection: { ...connection, plan_cache_mode: "force_custom_plan" },
+  });
   const sql = postgres(databaseUrl, {
     ...shared,
     max: 2,

@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { requireConformance } from "../../e2e/openapi/conformance.ts";
@@ -212,7 +213,7 @@ function testConfig(
     maxClusterAccessesPerOrganization: 2000,
     auditRetentionDays: 400,
     webhooks: {
-      keys: [{ id: "test", key: Buffer.alloc(32, "test") }],
+      keys: [{ id: "test", key: createSecretKey(Buffer.alloc(32, "test")) }],
       maxPerOrganization: 20,
       allowedAddresses: [],
       blockedAddresses: [],

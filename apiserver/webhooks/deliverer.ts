@@ -1,17 +1,23 @@
 import { readFileSync } from "node:fs";
+import type { Config } from "../config.ts";
 import type { Deps } from "../deps.ts";
+import type { WebhookSecretRow } from "../outbox/table.ts";
 import type { Sender as AttemptSender } from "./delivery/attempt.ts";
 import { createDeliveryMetrics } from "./delivery/metrics.ts";
 import { type Deliverer, startDeliverer } from "./delivery/worker.ts";
-import { decryptSecret } from "./secrets/cipher.ts";
+import { decryptSecret, UndecryptableSecretError } from "./secrets/cipher.ts";
 import { createAddressGuard } from "./sending/address-guard.ts";
 import { createResolver } from "./sending/resolver.ts";
 import { parseRetryAfter } from "./sending/retry-after.ts";
 import { createSender, type Sender } from "./sending/send.ts";
 import { signAttempt } from "./sending/sign.ts";
 
+type DelivererDeps = Pick<Deps, "db" | "sql" | "log" | "now" | "metrics"> & {
+  config: Pick<Config, "webhooks">;
+};
+
 /** Sends what is due to the endpoints of tenants until the signal aborts. */
-export function startWebhookDeliverer(deps: Deps, signal: AbortSignal): Deliverer {
+export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal): Deliverer {
   const { config, db, sql, log, now, metrics } = deps;
   const { allowedAddresses, blockedAddresses, caFile, dnsServers, keys } = config.webhooks;
   const sender = createSender({
@@ -19,16 +25,25 @@ export function startWebhookDeliverer(deps: Deps, signal: AbortSignal): Delivere
     resolver: createResolver({ servers: dnsServers }),
     ...(caFile !== undefined && { caBundle: readFileSync(caFile, "utf8") }),
   });
+  const deliveryMetrics = createDeliveryMetrics(metrics, db);
+  const decrypt = (webhookId: string, row: WebhookSecretRow) => {
+    try {
+      return decryptSecret(keys, webhookId, row);
+    } catch (error) {
+      if (error instanceof UndecryptableSecretError) deliveryMetrics.onUndecryptableSecret();
+      throw error;
+    }
+  };
   const { stopped } = startDeliverer(
     {
       db,
       sql,
       log,
       now,
-      metrics: createDeliveryMetrics(metrics, db),
+      metrics: deliveryMetrics,
       sender: toAttemptSender(sender, now),
       sign: ({ eventId: id, body, webhookId }, at, rows) => {
-        const secrets = rows.map((row) => decryptSecret(keys, webhookId, row));
+        const secrets = rows.map((row) => decrypt(webhookId, row));
         return { ...HEADERS, ...signAttempt({ id, at, body, secrets }) };
       },
       concurrency: config.webhooks.concurrency,

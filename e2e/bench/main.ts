@@ -10,6 +10,7 @@ import { benchProcesses } from "./processes.ts";
 import { benchStart } from "./start.ts";
 import { benchStorage } from "./storage.ts";
 import { benchSupport } from "./support.ts";
+import { benchWebhooks } from "./webhooks/main.ts";
 
 const benchmarks: Record<string, () => Promise<void>> = {
   start: benchStart,
@@ -24,15 +25,17 @@ const benchmarks: Record<string, () => Promise<void>> = {
   clusters: benchClusters,
   storage: benchStorage,
   support: benchSupport,
+  webhooks: benchWebhooks,
 };
 
 /**
  * `npm run bench [name ...]`: the named benchmarks, or all of them, one after another; `npm run bench operator [part ...]`
- * is parts of one, and `npm run bench support [tickets] [messages]` has sizes.
+ * and `npm run bench webhooks [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
  */
 async function main(names: string[]): Promise<void> {
   if (names[0] === "operator") return benchOperator(names.slice(1));
   if (names[0] === "support") return benchSupport(names.slice(1));
+  if (names[0] === "webhooks") return benchWebhooks(names.slice(1));
   for (const name of names.length === 0 ? Object.keys(benchmarks) : names) {
     const run = benchmarks[name];
     if (run === undefined)

@@ -11,6 +11,10 @@ import { waitFor } from "../stack/testing.ts";
 /** Another replica of the stack's API server, on a port of its own. */
 export interface SecondApiserver {
   url: string;
+  /** Sends it a signal and does not wait. */
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves when it has ended. */
+  exited: Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -36,6 +40,8 @@ export async function startSecondApiserver(
   await waitFor("the second API server", async () => readyUrl !== "" && (await fetch(readyUrl)).ok);
   return {
     url,
+    signal: (signal) => void child.kill(signal),
+    exited,
     async stop() {
       child.kill("SIGTERM");
       await exited;

@@ -180,9 +180,13 @@ async function lockQueues(tx: Queryable, completions: readonly Completion[]): Pr
     order by webhook_id for update`);
 }
 
-/** A delivery that was cancelled meanwhile stays so, unless it was delivered. */
+/**
+ * A delivery that was cancelled meanwhile stays so, unless it was delivered. The array of ids lets PostgreSQL use the
+ * primary key also while it has no statistics: for the join alone it would read the whole table.
+ */
 async function saveAttempts(tx: Queryable, changes: readonly DeliveryChange[]): Promise<void> {
   if (changes.length === 0) return;
+  const ids = JSON.stringify(changes.map(({ delivery }) => delivery.id));
   await tx.execute(sql`
     with input as (
       select * from json_to_recordset(${JSON.stringify(changes.map(toRecord))}::text::json)
@@ -197,7 +201,9 @@ async function saveAttempts(tx: Queryable, changes: readonly DeliveryChange[]): 
           then now() + make_interval(secs => input.retry_in_seconds) end,
         completed_at = case when delivery.status = 'pending' and input.status = 'pending' then null
           else coalesce(delivery.completed_at, now()) end
-      from input where delivery.id = input.id and delivery.org_id = input.org_id
+      from input
+      where delivery.id = any (array(select value::uuid from json_array_elements_text(${ids}::text::json)))
+        and delivery.id = input.id and delivery.org_id = input.org_id
       returning delivery.id, delivery.attempts
     )
     insert into webhook_attempts (delivery_id, number, org_id, at, duration_ms, request_url, request_headers, status_code,

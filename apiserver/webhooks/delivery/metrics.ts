@@ -11,11 +11,14 @@ const FIGURES_AGE_MS = 30_000;
 export interface DeliveryMetrics {
   onAttempt(attempt: { durationMs: number; errorClass: ErrorClass | null }): void;
   onResult(result: CompletionResult): void;
+  /** An attempt was not made because no configured key decrypts a signing secret of its webhook. */
+  onUndecryptableSecret(): void;
 }
 
 /**
  * `marina_apiserver_webhook_deliveries_total{result}` and `marina_apiserver_webhook_attempt_seconds{result}` of this
- * process (the result of an attempt is `delivered` or its error class). Of all replicas, read from the database by a
+ * process (the result of an attempt is `delivered` or its error class), and `marina_apiserver_webhook_undecryptable_secrets_total`:
+ * each minute one for every webhook that waits for a key. Of all replicas, read from the database by a
  * scrape: `marina_apiserver_webhook_deliveries_pending`, `_oldest_pending_seconds`, `_overdue_seconds`, and
  * `marina_apiserver_webhooks_disabled{reason}`.
  */
@@ -34,11 +37,17 @@ export function createDeliveryMetrics(registry: Registry, db: Queryable): Delive
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15],
     registers,
   });
+  const undecryptable = new Counter({
+    name: "marina_apiserver_webhook_undecryptable_secrets_total",
+    help: "Attempts that were not made because no configured key decrypts a signing secret",
+    registers,
+  });
   addFigures(registry, db);
   return {
     onAttempt: ({ durationMs, errorClass }) =>
       seconds.observe({ result: errorClass ?? "delivered" }, durationMs / 1000),
     onResult: (result) => results.inc({ result }),
+    onUndecryptableSecret: () => undecryptable.inc(),
   };
 }
 

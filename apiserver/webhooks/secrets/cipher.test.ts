@@ -1,16 +1,16 @@
-import { randomBytes } from "node:crypto";
+import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { createId } from "../../../shared/id.ts";
 import { decryptSecret, type EncryptedSecret, encryptSecret, UndecryptableSecretError } from "./cipher.ts";
 
-const key = { id: "current", key: randomBytes(32) };
+const key = { id: "current", key: createSecretKey(randomBytes(32)) };
 const webhookId = createId();
 const secret = `whsec_${"ab".repeat(32)}`;
 
 describe("a signing secret", () => {
   test("is read with the key that it names, whatever other keys there are", () => {
     const encrypted = encryptSecret(key, webhookId, secret);
-    const keys = [{ id: "newer", key: randomBytes(32) }, key];
+    const keys = [{ id: "newer", key: createSecretKey(randomBytes(32)) }, key];
     expect(encrypted.keyId).toBe("current");
     expect(decryptSecret(keys, webhookId, encrypted)).toBe(secret);
   });
@@ -40,7 +40,7 @@ describe("a signing secret", () => {
   });
 
   test("is not read with another key of the same name", () => {
-    const other = { id: key.id, key: randomBytes(32) };
+    const other = { id: key.id, key: createSecretKey(randomBytes(32)) };
     expect(() => decryptSecret([other], webhookId, encrypted)).toThrow(UndecryptableSecretError);
   });
 });

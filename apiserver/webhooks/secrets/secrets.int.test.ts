@@ -1,7 +1,9 @@
-import { randomBytes } from "node:crypto";
+import { createSecretKey, randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/stack/testing.ts";
 import { createId } from "../../../shared/id.ts";
+import { createRegistry } from "../../../shared/metrics.ts";
 import { webhookQueues, webhookSecrets } from "../../outbox/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import {
@@ -10,6 +12,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
+import { startWebhookDeliverer } from "../deliverer.ts";
 import { createWebhookRequests, WEBHOOK } from "../testing.ts";
 import { decryptSecret } from "./cipher.ts";
 import { reencryptSecrets } from "./reencrypt.ts";
@@ -34,7 +37,7 @@ afterAll(async () => {
 });
 
 const HOUR_MS = 3_600_000;
-const aKey = () => ({ id: createId(), key: randomBytes(32) });
+const aKey = () => ({ id: createId(), key: createSecretKey(randomBytes(32)) });
 
 async function create(): Promise<{ id: string; secret: string }> {
   return (await requests.send(org, "POST", "", WEBHOOK)).body;
@@ -143,6 +146,25 @@ describe("after a change of the keys", () => {
     expect(await readRows(lost.id)).toEqual(before);
     expect((await readRows(kept.id))[0]?.keyId).toBe(next.id);
   });
+});
+
+test("a secret that no key decrypts is counted, and what it would sign is held", async () => {
+  const { id } = await create();
+  api.deps.config.webhooks.keys = [aKey()];
+  const metrics = createRegistry();
+  const stopping = new AbortController();
+  const { stopped } = startWebhookDeliverer({ ...api.deps, metrics }, stopping.signal);
+  try {
+    await requests.send(org, "POST", `/${id}/test`);
+    await waitFor("the held delivery", async () =>
+      (await metrics.metrics()).includes('marina_apiserver_webhook_deliveries_total{result="held"} 1'),
+    );
+    const name = "marina_apiserver_webhook_undecryptable_secrets_total";
+    expect(await metrics.getSingleMetricAsString(name)).toContain(`${name} 1`);
+  } finally {
+    stopping.abort();
+    await stopped;
+  }
 });
 
 test("a secret that signs no longer is removed, and the others are not", async () => {

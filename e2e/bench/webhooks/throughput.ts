@@ -1,0 +1,80 @@
+import { median } from "../measure.ts";
+import { type Figure, report } from "../report.ts";
+import { type Bench, createFastPaths, measureRun, type Run } from "./bench.ts";
+import type { SenderProgram } from "./programs.ts";
+import type { Remote } from "./remote.ts";
+
+const EVENTS = 10_000;
+const ROUNDS = 4;
+const WEBHOOKS = 100;
+
+interface Contestant {
+  name: string;
+  /** Sends EVENTS events. */
+  run(): Promise<Run>;
+}
+
+/**
+ * Signed deliveries a second, and CPU of one, beside graphile-worker, pg-boss and the floor: a loop of the same requests
+ * without a database. They take turns; the first turn of each is not counted.
+ */
+export async function benchThroughput(bench: Bench): Promise<void> {
+  const marina = await bench.startMarina(createFastPaths(WEBHOOKS));
+  await marina.publisher.call("publish", 1);
+  const data = { databaseUrl: marina.databaseUrl, body: await marina.publisher.call("readBody") };
+  await measureRun(bench, marina.deliverer, 1, () => marina.publisher.call("countPending"));
+  const contestants: Contestant[] = [
+    {
+      name: "marina",
+      async run() {
+        await marina.publisher.call("publish", EVENTS);
+        return measureRun(bench, marina.deliverer, EVENTS, () => marina.publisher.call("countPending"));
+      },
+    },
+  ];
+  const senders: Remote<SenderProgram>[] = [];
+  for (const name of ["floor", "graphile-worker", "pg-boss"] as const) {
+    const sender = await bench.startSender(name, data);
+    senders.push(sender);
+    contestants.push({
+      name,
+      async run() {
+        await sender.call("enqueue", EVENTS);
+        return measureRun(bench, sender, EVENTS, () => sender.call("countRemaining"));
+      },
+    });
+  }
+  const runs = new Map<string, Run[]>(contestants.map(({ name }) => [name, []]));
+  for (let round = 0; round < ROUNDS; round++)
+    for (const { name, run } of contestants) {
+      const done = await run();
+      if (round > 0) runs.get(name)?.push(done);
+    }
+  await Promise.all(senders.map((sender) => sender.stop()));
+  await marina.stop();
+  report("webhooks throughput", toFigures(runs));
+}
+
+function toFigures(runs: ReadonlyMap<string, readonly Run[]>): Figure[] {
+  const middle = (name: string, field: keyof Run) => median((runs.get(name) ?? []).map((run) => run[field]));
+  const rate = (name: string) => middle(name, "perSecond");
+  const cpu = (name: string) => middle(name, "cpuMicroseconds");
+  const better = Math.max(rate("graphile-worker"), rate("pg-boss"));
+  const sum = (name: string, field: "missing" | "duplicates") =>
+    (runs.get(name) ?? []).reduce((total, run) => total + run[field], 0);
+  return [
+    ...[...runs.keys()].flatMap((name): Figure[] => [
+      { name: `${name}: signed deliveries`, value: rate(name), unit: "/s" },
+      { name: `${name}: CPU of one`, value: cpu(name), unit: "µs" },
+      { name: `${name}: published, not received`, value: sum(name, "missing"), unit: "", limit: 0 },
+      { name: `${name}: duplicates`, value: sum(name, "duplicates"), unit: "" },
+    ]),
+    {
+      name: "deliveries/s: marina to the better of both",
+      value: rate("marina") / better,
+      unit: "x",
+      atLeast: 1,
+    },
+    { name: "CPU: marina to floor", value: cpu("marina") / cpu("floor"), unit: "x", limit: 2 },
+  ];
+}
