@@ -1,10 +1,11 @@
-import { eq } from "drizzle-orm";
+import { and, eq, notInArray } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
 import { emitEvents, type NewEvent } from "../outbox/index.ts";
-import { webhookEvents, webhookQueues, webhooks } from "../outbox/table.ts";
+import { webhookDeliveries, webhookEvents, webhookQueues, webhooks } from "../outbox/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { makeOrganization, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import { MAX_RECOVERED } from "./resend.ts";
 import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";
 
 let issuer: TestIssuer;
@@ -158,6 +159,41 @@ describe("a recovery", () => {
     const oldest = await recover(100);
     expect(oldest.deliveries).toBe(1);
     expect(Math.round((Date.now() - Date.parse(oldest.since)) / DAY_MS)).toBe(30);
+  });
+
+  test("makes 10,000 deliveries a request, for the oldest events; the next request continues", async () => {
+    const { org, id, send } = await start();
+    await api.deps.db
+      .update(webhooks)
+      .set({ createdAt: daysAgo(2) })
+      .where(eq(webhooks.id, id));
+    const left = Array.from({ length: 3 }, createId);
+    const ids = [...Array.from({ length: MAX_RECOVERED }, createId), ...left];
+    const values = { orgId: org.id, type: "node.replaced", body: "{}", occurredAt: daysAgo(1) } as const;
+    for (let first = 0; first < ids.length; first += 1000)
+      await api.deps.db.insert(webhookEvents).values(
+        ids.slice(first, first + 1000).map((eventId, index) => ({
+          ...values,
+          id: eventId,
+          createdAt: new Date(daysAgo(1).getTime() + first + index),
+        })),
+      );
+    const recover = async () =>
+      (await send("POST", "/recover", { since: daysAgo(2).toISOString() })).body.deliveries;
+    const readUndelivered = async () => {
+      const made = api.deps.db
+        .select({ id: webhookDeliveries.eventId })
+        .from(webhookDeliveries)
+        .where(eq(webhookDeliveries.webhookId, id));
+      return api.deps.db
+        .select({ id: webhookEvents.id })
+        .from(webhookEvents)
+        .where(and(eq(webhookEvents.orgId, org.id), notInArray(webhookEvents.id, made)));
+    };
+    expect(await recover()).toBe(10_000);
+    expect((await readUndelivered()).map((event) => event.id).sort()).toEqual(left.sort());
+    expect(await recover()).toBe(3);
+    expect(await readUndelivered()).toEqual([]);
   });
 
   test.each<[object, string]>([

@@ -11,9 +11,19 @@ import { java } from "./java.ts";
 import { openapiPythonClient } from "./openapi-python-client.ts";
 import { openapiTypescript } from "./openapi-typescript.ts";
 import { python } from "./python.ts";
+import { recordDeliveries } from "./webhook-deliveries.ts";
+import { goWebhooks, pythonWebhooks } from "./webhook-verifiers.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "clients");
-const CLIENTS: readonly Client[] = [go, java, python, openapiPythonClient, openapiTypescript];
+const CLIENTS: readonly Client[] = [
+  go,
+  java,
+  python,
+  openapiPythonClient,
+  openapiTypescript,
+  goWebhooks,
+  pythonWebhooks,
+];
 
 const OPTIONS = {
   /** A client by its name, also several times; without it, all. */
@@ -22,7 +32,7 @@ const OPTIONS = {
 
 /**
  * `npm run test:clients [-- --client go]`: clients generated from the OpenAPI document compile, and a tenant's story by
- * each of them succeeds against a stack. Needs Go, a JDK, Maven and Python. Exits with 1 when one fails.
+ * each of them succeeds against a stack; public libraries verify its webhooks. Needs Go, a JDK, Maven and Python. Exits with 1 when one fails.
  */
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: OPTIONS });
@@ -49,12 +59,19 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-async function runStory(client: Client, { apiUrl, tokens }: StackInfo): Promise<void> {
+async function runStory(client: Client, stack: StackInfo): Promise<void> {
   const folder = join(DIR, client.name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const { command, args, env = {} } = await client.prepare(folder);
-  await runCommand(command, args, { env: { ...env, MARINA_URL: apiUrl, MARINA_TOKEN: tokens.alice } });
+  const deliveries = join(folder, "deliveries.json");
+  await recordDeliveries(stack, deliveries);
+  const variables = {
+    MARINA_URL: stack.apiUrl,
+    MARINA_TOKEN: stack.tokens.alice,
+    MARINA_WEBHOOK_DELIVERIES: deliveries,
+  };
+  await runCommand(command, args, { env: { ...env, ...variables } });
 }
 
 process.exitCode = await main();
