@@ -3,7 +3,7 @@ import { report } from "../report.ts";
 import { type Bench, createFastPaths, type Marina, measureRun, type Run } from "./bench.ts";
 
 const WEBHOOKS = 100;
-const EVENTS = 10_000;
+const EVENTS = 5000;
 const ROUNDS = 4;
 const BACKLOG = { webhooks: 1000, deliveriesEach: 1000 };
 /** Nothing listens there. */

@@ -4,7 +4,7 @@ import { type Bench, createFastPaths, measureRun, type Run } from "./bench.ts";
 import type { SenderProgram } from "./programs.ts";
 import type { Remote } from "./remote.ts";
 
-const EVENTS = 10_000;
+const EVENTS = 5000;
 const ROUNDS = 4;
 const WEBHOOKS = 100;
 
