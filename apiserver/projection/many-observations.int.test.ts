@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-function observe(...observations: Observation[]): Promise<string[]> {
+function observe(...observations: Observation[]) {
   return api.deps.db.transaction((tx) => projectObservations(tx, observations));
 }
 

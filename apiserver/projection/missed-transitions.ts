@@ -10,9 +10,9 @@ type Gap = Pick<Written, "objectId" | "objectKind" | "orgId"> & { first: number;
 
 /**
  * Records in the audit log when the sequence of an object's transitions has a gap: a status lists the last 16, so the
- * older ones of an object that nobody observed for long are lost, and no webhook is told of them.
+ * older ones of an object that nobody observed for long are lost, and no webhook is told of them. Returns how many.
  */
-export async function auditMissed(tx: Queryable, written: readonly Written[]): Promise<void> {
+export async function auditMissed(tx: Queryable, written: readonly Written[]): Promise<number> {
   const gaps = await findGaps(tx, written);
   await recordSystemAudits(
     tx,
@@ -25,6 +25,7 @@ export async function auditMissed(tx: Queryable, written: readonly Written[]): P
       result: "done" as const,
     })),
   );
+  return gaps.reduce((sum, { first, last }) => sum + first - last - 1, 0);
 }
 
 async function findGaps(tx: Queryable, written: readonly Written[]): Promise<Gap[]> {

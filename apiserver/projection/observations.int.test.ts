@@ -98,7 +98,7 @@ describe("an observation", () => {
     const own = anObject();
     await observe(own);
     const impostor = anObject({ id: own.id, orgId: createId(), namespace: "org-other" });
-    expect(await observe(impostor)).toEqual([own.id]);
+    expect((await observe(impostor)).refused).toEqual([own.id]);
     expect((await findCluster(api.deps.db, orgId, own.id))?.uid).toBe(own.uid);
     expect(await findCluster(api.deps.db, impostor.orgId, own.id)).toBeUndefined();
   });

@@ -1,6 +1,7 @@
 import { inArray } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { Counter, type Registry } from "../../shared/metrics.ts";
 import type { Deps } from "../deps.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
@@ -50,9 +51,19 @@ export async function projectBatch(deps: Deps, caches: Caches, batch: readonly W
   }
   for (let start = 0; start < observations.length; start += TRANSACTION_SIZE) {
     const part = observations.slice(start, start + TRANSACTION_SIZE);
-    const refused = await deps.db.transaction((tx) => projectObservations(tx, part));
+    const { refused, missedTransitions } = await deps.db.transaction((tx) => projectObservations(tx, part));
+    missedTransitionsOf(deps.metrics).inc(missedTransitions);
     for (const id of refused) deps.log.warn({ id }, "object is not served: its id belongs to another object");
   }
+}
+
+/** `marina_apiserver_transitions_missed_total`, which the projector counts; one in each registry. */
+function missedTransitionsOf(registry: Registry): Counter {
+  const name = "marina_apiserver_transitions_missed_total";
+  const help =
+    "Transitions that nobody saw while the status of their object listed them: no webhook is told of them";
+  const known = registry.getSingleMetric(name) as Counter | undefined;
+  return known ?? new Counter({ name, help, registers: [registry] });
 }
 
 interface CachedObject {

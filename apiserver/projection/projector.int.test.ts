@@ -102,6 +102,36 @@ describe("the projector", () => {
     expect(await readTransitionTypes(api.deps.db, id)).toContain("deleted");
   });
 
+  test("counts the transitions that it has not seen while a status listed them", async () => {
+    const metric = "marina_apiserver_transitions_missed_total";
+    const readMissed = async () => {
+      const text = await api.deps.metrics.getSingleMetricAsString(metric);
+      return Number(text.trim().split(" ").at(-1));
+    };
+    await start();
+    const id = createId();
+    await apply(id);
+    await expect
+      .poll(async () => (await api.request("GET", `${clusters}/${id}`)).status, { timeout: 10_000 })
+      .toBe(200);
+    const before = await readMissed();
+    const transitions = [3, 4].map((sequence) => ({
+      sequence,
+      type: "Degraded" as const,
+      at: new Date(Date.UTC(2026, 10, 21, 9, sequence)).toISOString(),
+    }));
+    const metadata = { name: `k-${id.slice(-12)}`, namespace: `org-${orgId}` };
+    const options = { fieldManager: "kubectl", subresource: "status" as const };
+    await api.deps.kube.apply(clusterKind, { metadata, status: { transitions } }, options);
+    // Objects of other tests are counted, too.
+    await expect.poll(readMissed, { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 2);
+    expect(await auditOf(id)).toContainEqual([
+      "cluster.transitions_missed",
+      "",
+      { firstMissed: 1, lastMissed: 2 },
+    ]);
+  });
+
   test("audits what kubectl deletes, once, and not what REST deletes", async () => {
     await start();
     const [byKubectl, byRest] = [createId(), createId()];

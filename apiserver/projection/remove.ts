@@ -46,7 +46,7 @@ export async function remove(
       gone.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object)),
     ),
   );
-  const events = await recordTransitions(
+  const { events } = await recordTransitions(
     tx,
     gone.map((object) => ({ object, entries: [deletedEntry(new Date())] })),
   );

@@ -14,13 +14,13 @@ export interface ObjectTransitions {
 
 /**
  * Writes the transitions that are not in the log yet, in the order given, and records in the audit log those that nobody saw
- * while the status listed them. Returns the webhook events of those that it wrote: each is returned once, whichever process
- * observes the transition first.
+ * while the status listed them. Returns how many these are, and the webhook events of those that it wrote: each is returned
+ * once, whichever process observes the transition first.
  */
 export async function recordTransitions(
   tx: Queryable,
   objects: readonly ObjectTransitions[],
-): Promise<NewEvent[]> {
+): Promise<{ events: NewEvent[]; missed: number }> {
   const rows = objects.flatMap(({ object, entries }) =>
     entries.map((entry) => ({
       ...entry,
@@ -30,12 +30,13 @@ export async function recordTransitions(
       clusterId: clusterIdOf(object),
     })),
   );
-  if (rows.length === 0) return [];
+  if (rows.length === 0) return { events: [], missed: 0 };
   const written = await tx.insert(transitions).values(rows).onConflictDoNothing().returning();
-  await auditMissed(tx, written);
+  const missed = await auditMissed(tx, written);
   const objectsById = new Map(objects.map(({ object }) => [object.id, object]));
-  return written.flatMap((row) => {
+  const events = written.flatMap((row) => {
     const object = objectsById.get(row.objectId);
     return (object && webhookEventOf(object, row)) ?? [];
   });
+  return { events, missed };
 }

@@ -15,20 +15,28 @@ import { findStored, retireReplaced, type Stored, writeRows } from "./rows.ts";
 import { recordTransitions } from "./transition-log.ts";
 import { hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
+/** What became of observations. */
+export interface Projected {
+  /** The ids of objects that were refused because another object already has their id. */
+  refused: string[];
+  /** How many transitions nobody saw while a status listed them. */
+  missedTransitions: number;
+}
+
 /**
  * Projects observations in one transaction with everything that follows from them: durable records, name reservations,
  * the transition log, the status events of the live feed and the events for webhooks. An observation older than the stored one changes nothing.
- * Returns the ids of objects that were refused because another object already has their id. Every statement handles
- * many objects, so the number of round trips does not grow with them.
+ * Every statement handles many objects, so the number of round trips does not grow with them.
  */
 export async function projectObservations(
   tx: Queryable,
   observations: readonly Observation[],
-): Promise<string[]> {
+): Promise<Projected> {
   await lockObjects(tx, observations);
   const refused: string[] = [];
   const events: NewStatusEvent[] = [];
   const webhookEvents: NewEvent[] = [];
+  let missedTransitions = 0;
   for (const { kind, gone, present } of toBatches(observations)) {
     const deletions = await remove(
       tx,
@@ -38,11 +46,12 @@ export async function projectObservations(
     const outcome = await upsert(tx, kind, present, events);
     refused.push(...outcome.refused);
     events.push(...outcome.events);
+    missedTransitions += outcome.missedTransitions;
     webhookEvents.push(...deletions, ...outcome.webhookEvents);
   }
   await emitEvents(tx, webhookEvents);
   await appendEvents(tx, events);
-  return refused;
+  return { refused, missedTransitions };
 }
 
 /**
@@ -68,8 +77,8 @@ async function upsert(
   kind: Batch["kind"],
   observations: readonly Observation[],
   eventsBefore: readonly NewStatusEvent[],
-): Promise<{ refused: string[]; events: NewStatusEvent[]; webhookEvents: NewEvent[] }> {
-  if (observations.length === 0) return { refused: [], events: [], webhookEvents: [] };
+): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewEvent[] }> {
+  if (observations.length === 0) return { refused: [], missedTransitions: 0, events: [], webhookEvents: [] };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
   const steps = observations.flatMap(({ object, authoritative = false }): Step[] => {
     const stored = storedByUid.get(object.uid);
@@ -100,7 +109,7 @@ async function upsert(
     ),
     ...(await findOutsideDeletions(tx, deleted.map(toObject))),
   ]);
-  const webhookEvents = await recordTransitions(
+  const { events: webhookEvents, missed } = await recordTransitions(
     tx,
     accepted
       .filter(({ object, stored }) => stored === undefined || hasNewTransitions(stored.object, object.object))
@@ -108,6 +117,7 @@ async function upsert(
   );
   return {
     webhookEvents,
+    missedTransitions: missed,
     refused: steps.filter(isRefused).map(({ object }) => object.id),
     events: accepted.flatMap(({ object, stored }) => {
       const previousStatus = stored?.status ?? recordedStatuses.get(object.id) ?? null;

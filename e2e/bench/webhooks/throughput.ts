@@ -46,9 +46,9 @@ export async function benchThroughput(bench: Bench): Promise<void> {
   }
   const runs = new Map<string, Run[]>(contestants.map(({ name }) => [name, []]));
   for (let round = 0; round < ROUNDS; round++)
-    for (const { name, run } of contestants) {
-      const done = await run();
-      if (round > 0) runs.get(name)?.push(done);
+    for (const contestant of contestants) {
+      const run = await contestant.run();
+      if (round > 0) runs.get(contestant.name)?.push(run);
     }
   await Promise.all(senders.map((sender) => sender.stop()));
   await marina.stop();
