@@ -39,7 +39,7 @@ describe("the configuration", () => {
         blockedAddresses: [],
         caFile: undefined,
         dnsServers: [],
-        concurrency: 128,
+        concurrency: 256,
         concurrencyPerEndpoint: 8,
       },
     });

@@ -115,20 +115,23 @@ describe("the projector", () => {
       .poll(async () => (await api.request("GET", `${clusters}/${id}`)).status, { timeout: 10_000 })
       .toBe(200);
     const before = await readMissed();
-    const transitions = [3, 4].map((sequence) => ({
+    const transitions = [20, 21].map((sequence) => ({
       sequence,
       type: "Degraded" as const,
       at: new Date(Date.UTC(2026, 10, 21, 9, sequence)).toISOString(),
     }));
     const metadata = { name: `k-${id.slice(-12)}`, namespace: `org-${orgId}` };
     const options = { fieldManager: "kubectl", subresource: "status" as const };
-    await api.deps.kube.apply(clusterKind, { metadata, status: { transitions } }, options);
-    // Objects of other tests are counted, too.
-    await expect.poll(readMissed, { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 2);
+    // Again and again, for the operator of the stack writes this status, too.
+    const readAfterLateStatus = async () => {
+      await api.deps.kube.apply(clusterKind, { metadata, status: { transitions } }, options);
+      return readMissed();
+    };
+    await expect.poll(readAfterLateStatus, { timeout: 60_000 }).toBeGreaterThanOrEqual(before + 15);
     expect(await auditOf(id)).toContainEqual([
       "cluster.transitions_missed",
       "",
-      { firstMissed: 1, lastMissed: 2 },
+      { firstMissed: expect.any(Number), lastMissed: 19 },
     ]);
   });
 
