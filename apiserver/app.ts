@@ -5,6 +5,7 @@ import { findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
 import { recordStaffRequest } from "./audit/index.ts";
 import { addAuditRoutes } from "./audit/routes.ts";
+import { addBillingRoutes } from "./billing/routes.ts";
 import { requestRevocation, revokePending } from "./cluster-accesses/index.ts";
 import { addClusterAccessRoutes } from "./cluster-accesses/routes.ts";
 import { hasPendingCreates } from "./clusters/index.ts";
@@ -136,6 +137,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);
   addWebhookRoutes(router, deps);
+  addBillingRoutes(router, deps);
   addTicketRoutes(router, deps);
   addStorageQuotaRoutes(router, deps);
   return app;

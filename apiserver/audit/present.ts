@@ -23,7 +23,8 @@ export function presentAuditEntry(
   };
 }
 
-function presentActor(actor: AuditActor | { kind: "provider" }): z.output<typeof auditActorRecord> {
+/** The wire form of an author. */
+export function presentActor(actor: AuditActor | { kind: "provider" }): z.output<typeof auditActorRecord> {
   const unnamed = { kind: actor.kind, id: null, email: null, name: null };
   switch (actor.kind) {
     case "user":

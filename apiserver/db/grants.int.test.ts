@@ -23,6 +23,14 @@ test.each([
   await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
 });
 
+test.each([
+  ["change", "update rate_card_prices set unit_price_eur = 0 where false"],
+  ["remove", "delete from rate_card_prices where false"],
+  ["empty", "truncate rate_card_prices"],
+])("the API server's role cannot %s the rate card", async (_what, statement) => {
+  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+});
+
 test("it may read and add what it needs to", async () => {
   const statements = [
     "select from audit_log limit 1",

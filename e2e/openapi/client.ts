@@ -1040,6 +1040,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/rate-card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the rate card
+         * @description Get the rate card.
+         */
+        get: operations["getRateCard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/rate-card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the rate card and its history
+         * @description Get the rate card and its history.
+         */
+        get: operations["getRateCardHistory"];
+        /**
+         * Set prices of the rate card
+         * @description The given prices hold from now on. What was used before keeps the price of its time.
+         */
+        put: operations["updateRateCard"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organizations/{orgID}/tickets": {
         parameters: {
             query?: never;
@@ -3337,6 +3381,25 @@ export interface components {
         };
         /**
          * @example {
+         *       "resource_type": "vcpu",
+         *       "unit_price_eur": 5
+         *     }
+         */
+        NewRate: {
+            /**
+             * @description What is priced.
+             * @enum {string}
+             */
+            resource_type: "control_plane" | "vcpu" | "memory" | "disk" | "storage_block" | "storage_rwx" | "loadbalancer" | "registry" | "snapshot" | "public_ip";
+            /**
+             * Format: double
+             * @description In EUR for one unit and a month, net; memory, disk and storage are priced by the GiB. At most 6 decimals.
+             * @example 5
+             */
+            unit_price_eur: number;
+        };
+        /**
+         * @example {
          *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e15",
          *       "ticket_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
          *       "message_id": null,
@@ -4028,6 +4091,192 @@ export interface components {
             projected: number;
         };
         /**
+         * @example {
+         *       "rates": {
+         *         "control_plane": 20,
+         *         "vcpu": 5,
+         *         "memory": 2.5,
+         *         "disk": 0.08,
+         *         "storage_block": 0.08,
+         *         "storage_rwx": 0.12,
+         *         "loadbalancer": 8,
+         *         "registry": 0.05,
+         *         "snapshot": 0.04,
+         *         "public_ip": 4
+         *       }
+         *     }
+         */
+        RateCard: {
+            rates: components["schemas"]["Rates"];
+        };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "resource_type": "vcpu",
+         *       "unit_price_eur": 5,
+         *       "effective_from": "2026-11-21T09:00:00.000Z",
+         *       "effective_to": null,
+         *       "changed_by": {
+         *         "kind": "staff",
+         *         "id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *         "email": "alice@example.com",
+         *         "name": null
+         *       }
+         *     }
+         */
+        RateChange: {
+            /**
+             * Format: uuid
+             * @description The price.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * @description What is priced.
+             * @enum {string}
+             */
+            resource_type: "control_plane" | "vcpu" | "memory" | "disk" | "storage_block" | "storage_rwx" | "loadbalancer" | "registry" | "snapshot" | "public_ip";
+            /**
+             * Format: double
+             * @description In EUR for one unit and a month, net; memory, disk and storage are priced by the GiB.
+             * @example 5
+             */
+            unit_price_eur: number;
+            /**
+             * Format: date-time
+             * @description The first instant at which it holds.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            effective_from: string;
+            /**
+             * Format: date-time
+             * @description The first instant at which it does not hold; null: it holds.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            effective_to: string | null;
+            /** @description Who set it. */
+            changed_by: components["schemas"]["AuditActor"];
+        };
+        /**
+         * @example {
+         *       "rates": {
+         *         "control_plane": 20,
+         *         "vcpu": 5,
+         *         "memory": 2.5,
+         *         "disk": 0.08,
+         *         "storage_block": 0.08,
+         *         "storage_rwx": 0.12,
+         *         "loadbalancer": 8,
+         *         "registry": 0.05,
+         *         "snapshot": 0.04,
+         *         "public_ip": 4
+         *       },
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "resource_type": "vcpu",
+         *           "unit_price_eur": 5,
+         *           "effective_from": "2026-11-21T09:00:00.000Z",
+         *           "effective_to": null,
+         *           "changed_by": {
+         *             "kind": "staff",
+         *             "id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *             "email": "alice@example.com",
+         *             "name": null
+         *           }
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        RateHistory: {
+            rates: components["schemas"]["Rates"];
+            /** @description The records of this page. */
+            items: components["schemas"]["RateChange"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @description The prices in force, in EUR for a month, net.
+         * @example {
+         *       "control_plane": 20,
+         *       "vcpu": 5,
+         *       "memory": 2.5,
+         *       "disk": 0.08,
+         *       "storage_block": 0.08,
+         *       "storage_rwx": 0.12,
+         *       "loadbalancer": 8,
+         *       "registry": 0.05,
+         *       "snapshot": 0.04,
+         *       "public_ip": 4
+         *     }
+         */
+        Rates: {
+            /**
+             * Format: double
+             * @description One control plane.
+             * @example 20
+             */
+            control_plane: number;
+            /**
+             * Format: double
+             * @description One vCPU of a node.
+             * @example 5
+             */
+            vcpu: number;
+            /**
+             * Format: double
+             * @description 1 GiB of memory of a node.
+             * @example 2.5
+             */
+            memory: number;
+            /**
+             * Format: double
+             * @description 1 GiB of disk of a node.
+             * @example 0.08
+             */
+            disk: number;
+            /**
+             * Format: double
+             * @description 1 GiB of block storage.
+             * @example 0.08
+             */
+            storage_block: number;
+            /**
+             * Format: double
+             * @description 1 GiB in the shared storage.
+             * @example 0.12
+             */
+            storage_rwx: number;
+            /**
+             * Format: double
+             * @description One load balancer.
+             * @example 8
+             */
+            loadbalancer: number;
+            /**
+             * Format: double
+             * @description 1 GiB in the container registry.
+             * @example 0.05
+             */
+            registry: number;
+            /**
+             * Format: double
+             * @description 1 GiB of snapshots.
+             * @example 0.04
+             */
+            snapshot: number;
+            /**
+             * Format: double
+             * @description One public address, always for a whole month.
+             * @example 4
+             */
+            public_ip: number;
+        };
+        /**
          * @description How many there are, and how many of them are ready.
          * @example {
          *       "total": 3,
@@ -4148,6 +4397,20 @@ export interface components {
             used?: unknown;
             /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
+        };
+        /**
+         * @example {
+         *       "rates": [
+         *         {
+         *           "resource_type": "vcpu",
+         *           "unit_price_eur": 5
+         *         }
+         *       ]
+         *     }
+         */
+        SetRateCard: {
+            /** @description The new prices, each resource type at most once; those left out are unchanged. */
+            rates: components["schemas"]["NewRate"][];
         };
         /**
          * @example {
@@ -15831,6 +16094,360 @@ export interface operations {
             };
             /** @description `forbidden`: The caller does not have the permission. */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRateCard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The prices in force. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateCard"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRateCardHistory: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The prices in force, and a page of all that ever held, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateHistory"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updateRateCard: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetRateCard"];
+            };
+        };
+        responses: {
+            /** @description The prices in force. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateCard"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
+            422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
