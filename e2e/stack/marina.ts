@@ -138,6 +138,7 @@ function operatorNode({ environment, after }: MarinaDeps): ProcessNode {
       probe: () => requireHttpOk(`${environment.operatorUrl}/readyz`),
       deadlineMs: 30_000,
       stopTimeoutMs: 3000,
+      restarts: true,
     }),
   };
 }

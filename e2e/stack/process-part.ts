@@ -22,6 +22,8 @@ export interface ProcessSpec {
   stopSignal?: NodeJS.Signals;
   /** Time until SIGKILL; default 3000. */
   stopTimeoutMs?: number;
+  /** Started again when it exits by itself, as a kubelet does: the operator ends when it loses its Lease. */
+  restarts?: boolean;
 }
 
 export interface Exit {
@@ -167,7 +169,10 @@ export function createPart(name: string, spec: ProcessSpec, context: PartContext
   let run: Run | undefined;
   const onEnd = (ended: Run, exit: Exit): void => {
     context.onChange();
-    if (ended.ready && !ended.expected) context.onCrash(part, exit);
+    if (!ended.ready || ended.expected) return;
+    const restarts = spec.restarts === true && exit.code !== null && !context.signal.aborted;
+    if (restarts) part.start().catch(() => context.onCrash(part, exit));
+    else context.onCrash(part, exit);
   };
   const part: Part = {
     name,

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { identifyProcess, isRunning } from "../programs/process-identity.ts";
 import type { ProcessSpec } from "./process-part.ts";
 import { createSupervisor, endLeftovers, type Node, type Supervisor } from "./supervisor.ts";
@@ -77,6 +77,20 @@ test("a part that ends by itself is reported with the end of its log", async () 
   await supervisor.part("fragile").exited;
   expect(crashes).toEqual([expect.stringMatching(/^fragile ended by itself \(code 3\)[\s\S]*out of luck$/)]);
   expect(supervisor.part("steady").pid).toBeGreaterThan(0);
+});
+
+test("a part that restarts is started again when it exits by itself, and reported when a signal ends it", async () => {
+  const exitOnSignal = `process.on("SIGUSR2", () => process.exit(1)); console.log("started")`;
+  await supervisor.start([program("standby", [], { restarts: true }, exitOnSignal)]);
+  const part = supervisor.part("standby");
+  const first = part.pid;
+  process.kill(first, "SIGUSR2");
+  await vi.waitFor(() => expect([0, first]).not.toContain(part.pid), { timeout: 10_000 });
+  expect(crashes).toEqual([]);
+  const readLog = () => readFileSync(part.log, "utf8");
+  await vi.waitFor(() => expect(readLog()).toBe("started\nstarted\n"), { timeout: 10_000 });
+  process.kill(part.pid, "SIGKILL");
+  await vi.waitFor(() => expect(crashes).toHaveLength(1), { timeout: 10_000 });
 });
 
 test("a part that is killed on purpose is not a crash, and can be restarted", async () => {
