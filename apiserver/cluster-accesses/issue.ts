@@ -120,7 +120,7 @@ async function createAccess({ kube, config }: Deps, object: ClusterAccess): Prom
   } catch (error) {
     if (!(error instanceof KubeError && error.isQuotaExceeded)) throw error;
     const limit = config.maxClusterAccessesPerOrganization;
-    const message = `the quota is ${limit}, all in use, 1 more requested`;
+    const message = `the quota is ${limit}, ${limit} in use, 1 more requested`;
     throw new ApiError(
       "quota_exceeded",
       `The organization has all ${limit} kubeconfigs of its quota; revoke one.`,
