@@ -4,10 +4,11 @@ const onStack = {
   globalSetup: ["e2e/stack/vitest-global-setup.ts"],
   setupFiles: ["e2e/seen/vitest-setup.ts"],
   testTimeout: 300_000,
-  hookTimeout: 120_000,
+  // The first run of a machine builds the registry and the store of objects meanwhile.
+  hookTimeout: 600_000,
 };
 
-const LAST = "e2e/seen/{responses,logs,messages}.test.ts";
+const LAST = "e2e/seen/{responses,logs,messages,rights}.test.ts";
 
 export default defineConfig({
   test: {

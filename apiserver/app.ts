@@ -36,6 +36,8 @@ import { addAdminOrganizationRoutes } from "./organizations/admin-routes.ts";
 import { lockOrganization } from "./organizations/index.ts";
 import { addOrganizationRoutes } from "./organizations/routes.ts";
 import { addQuotaRoutes } from "./quotas/routes.ts";
+import { createImageCheck } from "./registry/index.ts";
+import { addRegistryRoutes } from "./registry/routes.ts";
 import { addStorageQuotaRoutes } from "./storage-quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
@@ -109,6 +111,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     beforeCreate: (tx, creatorId) => claimOrganization(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,
     hasPendingCreates,
+    hasImages: createImageCheck(deps),
     async onDelete(tx, origin, orgId) {
       await revokeApiTokens(tx, orgId);
       await closeTicketsOf(tx, origin, orgId, deps.now());
@@ -140,5 +143,6 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addBillingRoutes(router, deps);
   addTicketRoutes(router, deps);
   addStorageQuotaRoutes(router, deps);
+  addRegistryRoutes(router, deps);
   return app;
 }

@@ -1,4 +1,5 @@
 import { auditJobs } from "./audit/jobs.ts";
+import { budgetJobs, invoiceJobs, packageJobs, usageJobs } from "./billing/index.ts";
 import { clusterAccessJobs, startAccessObserver } from "./cluster-accesses/index.ts";
 import { clusterJobs } from "./clusters/index.ts";
 import { writeIntentJobs } from "./custom-resources/index.ts";
@@ -8,6 +9,7 @@ import { runPeriodically } from "./jobs/periodic.ts";
 import { organizationJobs } from "./organizations/index.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
+import { registryJobs, startImageScanner } from "./registry/index.ts";
 import { storageQuotaJobs } from "./storage-quotas/index.ts";
 import { startHarvester, systemEventJobs } from "./system-events/index.ts";
 import { attachmentJobs } from "./tickets/index.ts";
@@ -21,6 +23,8 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
     const jobs = [
       ...auditJobs(deps),
       ...organizationJobs(deps),
+      ...packageJobs(deps),
+      ...budgetJobs(deps),
       ...storageQuotaJobs(deps),
       ...clusterJobs(deps),
       ...clusterAccessJobs(deps),
@@ -28,7 +32,10 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...projectionJobs(deps),
       ...systemEventJobs(deps),
       ...webhookJobs(deps),
+      ...invoiceJobs(deps),
       ...attachmentJobs(deps),
+      ...usageJobs(deps),
+      ...registryJobs(deps),
       ...idempotencyJobs(deps),
     ];
     loops.push(
@@ -40,5 +47,6 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
   if (deps.config.systemEvents.isEnabled && deps.config.roles.includes("harvester"))
     loops.push(startHarvester(deps, signal).stopped);
   if (deps.config.roles.includes("webhooks")) loops.push(startWebhookDeliverer(deps, signal).stopped);
+  if (deps.config.roles.includes("scanner")) loops.push(startImageScanner(deps, signal).stopped);
   await Promise.all(loops);
 }

@@ -17,7 +17,7 @@ describe("the configuration", () => {
       port: 8080,
       publicUrl: "https://api.example.com",
       platformNamespace: "marina-system",
-      roles: ["api", "projector", "harvester", "webhooks"],
+      roles: ["api", "projector", "harvester", "webhooks", "scanner"],
       issuers: [
         { rolePath: "realm_access.roles", admin: false, trustEmail: false, types: ["JWT", "at+jwt"] },
       ],

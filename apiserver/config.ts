@@ -11,9 +11,11 @@ import { type AttachmentStorage, attachmentStorageSchema } from "./attachment-st
 import { addressRangesSchema, dnsServersSchema, encryptionKeysSchema } from "./config-values.ts";
 import { type IssuerConfig, issuerSchema } from "./http/authentication/issuer-config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./http/limits.ts";
+import { type Invoicing, invoicingSchema } from "./invoicing.ts";
+import { type RegistryConfig, registrySchema } from "./registry-config.ts";
 import { DEFAULT_RESPONSE_TARGETS, type ResponseTargets, responseTargetsSchema } from "./response-targets.ts";
 
-const PROCESS_ROLES = ["api", "projector", "harvester", "webhooks"] as const;
+const PROCESS_ROLES = ["api", "projector", "harvester", "webhooks", "scanner"] as const;
 export type ProcessRole = (typeof PROCESS_ROLES)[number];
 
 const rateSchema = z.strictObject({
@@ -86,6 +88,8 @@ const environmentSchema = z.object({
   MARINA_WEBHOOK_CONCURRENCY_PER_ENDPOINT: z.coerce.number().int().min(1).max(1000).default(8),
   MARINA_RESPONSE_TARGETS: jsonText(responseTargetsSchema).default(DEFAULT_RESPONSE_TARGETS),
   MARINA_ATTACHMENT_STORE: jsonText(attachmentStorageSchema).optional(),
+  MARINA_INVOICING: jsonText(invoicingSchema).optional(),
+  MARINA_REGISTRY: jsonText(registrySchema).optional(),
   MARINA_TRUSTED_PROXIES: addressRangesSchema,
   MARINA_MAX_BODY_BYTES: z.coerce.number().int().min(1024).default(DEFAULT_REQUEST_LIMITS.maxBodyBytes),
   MARINA_MAX_PENDING_BODY_BYTES: z.coerce
@@ -153,6 +157,10 @@ export interface Config {
   responseTargets: ResponseTargets;
   /** Where the attachments of tickets are; absent: there are none. */
   attachmentStorage: AttachmentStorage | undefined;
+  /** Who issues invoices, and with which VAT; absent: what is due waits. */
+  invoicing: Invoicing | undefined;
+  /** The container registry; absent: its operations respond with 503. */
+  registry: RegistryConfig | undefined;
 }
 
 /** A key for AES-256-GCM and its name, which is stored beside every text that it has encrypted. */
@@ -214,6 +222,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     auditRetentionDays: env.MARINA_AUDIT_RETENTION_DAYS,
     responseTargets: env.MARINA_RESPONSE_TARGETS,
     attachmentStorage: env.MARINA_ATTACHMENT_STORE,
+    invoicing: env.MARINA_INVOICING,
+    registry: env.MARINA_REGISTRY,
     limits: {
       rates: env.MARINA_RATE_LIMITS,
       trustedProxies: env.MARINA_TRUSTED_PROXIES,

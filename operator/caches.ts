@@ -18,6 +18,7 @@ import type { Kind } from "../shared/kube/kind.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
 import type { VersionCatalogue } from "../shared/kubernetes-version.ts";
+import type { Packages } from "../shared/packages.ts";
 import type { ClusterClass, EngineCluster, Machine, MachineDeployment, MachineSet } from "./engine/kinds.ts";
 import type { AuthoritySecret } from "./engine/secrets.ts";
 
@@ -43,6 +44,7 @@ export interface Cached {
   serviceAccounts: ServiceAccount;
   deployments: Deployment;
   catalogues: ConfigMap;
+  packages: ConfigMap;
   subnetLocks: ConfigMap;
   events: Event;
 }
@@ -53,6 +55,8 @@ export type Stores = { readonly [Name in keyof Cached]: Store<Cached[Name]> };
 export type Caches = Stores & {
   /** The versions on offer; the last valid ones while the ConfigMap is invalid. */
   readCatalogue(): VersionCatalogue;
+  /** The packages that clusters are billed as; the last valid ones while the ConfigMap is invalid. */
+  readPackages(): Packages;
   /** What everything in a namespace would use of the quotas if every request were granted. */
   maximumUsage(namespace: string): QuotaAmounts;
 };

@@ -1,9 +1,12 @@
+import type { z } from "zod";
 import type { WatchedCache } from "../shared/controller/expectations.ts";
 import { clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import {
   LABEL_CLUSTER_ID,
   LABEL_CREDENTIAL,
+  PACKAGES_CONFIG_MAP,
+  PACKAGES_KEY,
   VERSION_CATALOGUE_CONFIG_MAP,
   VERSION_CATALOGUE_KEY,
 } from "../shared/crd/names.ts";
@@ -33,6 +36,7 @@ import {
 import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
 import { type VersionCatalogue, versionCatalogueSchema } from "../shared/kubernetes-version.ts";
 import type { Logger } from "../shared/log.ts";
+import { type Packages, packagesSchema } from "../shared/packages.ts";
 import { trimCredential } from "./admin-kubeconfig/trim.ts";
 import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
 import { indexByName } from "./duplicate-name.ts";
@@ -119,7 +123,18 @@ export function createCaches(options: CacheOptions): CacheSet {
   return {
     caches: {
       ...stores,
-      readCatalogue: createCatalogueReader(stores.catalogues, log),
+      readCatalogue: createConfigReader<VersionCatalogue>(stores.catalogues, {
+        key: VERSION_CATALOGUE_KEY,
+        schema: versionCatalogueSchema,
+        initial: [],
+        log,
+      }),
+      readPackages: createConfigReader<Packages>(stores.packages, {
+        key: PACKAGES_KEY,
+        schema: packagesSchema,
+        initial: {},
+        log,
+      }),
       maximumUsage: (namespace) => usage.maximumUsage(namespace),
     },
     cacheOfWrites: (kind) => written.get(kind),
@@ -161,10 +176,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     transform: trimAuthority,
   };
   const credentials = { labelSelector: LABEL_CREDENTIAL, transform: trimCredential };
-  const catalogue = {
-    namespace: platformNamespace,
-    fieldSelector: `metadata.name=${VERSION_CATALOGUE_CONFIG_MAP}`,
-  };
+  const named = (name: string) => ({ namespace: platformNamespace, fieldSelector: `metadata.name=${name}` });
   const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
   return {
     clusters: declare("clusters", clusterKind, { ...byIdentity, ...byRules }),
@@ -189,7 +201,8 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     roleBindings: declare("roleBindings", roleBindingKind, {}, ours),
     serviceAccounts: declare("serviceAccounts", serviceAccountKind, {}, ours),
     deployments: declare("deployments", deploymentKind, {}, ours),
-    catalogues: declare("catalogues", configMapKind, {}, catalogue),
+    catalogues: declare("catalogues", configMapKind, {}, named(VERSION_CATALOGUE_CONFIG_MAP)),
+    packages: declare("packages", configMapKind, {}, named(PACKAGES_CONFIG_MAP)),
     subnetLocks: declare("subnetLocks", configMapKind, byLockOwner, locks),
     events: declare("events", eventKind, {}, { fieldSelector: EVENT_SELECTOR, transform: trimEvent }),
   };
@@ -232,19 +245,23 @@ function indexByPool(object: KubeObject): string[] {
   return [toKey(object.metadata.namespace, toKey(cluster, pool))];
 }
 
-/** Parses the catalogue once per version of its ConfigMap. */
-function createCatalogueReader(store: Store<ConfigMap>, log: Logger): () => VersionCatalogue {
+/** Parses a key of the one ConfigMap in `store` once per version of it. */
+function createConfigReader<T>(
+  store: Store<ConfigMap>,
+  { key, schema, initial, log }: { key: string; schema: z.ZodType<T>; initial: T; log: Logger },
+): () => T {
   let parsed: ConfigMap | undefined;
-  let catalogue: VersionCatalogue = [];
+  let value = initial;
   return () => {
     const [configMap] = store.list();
-    if (configMap === undefined || configMap === parsed) return catalogue;
+    const text = configMap?.data?.[key];
+    if (configMap === undefined || text === undefined || configMap === parsed) return value;
     parsed = configMap;
     try {
-      catalogue = versionCatalogueSchema.parse(JSON.parse(configMap.data?.[VERSION_CATALOGUE_KEY] ?? "[]"));
+      value = schema.parse(JSON.parse(text));
     } catch (error) {
-      log.error({ err: error }, "the version catalogue is invalid, the last valid one is used");
+      log.error({ err: error, key }, "a ConfigMap is invalid, its last valid content is used");
     }
-    return catalogue;
+    return value;
   };
 }

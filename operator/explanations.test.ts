@@ -50,6 +50,18 @@ const clusters: [string, ClusterFixture][] = [
   ["DuplicateOrganization", aCluster().with({ organization: { kind: "duplicate", namespace: "old" } })],
   ["UnknownOrganization", aCluster().with({ organization: { kind: "unknown" } })],
   ["UnknownPlan", aCluster({ plan: "gold" })],
+  [
+    "PlanRetired",
+    aCluster({ plan: "scale" }).with({
+      packages: { scale: { controlPlaneReplicas: 3, retiredAt: "2020-01-01T00:00:00Z" } },
+    }),
+  ],
+  [
+    "ReplicasNotInPlan",
+    aCluster({ plan: "scale", controlPlaneReplicas: 1 }).with({
+      packages: { scale: { controlPlaneReplicas: 3 } },
+    }),
+  ],
   ["UnknownVersion", aCluster({ version: "1.20" })],
   ["DowngradeRefused", ready().withSpec({ version: "1.33.6" })],
   [

@@ -46,6 +46,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     nameTaken: false,
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", makeClass()]]),
+    packages: {},
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
     locks: { own: undefined, taken: new Set() },
     probe: undefined,

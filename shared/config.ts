@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { ExplainedError } from "./explained-error.ts";
 
 /** An invalid configuration; the message lists every error, one per line, by variable. */
-export class ConfigError extends Error {
+export class ConfigError extends ExplainedError {
   override readonly name = "ConfigError";
 }
 

@@ -1,5 +1,4 @@
-import { ConfigError } from "./config.ts";
-import { MissingKindsError } from "./kube/required-kinds.ts";
+import { ExplainedError } from "./explained-error.ts";
 import type { Logger } from "./log.ts";
 
 /** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once. */
@@ -23,8 +22,8 @@ export function untilAborted(signal: AbortSignal): Promise<void> {
 
 /** Writes why a program could not start or go on to standard error, and makes its exit code 1. */
 export function reportFatalError(error: unknown): void {
-  const explained = error instanceof ConfigError || error instanceof MissingKindsError;
-  const text = explained ? error.message : String(error instanceof Error ? error.stack : error);
+  const text =
+    error instanceof ExplainedError ? error.message : String(error instanceof Error ? error.stack : error);
   process.stderr.write(`${text}\n`);
   process.exitCode = 1;
 }

@@ -9,7 +9,7 @@ const ID_LENGTH = 22;
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const SECRET_BYTES = 32;
-const TOKEN_PATTERN = /^mar_([0-9A-Za-z]{22})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+const TOKEN_PATTERN = /^[a-z]{3}_([0-9A-Za-z]{22})([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 
 export interface MintedToken {
   /** The whole token; returned once and never stored. */
@@ -20,24 +20,26 @@ export interface MintedToken {
 
 /**
  * Generates a token: `mar_`, its id (22 characters), 256 random bits (43) and a CRC-32 of everything before it (6), in
- * base 62, so that a double click or a scanner takes it as one word: `mar_[0-9A-Za-z]{71}`.
+ * base 62, so that a double click or a scanner takes it as one word: `mar_[0-9A-Za-z]{71}`. Another prefix is for another
+ * kind of secret.
  */
-export function mintToken(id: string): MintedToken {
+export function mintToken(id: string, prefix = TOKEN_PREFIX): MintedToken {
   const body =
-    toTokenPrefix(id) + encode(BigInt(`0x${randomBytes(SECRET_BYTES).toString("hex")}`), SECRET_LENGTH);
+    toTokenPrefix(id, prefix) +
+    encode(BigInt(`0x${randomBytes(SECRET_BYTES).toString("hex")}`), SECRET_LENGTH);
   const text = body + checksum(body);
   return { text, hash: hashToken(text) };
 }
 
 /** The part of a token that identifies it and is no secret. */
-export function toTokenPrefix(id: string): string {
-  return TOKEN_PREFIX + encode(BigInt(`0x${id.replaceAll("-", "")}`), ID_LENGTH);
+export function toTokenPrefix(id: string, prefix = TOKEN_PREFIX): string {
+  return prefix + encode(BigInt(`0x${id.replaceAll("-", "")}`), ID_LENGTH);
 }
 
 /** The id in a token; undefined for a typo, which the checksum reveals without a database query. */
-export function parseTokenId(text: string): string | undefined {
+export function parseTokenId(text: string, prefix = TOKEN_PREFIX): string | undefined {
   const id = TOKEN_PATTERN.exec(text)?.[1];
-  if (id === undefined) return undefined;
+  if (id === undefined || !text.startsWith(prefix)) return undefined;
   const body = text.slice(0, -CHECKSUM_LENGTH);
   return checksum(body) === text.slice(-CHECKSUM_LENGTH) ? toUuid(decode(id)) : undefined;
 }

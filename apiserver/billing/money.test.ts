@@ -2,7 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   divideHalfUp,
+  formatCents,
   formatMicroEuros,
+  formatPrice,
   parseMicroEuros,
   priceInCents,
   toEuros,
@@ -43,6 +45,20 @@ test.each([
   expect(divideHalfUp(dividend, divisor)).toBe(expected);
 });
 
+test.each([
+  [0n, "0.00"],
+  [5n, "0.05"],
+  [-5n, "-0.05"],
+  [123_456n, "1234.56"],
+])("%d cents are %s", (cents, expected) => {
+  expect(formatCents(cents)).toBe(expected);
+});
+
+test("the price of a second is shown to 12 decimals", () => {
+  const use = { priceMicroEuros: 5_000_000n, unitSeconds: 1n, unitSize: 1n };
+  expect(formatPrice(use, 2_678_400)).toBe("0.000001866786");
+});
+
 const microEuros = fc.bigInt({ min: 0n, max: 10n ** 12n });
 const month = fc
   .date({ min: new Date("2000-01-01"), max: new Date("2100-12-31"), noInvalidDate: true })
@@ -63,23 +79,20 @@ describe("for all prices", () => {
     const cents = fc.bigInt({ min: 0n, max: 10n ** 8n });
     fc.assert(
       fc.property(cents, month, (price, { seconds }) => {
-        const use = { priceMicroEuros: price * 10_000n, unitSeconds: BigInt(seconds) };
-        expect(priceInCents([use], seconds)).toBe(price);
+        const use = { priceMicroEuros: price * 10_000n, unitSeconds: BigInt(seconds), unitSize: 1n };
+        expect(priceInCents(use, seconds)).toBe(price);
       }),
     );
   });
 
-  test("a use that is cut anywhere costs the same", () => {
-    const cuts = fc.array(fc.nat({ max: 2_419_200 }), { maxLength: 20 });
+  test("a GiB that is measured in bytes costs the same as one GiB", () => {
+    const seconds = fc.nat({ max: 2_678_400 });
     fc.assert(
-      fc.property(microEuros, fc.nat({ max: 1000 }), month, cuts, (price, quantity, { seconds }, at) => {
-        const use = (from: number, to: number) => ({
-          priceMicroEuros: price,
-          unitSeconds: BigInt(quantity) * BigInt(to - from),
-        });
-        const edges = [0, ...at.toSorted((a, b) => a - b), seconds];
-        const parts = edges.slice(1).map((to, index) => use(edges[index] ?? 0, to));
-        expect(priceInCents(parts, seconds)).toBe(priceInCents([use(0, seconds)], seconds));
+      fc.property(microEuros, month, seconds, (priceMicroEuros, { seconds: monthSeconds }, used) => {
+        const whole = { priceMicroEuros, unitSeconds: BigInt(used), unitSize: 1n };
+        const bytes = { priceMicroEuros, unitSeconds: BigInt(used) << 30n, unitSize: 1n << 30n };
+        expect(priceInCents(bytes, monthSeconds)).toBe(priceInCents(whole, monthSeconds));
+        expect(formatPrice(bytes, monthSeconds)).toBe(formatPrice(whole, monthSeconds));
       }),
     );
   });

@@ -2,7 +2,7 @@
 export const PRICE_DECIMALS = 6;
 
 const MICRO_EUROS_PER_EURO = 10n ** BigInt(PRICE_DECIMALS);
-const MICRO_EUROS_PER_CENT = MICRO_EUROS_PER_EURO / 100n;
+export const MICRO_EUROS_PER_CENT = MICRO_EUROS_PER_EURO / 100n;
 
 /**
  * A price as JSON carries it, in millionths of a euro: the shortest decimal that gives the double is what was meant.
@@ -24,14 +24,28 @@ export function parseMicroEuros(decimal: string): bigint {
 
 /** The exact decimal of an amount in millionths of a euro, with all 6 decimals. */
 export function formatMicroEuros(microEuros: bigint): string {
-  const [sign, amount] = microEuros < 0n ? ["-", -microEuros] : ["", microEuros];
-  const fraction = String(amount % MICRO_EUROS_PER_EURO).padStart(PRICE_DECIMALS, "0");
-  return `${sign}${amount / MICRO_EUROS_PER_EURO}.${fraction}`;
+  return formatDecimal(microEuros, PRICE_DECIMALS);
+}
+
+/** The decimal of an amount in cents, with both decimals. */
+export function formatCents(cents: bigint): string {
+  return formatDecimal(cents, 2);
+}
+
+function formatDecimal(scaled: bigint, decimals: number): string {
+  const [sign, amount] = scaled < 0n ? ["-", -scaled] : ["", scaled];
+  const digits = String(amount).padStart(decimals + 1, "0");
+  return `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
 /** The double nearest to an amount: for the JSON of a response alone, never to calculate with. */
 export function toEuros(microEuros: bigint): number {
   return Number(formatMicroEuros(microEuros));
+}
+
+/** The double nearest to an amount of cents, in EUR: for the JSON of a response alone. */
+export function centsToEuros(cents: bigint): number {
+  return Number(formatCents(cents));
 }
 
 /** A use of one resource at one unit price within one month. */
@@ -40,16 +54,31 @@ export interface PricedUse {
   priceMicroEuros: bigint;
   /** Quantity times seconds. */
   unitSeconds: bigint;
+  /** How much of the quantity the price is for: 1, or 2^30 where bytes are priced by the GiB. */
+  unitSize: bigint;
 }
 
 /**
- * The price of uses in one month of `monthSeconds` seconds, in whole cents. Exact until it is rounded once, half away
+ * The price of a use in one month of `monthSeconds` seconds, in whole cents. Exact until it is rounded once, half away
  * from zero: an invoice has one such rounding per line.
  */
-export function priceInCents(uses: readonly PricedUse[], monthSeconds: number): bigint {
+export function priceInCents(use: PricedUse, monthSeconds: number): bigint {
+  return divideUse(use, monthSeconds, MICRO_EUROS_PER_CENT);
+}
+
+/** Decimals of the amount of a use that is not rounded to cents. */
+const AMOUNT_DECIMALS = 12;
+const PER_MICRO_EURO = 10n ** BigInt(AMOUNT_DECIMALS - PRICE_DECIMALS);
+
+/** The price of a use in EUR as a decimal, rounded to 12 decimals: to show shares of a line, never to add up. */
+export function formatPrice(use: PricedUse, monthSeconds: number): string {
+  const scaled = { ...use, priceMicroEuros: use.priceMicroEuros * PER_MICRO_EURO };
+  return formatDecimal(divideUse(scaled, monthSeconds, 1n), AMOUNT_DECIMALS);
+}
+
+function divideUse(use: PricedUse, monthSeconds: number, divisor: bigint): bigint {
   if (!(monthSeconds > 0)) throw new RangeError(`a month of ${monthSeconds} seconds`);
-  const sum = uses.reduce((total, use) => total + use.priceMicroEuros * use.unitSeconds, 0n);
-  return divideHalfUp(sum, BigInt(monthSeconds) * MICRO_EUROS_PER_CENT);
+  return divideHalfUp(use.priceMicroEuros * use.unitSeconds, BigInt(monthSeconds) * use.unitSize * divisor);
 }
 
 /** The quotient, rounded to the nearest integer, a half away from zero. `divisor` is positive. */

@@ -1,3 +1,5 @@
+const CLOSES_AFTER_MS = 6 * 3_600_000;
+
 /** A calendar month in UTC: half-open, from its first instant to the first of the next month. */
 export interface Month {
   /** `YYYY-MM`. */
@@ -16,6 +18,29 @@ export function parseMonth(name: string): Month | undefined {
 /** The month that an instant lies in. */
 export function monthOf(instant: Date): Month {
   return toMonth(instant.getUTCFullYear(), instant.getUTCMonth());
+}
+
+/** The month before one. */
+export function monthBefore(month: Month): Month {
+  return monthOf(new Date(month.start.getTime() - 1));
+}
+
+/** When the invoices of a month are issued: 06:00 UTC on the first day of the next one. Until then usage can be added to it. */
+export function closesAt(month: Month): Date {
+  return new Date(month.end.getTime() + CLOSES_AFTER_MS);
+}
+
+/** The first day of a month, as `2026-02-01`: how Postgres stores it. */
+export function periodOf(month: Month): string {
+  return `${month.name}-01`;
+}
+
+/** The month of a first day. Throws for any other text. */
+export function monthOfPeriod(period: string): Month {
+  const month = parseMonth(period.slice(0, -"-01".length));
+  if (month === undefined || periodOf(month) !== period)
+    throw new Error(`${period} is no first day of a month`);
+  return month;
 }
 
 function toMonth(year: number, index: number): Month {

@@ -47,12 +47,14 @@ function addIssue(router: Router, deps: Deps): void {
         201: {
           description: "Issued; the kubeconfig is only in this response.",
           body: issuedKubeconfig,
-          text: {
-            mediaType: "application/yaml",
-            description: "The kubeconfig alone, as a file.",
-            maxLength: 1_048_576,
-            example: "apiVersion: v1\nkind: Config\n",
-          },
+          texts: [
+            {
+              mediaType: "application/yaml",
+              description: "The kubeconfig alone, as a file.",
+              maxLength: 1_048_576,
+              example: "apiVersion: v1\nkind: Config\n",
+            },
+          ],
           headers: ["Location", "Content-Disposition"],
         },
       },

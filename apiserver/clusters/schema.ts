@@ -1,17 +1,15 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
+import { PLANS } from "../billing/index.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { createNodePoolBody } from "../node-pools/index.ts";
+import { createNodePoolBody, effectsRecord } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../projection/index.ts";
-import { effectsRecord } from "../quotas/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 import { versionField } from "./version-field.ts";
 
-/** The packages on sale; an existing cluster can have a retired one. */
-export const PLANS = ["dev", "starter", "growth", "scale"] as const;
 const MAX_NODE_POOLS = 50;
 export const MAX_COUNT = 1_000_000;
 const MAX_GENERATION = Number.MAX_SAFE_INTEGER;

@@ -14,5 +14,4 @@ export const SECURITY_ROWS: SecurityRows = {
   listUpgrades: ["oambv", "clusters:*"],
   rotateCredentials: ["oa", "clusters:access"],
   listKubernetesVersions: "signed-in",
-  listPlans: "signed-in",
 };

@@ -1,4 +1,5 @@
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
+import { assessCost } from "../billing/index.ts";
 import {
   changeObject,
   claimName,
@@ -11,9 +12,16 @@ import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { claimOfDelete, effectsOfDelete, effectsOfUpgrade, sumEffects } from "../node-pools/index.ts";
+import {
+  claimOfDelete,
+  type Effects,
+  effectsOfDelete,
+  effectsOfUpgrade,
+  planStayingPools,
+  sumEffects,
+} from "../node-pools/index.ts";
 import { listAllNodePools, type ProjectedCluster } from "../projection/index.ts";
-import { assessQuota, type Effects } from "../quotas/index.ts";
+import { assessQuota } from "../quotas/index.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
 import { auditCluster } from "./present.ts";
 import { clustersOf, requireChangeable } from "./resource.ts";
@@ -100,24 +108,26 @@ function requirePatch(current: ProjectedCluster, merge: ClusterMerge): ClusterPa
 
 /** The nodes that an upgrade replaces: those of every pool that stays. */
 async function findUpgradeEffects(
-  { config }: Deps,
+  { config, now }: Deps,
   db: Queryable,
   { orgId, id, object }: ProjectedCluster,
   version: string,
 ): Promise<Effects> {
   const isUpgrade = object.status?.version !== undefined;
-  const pools = isUpgrade ? await listAllNodePools(db, orgId, id) : [];
-  const staying = pools.filter(({ status }) => status !== "deleting");
+  const pools = await listAllNodePools(db, orgId, id);
+  const planned = { cluster: object, pools: planStayingPools(pools) };
+  const staying = isUpgrade ? pools.filter(({ status }) => status !== "deleting") : [];
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, []),
     ...sumEffects(staying.map((pool) => effectsOfUpgrade(pool.object, version))),
+    cost: await assessCost(db, now(), planned, planned),
   };
 }
 
 async function findDeletionEffects(
-  { config }: Deps,
+  { config, now }: Deps,
   db: Queryable,
-  { orgId, id }: ProjectedCluster,
+  { orgId, id, object: cluster }: ProjectedCluster,
 ): Promise<Effects> {
   const pools = await listAllNodePools(db, orgId, id);
   const claims = [
@@ -127,5 +137,11 @@ async function findDeletionEffects(
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, claims),
     ...sumEffects(pools.map(({ object }) => effectsOfDelete(object))),
+    cost: await assessCost(
+      db,
+      now(),
+      { cluster, pools: planStayingPools(pools) },
+      { cluster: undefined, pools: [] },
+    ),
   };
 }

@@ -5,7 +5,10 @@ import { createPool, type PoolFigures } from "./pool.ts";
 export type Sql = postgres.Sql;
 export type Database = PostgresJsDatabase;
 /** A transaction of Database, or the database itself. */
-export type Queryable = Pick<Database, "select" | "insert" | "update" | "delete" | "execute">;
+export type Queryable = Pick<
+  Database,
+  "select" | "selectDistinctOn" | "insert" | "update" | "delete" | "execute"
+>;
 
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;

@@ -31,11 +31,43 @@ test.each([
   await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
 });
 
+test.each([
+  ["change", "update invoices set amount_cents = 0 where false"],
+  ["remove", "delete from invoices where false"],
+  ["change a line of", "update invoice_lines set amount_cents = 0 where false"],
+  ["remove a line of", "delete from invoice_lines where false"],
+  ["change a credit note of", "update credit_notes set amount_cents = 1 where false"],
+  ["remove a credit note of", "delete from credit_notes where false"],
+  ["change a line of a credit note of", "update credit_note_lines set amount_cents = 1 where false"],
+  ["remove a line of a credit note of", "delete from credit_note_lines where false"],
+])("the API server's role cannot %s an invoice", async (_what, statement) => {
+  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+});
+
+test.each([
+  ["change", "update package_terms set retired = true where false"],
+  ["remove", "delete from package_terms where false"],
+  ["empty", "truncate package_terms"],
+])("the API server's role cannot %s the packages", async (_what, statement) => {
+  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+});
+
+test.each([
+  ["change", "update usage_evidence set subject = subject where false"],
+  ["change", "update usage_intervals set quantity = quantity where false"],
+  ["remove", "delete from usage_evidence where false"],
+  ["remove", "delete from usage_intervals where false"],
+  ["empty", "truncate usage_intervals, usage_evidence"],
+])("the API server's role cannot %s the ledger of usage: %s", async (_what, statement) => {
+  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: "42501" });
+});
+
 test("it may read and add what it needs to", async () => {
   const statements = [
     "select from audit_log limit 1",
     "insert into audit_log select * from audit_log where false",
     "update audit_log set position = position where false",
+    "update usage_intervals set ended_at = ended_at where false",
     "update organizations set name = name where false",
     "delete from idempotency_keys where false",
   ];

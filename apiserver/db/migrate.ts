@@ -6,8 +6,11 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate as runMigrations } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
 import { z } from "zod";
+import { ExplainedError } from "../../shared/explained-error.ts";
+import { reportFatalError } from "../../shared/process.ts";
 import { grantRights } from "./grants.ts";
-import { readMigrationConfig } from "./migrate-config.ts";
+import { type MigrationConfig, readMigrationConfig } from "./migrate-config.ts";
+import { explainMigrationFault } from "./migrate-faults.ts";
 
 const LOCK_NAME = "marina:migrate";
 const journalSchema = z.object({
@@ -65,14 +68,27 @@ async function requireAllApplied(client: postgres.Sql, entries: readonly Journal
   for (const entry of entries) {
     const file = readFileSync(join(folder, `${entry.tag}.sql`), "utf8");
     if (!applied.has(createHash("sha256").update(file).digest("hex"))) {
-      throw new Error(`The database does not hold migration ${entry.tag} as it is written here.`);
+      throw new ExplainedError(
+        `The database does not hold migration ${entry.tag} as it is written here: it was migrated by another build of this version.`,
+      );
     }
   }
 }
 
-if (import.meta.main) {
-  const { databaseUrl, apiserverRole } = readMigrationConfig();
-  await migrate(databaseUrl);
-  if (apiserverRole !== undefined) await grantRights(databaseUrl, apiserverRole);
+async function run(config: MigrationConfig): Promise<void> {
+  try {
+    await migrate(config.databaseUrl);
+    if (config.apiserverRole !== undefined) await grantRights(config.databaseUrl, config.apiserverRole);
+  } catch (error) {
+    throw explainMigrationFault(error, config);
+  }
   process.stdout.write("The database has the newest schema.\n");
+}
+
+if (import.meta.main) {
+  try {
+    await run(readMigrationConfig());
+  } catch (error) {
+    reportFatalError(error);
+  }
 }

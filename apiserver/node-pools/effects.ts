@@ -1,6 +1,7 @@
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import type { NodeEffects } from "../quotas/index.ts";
+import type { PlannedPool } from "../billing/index.ts";
+import type { NodeEffects } from "./effects-schema.ts";
 
 const NO_NODES: NodeEffects = { nodes_replaced: 0, nodes_added: 0, nodes_removed: 0 };
 
@@ -8,7 +9,7 @@ const NO_NODES: NodeEffects = { nodes_replaced: 0, nodes_added: 0, nodes_removed
 export function effectsOfCreate(spec: NodePoolSpec): NodeEffects {
   return {
     ...NO_NODES,
-    nodes_added: isAutoscaled(spec) ? autoscalingRange(spec).minNodes : spec.desiredNodes,
+    nodes_added: firstNodesOf(spec),
   };
 }
 
@@ -18,7 +19,7 @@ export function effectsOfCreate(spec: NodePoolSpec): NodeEffects {
  */
 export function effectsOfUpdate(before: NodePool, after: NodePoolSpec): NodeEffects {
   const current = countNodes(before);
-  const desired = isAutoscaled(after) ? clamp(current, autoscalingRange(after)) : after.desiredNodes;
+  const desired = countNodesAfter(before, after);
   const isResized = (["vcpus", "memoryGB", "diskGB"] as const).some(
     (field) => before.spec[field] !== after[field],
   );
@@ -49,6 +50,24 @@ export function sumEffects(effects: readonly NodeEffects[]): NodeEffects {
     }),
     NO_NODES,
   );
+}
+
+/**
+ * The nodes of a pool that are billed once it has these settings: desired_nodes, or those that an autoscaled pool has, as
+ * far as its range allows. `before` is the pool as it is, undefined for a new one.
+ */
+export function planPool(id: string, spec: NodePoolSpec, before: NodePool | undefined): PlannedPool {
+  const nodes = before === undefined ? firstNodesOf(spec) : countNodesAfter(before, spec);
+  const maxNodes = isAutoscaled(spec) ? autoscalingRange(spec).maxNodes : nodes;
+  return { id, size: spec, nodes, maxNodes };
+}
+
+function firstNodesOf(spec: NodePoolSpec): number {
+  return isAutoscaled(spec) ? autoscalingRange(spec).minNodes : spec.desiredNodes;
+}
+
+function countNodesAfter(before: NodePool, after: NodePoolSpec): number {
+  return isAutoscaled(after) ? clamp(countNodes(before), autoscalingRange(after)) : after.desiredNodes;
 }
 
 /** The nodes of a pool: of a fixed one desired_nodes, for scaling that is under way will complete. */

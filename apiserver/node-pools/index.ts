@@ -1,4 +1,6 @@
-export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects } from "./effects.ts";
+export { planStayingPools } from "./assess-cost.ts";
+export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, planPool, sumEffects } from "./effects.ts";
+export { type Effects, effectsRecord } from "./effects-schema.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
 export { claimOfCreate, claimOfDelete } from "./quota-claims.ts";

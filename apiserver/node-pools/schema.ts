@@ -7,7 +7,7 @@ import { immutableField, readOnlyField } from "../http/contract/immutable-fields
 import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { NODE_POOL_STATUSES } from "../projection/index.ts";
-import { effectsRecord } from "../quotas/index.ts";
+import { effectsRecord } from "./effects-schema.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const spec = nodePoolSpecSchema.shape;

@@ -13,15 +13,10 @@ import type { Origin } from "../http/authentication/principal.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/index.ts";
-import {
-  assessQuota,
-  claimQuota,
-  type Effects,
-  isGrowth,
-  type NodeEffects,
-  type QuotaClaim,
-} from "../quotas/index.ts";
-import { effectsOfCreate, effectsOfDelete, effectsOfUpdate } from "./effects.ts";
+import { assessQuota, claimQuota, isGrowth, type QuotaClaim } from "../quotas/index.ts";
+import { assessPoolCost, type PoolChange } from "./assess-cost.ts";
+import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
+import type { Effects, NodeEffects } from "./effects-schema.ts";
 import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
 import { auditNodePool } from "./present.ts";
@@ -53,7 +48,11 @@ export async function createNodePool(
     return { object: existing, effects: undefined };
   }
   const resource = nodePoolsOf(orgId, clusterId);
-  const quota = planQuota(deps, orgId, claimOfCreate(pool.id, pool.spec), effectsOfCreate(pool.spec));
+  const after = planPool(pool.id, pool.spec, undefined);
+  const quota = planQuota(deps, claimOfCreate(pool.id, pool.spec), {
+    change: { orgId, clusterId, before: undefined, after },
+    nodes: effectsOfCreate(pool.spec),
+  });
   return createObject(deps, origin, resource, {
     action: "node_pool.create",
     dryRun,
@@ -87,12 +86,14 @@ export async function updateNodePool(
       if (metadata.deletionTimestamp !== undefined)
         throw new ApiError("conflict", "The node pool is being deleted; it can no longer be changed.");
       const { patch, merged, changed } = merge;
-      const quota = planQuota(
-        deps,
-        pool.orgId,
-        claimOfUpdate(pool.id, spec, merged),
-        effectsOfUpdate(current.object, merged),
-      );
+      const quota = planQuota(deps, claimOfUpdate(pool.id, spec, merged), {
+        change: {
+          ...pool,
+          before: planPool(pool.id, spec, current.object),
+          after: planPool(pool.id, merged, current.object),
+        },
+        nodes: effectsOfUpdate(current.object, merged),
+      });
       const { displayName } = patch;
       return {
         spec: patch,
@@ -123,20 +124,28 @@ export async function deleteNodePool(
       const claim = claimOfDelete(pool.id, object.spec);
       return {
         before: auditNodePool(object.spec),
-        effects: planQuota(deps, pool.orgId, claim, effectsOfDelete(object)).effects,
+        effects: planQuota(deps, claim, {
+          change: { ...pool, before: planPool(pool.id, object.spec, object), after: undefined },
+          nodes: effectsOfDelete(object),
+        }).effects,
       };
     },
   });
 }
 
-/** The quota that a write takes, which is nothing unless it grows, and what it means in quotas and nodes. */
-function planQuota(deps: Deps, orgId: string, claim: QuotaClaim, nodes: NodeEffects) {
-  const scope = { orgId, defaults: deps.config.quotas };
+/** The quota that a write takes, which is nothing unless it grows, and what it means in quotas, nodes and money. */
+function planQuota(
+  { config, now }: Deps,
+  claim: QuotaClaim,
+  { change, nodes }: { change: PoolChange; nodes: NodeEffects },
+) {
+  const scope = { orgId: change.orgId, defaults: config.quotas };
   return {
     claims: isGrowth(claim) ? [claimQuota(scope, createId(), [claim])] : [],
     effects: async (db: Queryable): Promise<Effects> => ({
       quota: await assessQuota(db, scope, [claim]),
       ...nodes,
+      cost: await assessPoolCost(db, now(), change),
     }),
   };
 }

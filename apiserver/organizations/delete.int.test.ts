@@ -163,7 +163,11 @@ describe("DELETE organization", () => {
       requestId: "offline",
       sourceAddress: undefined,
     } as const;
-    const hooks = { hasPendingCreates: async () => false, onDelete: async () => undefined };
+    const hooks = {
+      hasPendingCreates: async () => false,
+      hasImages: async () => false,
+      onDelete: async () => undefined,
+    };
     const attempt = deleteOrganization(deps, origin, hooks, {
       orgId: org.id,
       preconditions: { ifMatch: undefined },

@@ -16,12 +16,14 @@ const LIST_TIMEOUT_MS = 10_000;
 export interface DeletionHooks {
   /** Whether a cluster is being created that the Kubernetes API does not list yet. */
   hasPendingCreates(tx: Queryable, orgId: string): Promise<boolean>;
+  /** Whether the organization has container images. Throws 503 when that cannot be known. */
+  hasImages(orgId: string): Promise<boolean>;
   /** Runs in the transaction that marks the organization as deleted. */
   onDelete(tx: Queryable, origin: Origin, orgId: string): Promise<void>;
 }
 
 /**
- * Deletes an organization that has no cluster. First it is closed to changes, under the row lock that every change
+ * Deletes an organization that has neither clusters nor images. First it is closed to changes, under the row lock that every change
  * inside it takes too; then its clusters are listed live; then it is marked as deleted, so that invoices and audit log
  * remain. Throws 409 organization_not_empty, 412, and 503 without the Kubernetes API; it is open to changes again then.
  */
@@ -34,11 +36,12 @@ export async function deleteOrganization(
   const deletingAt = await deps.db.transaction(async (tx) => {
     const organization = await lockOrganization(tx, orgId);
     requireMatch(preconditions, versionTag(organization.version));
-    if (await hooks.hasPendingCreates(tx, orgId)) throw notEmpty();
+    if (await hooks.hasPendingCreates(tx, orgId)) throw notEmpty("clusters");
     return beginDeletion(tx, orgId);
   });
   try {
     await requireEmpty(deps, orgId);
+    if (await hooks.hasImages(orgId)) throw notEmpty("repositories");
   } catch (error) {
     await cancelDeletion(deps.db, orgId, deletingAt);
     throw error;
@@ -64,9 +67,9 @@ async function requireEmpty({ kube }: Deps, orgId: string): Promise<void> {
     kube.list(clusterKind, options),
     kube.list(nodePoolKind, options),
   ]);
-  if (clusters.items.length + nodePools.items.length > 0) throw notEmpty();
+  if (clusters.items.length + nodePools.items.length > 0) throw notEmpty("clusters");
 }
 
-function notEmpty(): ApiError {
-  return new ApiError("organization_not_empty", "Delete the organization's clusters first.");
+function notEmpty(what: "clusters" | "repositories"): ApiError {
+  return new ApiError("organization_not_empty", `Delete the organization's ${what} first.`);
 }

@@ -4,7 +4,7 @@ export { organizationJobs } from "./jobs.ts";
 export { ensureNamespace, organizationNamespace, tryEnsureNamespace } from "./namespace.ts";
 export { presentOrganization } from "./present.ts";
 export type { Quotas } from "./quotas.ts";
-export { organizationPage } from "./schema.ts";
+export { billingEmailSchema, organizationPage, vatIdSchema } from "./schema.ts";
 export {
   countOrganizationsCreatedBy,
   findDeletedOrganizations,
@@ -14,6 +14,7 @@ export {
   markNamespaceStale,
   readQuotas,
   requireOrganization,
+  updateSettings,
   upsertQuotas,
 } from "./store.ts";
 export { type OrganizationRow, organizations } from "./table.ts";

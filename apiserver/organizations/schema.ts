@@ -25,12 +25,12 @@ const slugSchema = z
     example: "example-ltd",
     description: "3 to 40 lower-case letters, digits and single hyphens between them. Unique.",
   });
-const billingEmailSchema = z
+export const billingEmailSchema = z
   .email()
   .max(MAX_EMAIL_LENGTH)
   .nullable()
   .openapi({ description: "Where invoices go.", example: "billing@example.com" });
-const vatIdSchema = text(
+export const vatIdSchema = text(
   0,
   MAX_VAT_ID_LENGTH,
   "Of a country of the European Union: its prefix and number, in capitals and without spaces; only the form is checked. Of another country: as it is written there.",

@@ -23,3 +23,4 @@ export { CLUSTER_STATUSES, NODE_POOL_STATUSES } from "./status.ts";
 export { statusMessageOf } from "./status-message.ts";
 export { findClusterIds, findLastSeen } from "./stored-objects.ts";
 export { projectObservations } from "./upsert.ts";
+export { findLastSeenAt } from "./watches.ts";

@@ -5,8 +5,8 @@ import { transitions } from "./table.ts";
 
 type Written = typeof transitions.$inferSelect;
 
-/** The first transition that was just written for an object, with the last one that the log had before it. */
-type Gap = Pick<Written, "objectId" | "objectKind" | "orgId"> & { first: number; last: number };
+/** A transition that was just written for an object, with the last one before it that the log has. */
+type Gap = Pick<Written, "objectId" | "objectKind" | "orgId"> & { sequence: number; last: number };
 
 /**
  * Records in the audit log when the sequence of an object's transitions has a gap: a status lists the last 16, so the
@@ -17,32 +17,28 @@ export async function auditMissed(tx: Queryable, written: readonly Written[]): P
   await recordSystemAudits(
     tx,
     "projector",
-    gaps.map(({ objectId, objectKind, orgId, first, last }) => ({
+    gaps.map(({ objectId, objectKind, orgId, sequence, last }) => ({
       action: `${objectKind}.transitions_missed`,
       orgId,
       target: { kind: objectKind, id: objectId },
-      after: { firstMissed: last + 1, lastMissed: first - 1 },
+      after: { firstMissed: last + 1, lastMissed: sequence - 1 },
       result: "done" as const,
     })),
   );
-  return gaps.reduce((sum, { first, last }) => sum + first - last - 1, 0);
+  return gaps.reduce((sum, { sequence, last }) => sum + sequence - last - 1, 0);
 }
 
 async function findGaps(tx: Queryable, written: readonly Written[]): Promise<Gap[]> {
-  const firsts = new Map<string, Gap>();
-  for (const { objectId, objectKind, orgId, sequence } of written) {
-    const first = Math.min(sequence ?? Infinity, firsts.get(objectId)?.first ?? Infinity);
-    if (Number.isFinite(first)) firsts.set(objectId, { objectId, objectKind, orgId, first, last: 0 });
-  }
   // The first transition of an object has no predecessor.
-  const later = [...firsts.values()].filter(({ first }) => first > 1);
+  const later = written.flatMap(({ objectId, objectKind, orgId, sequence }) =>
+    sequence === null || sequence === 1 ? [] : [{ objectId, objectKind, orgId, sequence }],
+  );
   if (later.length === 0) return [];
-  const rows = await tx.execute<{ objectId: string; last: number }>(sql`
-    select "objectId", coalesce((select max(sequence) from ${transitions} as known
-        where known.object_id = written."objectId" and known.sequence < written.first), 0) as last
-    from json_to_recordset(${JSON.stringify(later)}::text::json) as written ("objectId" uuid, first integer)`);
-  const lasts = new Map(rows.map(({ objectId, last }) => [objectId, last]));
-  return later
-    .map((gap) => ({ ...gap, last: lasts.get(gap.objectId) ?? 0 }))
-    .filter(({ first, last }) => last < first - 1);
+  return tx.execute<Gap>(sql`
+    select written.*, before.last
+    from json_to_recordset(${JSON.stringify(later)}::text::json)
+      as written ("objectId" uuid, "objectKind" text, "orgId" uuid, sequence integer)
+    cross join lateral (select coalesce(max(known.sequence), 0) as last from ${transitions} as known
+      where known.object_id = written."objectId" and known.sequence < written.sequence) as before
+    where before.last < written.sequence - 1`);
 }

@@ -188,11 +188,13 @@ test("transitions that nobody observed while the status listed them are named in
   await observeListing(3, 4);
   await observeListing(8, 9);
   await observeListing(8, 9, 10);
+  await observeListing(11, 20, 21);
   const entries = await api.deps.db
     .select()
     .from(auditLog)
     .where(and(eq(auditLog.targetId, cluster.id), eq(auditLog.action, "cluster.transitions_missed")));
   expect(entries.map(({ actor, after }) => ({ actor, after }))).toEqual([
     { actor: { kind: "system", name: "projector" }, after: { firstMissed: 5, lastMissed: 7 } },
+    { actor: { kind: "system", name: "projector" }, after: { firstMissed: 12, lastMissed: 19 } },
   ]);
 });

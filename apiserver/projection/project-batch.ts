@@ -6,7 +6,7 @@ import type { Deps } from "../deps.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
 import { findMissing } from "./missing.ts";
-import type { ProjectedObject } from "./project.ts";
+import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 import { findByUid } from "./stored-objects.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 import { projectObservations } from "./upsert.ts";
@@ -101,15 +101,26 @@ async function toObservation(
   return { object: current, authoritative: true };
 }
 
-/** The stored row determines where the object belonged; one that was never stored gets a tombstone too. */
+/**
+ * The stored row determines where the object belonged; what it was at last is the newer of both. One that was never stored
+ * gets a tombstone too.
+ */
 async function toDeletion(
   deps: Deps,
   caches: Caches,
   object: Cluster | NodePool,
 ): Promise<Observation | undefined> {
   const stored = await findByUid(deps.db, object.metadata.uid ?? "");
-  const last = stored ?? project(caches, object);
+  const last = stored === undefined ? project(caches, object) : withLastState(stored, object);
   return last === undefined ? undefined : { object: last, gone: true };
+}
+
+function withLastState(stored: ProjectedObject, object: Cluster | NodePool): ProjectedObject {
+  const last = isNodePool(object)
+    ? toProjectedNodePool(object, stored.orgId, clusterIdOf(stored))
+    : toProjectedCluster(object, stored.orgId);
+  if (last === undefined || last.resourceVersion <= stored.resourceVersion) return stored;
+  return { ...stored, resourceVersion: last.resourceVersion, object: last.object } as ProjectedObject;
 }
 
 function project(caches: Caches, object: Cluster | NodePool): ProjectedObject | undefined {

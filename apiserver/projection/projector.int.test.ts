@@ -1,12 +1,16 @@
 import { eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { clusterKind } from "../../shared/crd/cluster.ts";
-import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
+import type { Namespace } from "../../shared/kube/core-kinds.ts";
+import { createStore } from "../../shared/kube/store.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { findCluster, projectObservations } from "./index.ts";
+import { projectBatch } from "./project-batch.ts";
 import { startProjector } from "./projector.ts";
+import { projectedClusters, projectionWatches } from "./table.ts";
 import { projected, readTransitionTypes } from "./testing.ts";
 
 let api: TestApp;
@@ -33,6 +37,32 @@ async function auditOf(id: string) {
     after,
   ]);
 }
+
+test.each([
+  ["newer than what was stored", 900, { message: "at last" }],
+  ["older than what was stored", 1, { message: "stored" }],
+])("a deleted object, %s, is kept as it was at last", async (_what, resourceVersion, status) => {
+  const before = projected(orgId, 50 + resourceVersion);
+  const stored = {
+    ...before,
+    resourceVersion: 500n,
+    object: { ...before.object, status: { message: "stored" } },
+  };
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object: stored }]));
+  const metadata = { ...before.object.metadata, resourceVersion: String(resourceVersion) };
+  const gone = { ...before.object, metadata, status: { message: "at last" } };
+  const caches = {
+    namespaces: createStore<Namespace>(),
+    clusters: createStore<Cluster>(),
+    nodePools: createStore<NodePool>(),
+  };
+  await projectBatch(api.deps, caches, [{ gone }]);
+  const rows = await api.deps.db
+    .select()
+    .from(projectedClusters)
+    .where(eq(projectedClusters.uid, before.uid));
+  expect(rows).toMatchObject([{ deletedAt: expect.any(Date), object: { status } }]);
+});
 
 describe("the projector", () => {
   let stop: AbortController | undefined;
@@ -79,6 +109,22 @@ describe("the projector", () => {
       ),
     ]);
   };
+
+  test("records in which times it follows the Kubernetes API, each start as another one", async () => {
+    const read = () => api.deps.db.select().from(projectionWatches).orderBy(projectionWatches.startedAt);
+    const earlier = (await read()).length;
+    await start();
+    await expect.poll(async () => (await read()).length, { timeout: 20_000 }).toBe(earlier + 1);
+    stop?.abort();
+    await stopped;
+    await start();
+    await expect.poll(async () => (await read()).length, { timeout: 20_000 }).toBe(earlier + 2);
+    const [first, second] = (await read()).slice(-2);
+    await expect
+      .poll(async () => (await read()).at(-1)?.seenAt.getTime(), { timeout: 30_000 })
+      .toBeGreaterThan(second?.startedAt.getTime() ?? Infinity);
+    expect(first?.seenAt.getTime()).toBeLessThan(second?.startedAt.getTime() ?? 0);
+  }, 120_000);
 
   test("serves what kubectl creates, changes and deletes", async () => {
     await start();

@@ -11,6 +11,7 @@ import { type BatchQueue, createBatchQueue } from "../jobs/batch-queue.ts";
 import { runAsLeader } from "../jobs/leader.ts";
 import type { Caches } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
+import { recordWatches } from "./watches.ts";
 
 const BATCH_SIZE = 100;
 
@@ -74,15 +75,20 @@ async function follow(
   const aborted = new Promise<void>((resolve) => {
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  for (const reflector of createReflectors(deps, caches, queue)) {
+  const reflectors = createReflectors(deps, caches, queue);
+  for (const reflector of reflectors) {
     reflector.start(signal);
     await Promise.race([reflector.synced, aborted]);
     if (signal.aborted) return;
   }
   queue.add({ kind: "missing" });
   await Promise.race([queue.idle(), aborted]);
-  if (!signal.aborted) onSynced();
-  await aborted;
+  if (signal.aborted) return;
+  onSynced();
+  await recordWatches(deps, signal, {
+    isCurrent: () => reflectors.every((reflector) => reflector.staleMs() === 0),
+    settle: () => queue.idle(),
+  });
 }
 
 function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): Reflector[] {

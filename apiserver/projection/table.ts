@@ -149,3 +149,15 @@ export const transitions = pgTable(
       .where(sql`${table.type} in ('created', 'ready', 'deleted')`),
   ],
 );
+
+/** The times in which the projection followed the Kubernetes API without a gap. */
+export const projectionWatches = pgTable(
+  "projection_watches",
+  {
+    id: uuid().primaryKey(),
+    startedAt: timestamp("started_at", { withTimezone: true, precision: 3 }).notNull(),
+    /** Everything that existed then was projected. */
+    seenAt: timestamp("seen_at", { withTimezone: true, precision: 3 }).notNull(),
+  },
+  (table) => [index("projection_watches_seen_idx").on(table.seenAt)],
+);

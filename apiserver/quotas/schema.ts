@@ -29,34 +29,8 @@ const quotaEffectRecord = z
 
 export type QuotaEffect = z.output<typeof quotaEffectRecord>;
 
-const MAX_NODES = 1_000_000;
-
-const EXAMPLE_EFFECTS = {
-  quota: [{ name: "nodes", limit: 100, used: 9, delta: 3, projected: 12 }],
-  nodes_replaced: 0,
-  nodes_added: 3,
-  nodes_removed: 0,
-} as const;
-
-/** What a request would do beyond the record itself. */
-export const effectsRecord = z
-  .object({
-    quota: z
-      .array(quotaEffectRecord)
-      .max(QUOTA_NAMES.length)
-      .openapi({ description: "The effect on every quota." }),
-    nodes_replaced: countField(MAX_NODES, "Nodes that are replaced by new ones.", 3),
-    nodes_added: countField(
-      MAX_NODES,
-      "Nodes beyond those that exist; of an autoscaled pool as far as it must grow.",
-      3,
-    ),
-    nodes_removed: countField(MAX_NODES, "Nodes that are removed without a replacement."),
-  })
-  .openapi("Effects", {
-    description: "What the request does beyond the record itself.",
-    example: EXAMPLE_EFFECTS,
-  });
-
-export type Effects = z.output<typeof effectsRecord>;
-export type NodeEffects = Omit<Effects, "quota">;
+/** The effect of a request on every quota. */
+export const quotaEffectsField = z
+  .array(quotaEffectRecord)
+  .max(QUOTA_NAMES.length)
+  .openapi({ description: "The effect on every quota." });

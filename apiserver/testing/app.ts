@@ -26,6 +26,7 @@ import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
+import { type RegistryConfig, registrySchema } from "../registry-config.ts";
 import { DEFAULT_RESPONSE_TARGETS } from "../response-targets.ts";
 
 /** All tests share one user, which sends more than a person ever does. */
@@ -75,6 +76,8 @@ export interface TestAppChanges {
   replicaOf?: TestApp;
   log?: Logger;
   attachmentStorage?: AttachmentStorage;
+  /** The stack's registry, with these changes; without it there is none, for it is built while the first tests run. */
+  registry?: Partial<RegistryConfig>;
 }
 
 /**
@@ -174,7 +177,7 @@ type Stack = ReturnType<typeof readStack>;
 function testConfig(
   databaseUrl: string,
   stack: Stack,
-  { audience = "marina", issuers = [], attachmentStorage }: TestAppChanges,
+  { audience = "marina", issuers = [], attachmentStorage, registry }: TestAppChanges,
 ): Config {
   return {
     listenAddress: "127.0.0.1",
@@ -225,6 +228,8 @@ function testConfig(
     },
     responseTargets: DEFAULT_RESPONSE_TARGETS,
     attachmentStorage,
+    invoicing: undefined,
+    registry: registry && { ...registrySchema.parse(stack.registry), ...registry },
   };
 }
 

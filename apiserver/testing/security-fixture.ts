@@ -2,10 +2,12 @@ import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
+import { insertTestCreditNote, insertTestInvoice } from "../billing/testing.ts";
 import { createClientKey } from "../cluster-accesses/client-key.ts";
 import { ROLES, type Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { findCluster } from "../projection/index.ts";
+import { insertTestCredential, pushAnyImage } from "../registry/testing.ts";
 import { insertTestAttachment } from "../tickets/attachments/testing.ts";
 import { startTestApp, type TestApp, type TestResponse } from "./app.ts";
 import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "./issuer.ts";
@@ -31,7 +33,7 @@ export interface SecurityFixture {
 
 export async function startSecurityFixture(): Promise<SecurityFixture> {
   const issuer = await startTestIssuer();
-  const api = await startTestApp({ issuers: [issuer.config] });
+  const api = await startTestApp({ issuers: [issuer.config], registry: {} });
   const outsider = await issuer.createPerson();
   const staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
   const { owner, id: own } = await makeOrganization(api, issuer);
@@ -111,6 +113,7 @@ async function createForeignChildren(
     token,
     body: VALID_BODIES.createTicket,
   });
+  const invoiceID = await insertTestInvoice(api.deps.db, foreign);
   return {
     accessID,
     ticketID: ticket.body.id,
@@ -120,9 +123,13 @@ async function createForeignChildren(
     invitationID: invitation.body.id,
     memberID: await addPerson(api.deps, foreign, await issuer.createPerson(), "member"),
     tokenID: apiToken.id,
+    invoiceID,
+    creditNoteID: await insertTestCreditNote(api.deps.db, foreign, invoiceID),
     clusterID: cluster.body.id,
     poolID: pools.body.items[0].id,
     name: "node-1",
+    credentialID: await insertTestCredential(api.deps, foreign, cluster.body.id),
+    ...(await pushAnyImage(api, foreign)),
   };
 }
 

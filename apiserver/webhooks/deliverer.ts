@@ -10,7 +10,7 @@ import { createAddressGuard } from "./sending/address-guard.ts";
 import { createResolver } from "./sending/resolver.ts";
 import { parseRetryAfter } from "./sending/retry-after.ts";
 import { createSender, type Sender } from "./sending/send.ts";
-import { signAttempt } from "./sending/sign.ts";
+import { createSigningKey, signAttempt } from "./sending/sign.ts";
 
 type DelivererDeps = Pick<Deps, "db" | "sql" | "log" | "now" | "metrics"> & {
   config: Pick<Config, "webhooks">;
@@ -42,9 +42,9 @@ export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal):
       now,
       metrics: deliveryMetrics,
       sender: toAttemptSender(sender, now),
-      sign: ({ eventId: id, body, webhookId }, at, rows) => {
-        const secrets = rows.map((row) => decrypt(webhookId, row));
-        return { ...HEADERS, ...signAttempt({ id, at, body, secrets }) };
+      createSigner: (webhookId, rows) => {
+        const keys = rows.map((row) => createSigningKey(decrypt(webhookId, row)));
+        return ({ eventId: id, body }, at) => ({ ...HEADERS, ...signAttempt({ id, at, body, keys }) });
       },
       concurrency: config.webhooks.concurrency,
       endpointConcurrency: config.webhooks.concurrencyPerEndpoint,

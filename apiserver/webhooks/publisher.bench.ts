@@ -44,11 +44,13 @@ function nextEvent(): NewEvent {
 
 async function publishOne(): Promise<{ name: string; atMs: number }> {
   const event = nextEvent();
+  // Before the transaction: others are published meanwhile.
+  const name = `node-${published}`;
   const atMs = await clients.db.transaction(async (tx) => {
     await emitEvents(tx, [event]);
     return nowMs();
   });
-  return { name: `node-${published}`, atMs };
+  return { name, atMs };
 }
 
 async function insertWebhooks(urls: readonly string[], orgIdOf: () => string): Promise<string[]> {

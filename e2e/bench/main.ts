@@ -1,4 +1,5 @@
 import { benchApi } from "./api.ts";
+import { benchBilling } from "./billing/main.ts";
 import { benchBodies } from "./bodies.ts";
 import { benchClusters } from "./clusters.ts";
 import { benchCreate } from "./create.ts";
@@ -26,15 +27,17 @@ const benchmarks: Record<string, () => Promise<void>> = {
   storage: benchStorage,
   support: benchSupport,
   webhooks: benchWebhooks,
+  billing: benchBilling,
 };
 
 /**
- * `npm run bench [name ...]`: the named benchmarks, or all of them, one after another; `npm run bench operator [part ...]`
- * and `npm run bench webhooks [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
+ * `npm run bench [name ...]`: the named benchmarks, or all of them, one after another; `npm run bench operator [part ...]`,
+ * `npm run bench webhooks [part ...]` and `npm run bench billing [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
  */
 async function main(names: string[]): Promise<void> {
   if (names[0] === "operator") return benchOperator(names.slice(1));
   if (names[0] === "support") return benchSupport(names.slice(1));
+  if (names[0] === "billing") return benchBilling(names.slice(1));
   if (names[0] === "webhooks") return benchWebhooks(names.slice(1));
   for (const name of names.length === 0 ? Object.keys(benchmarks) : names) {
     const run = benchmarks[name];

@@ -9,7 +9,7 @@ import { USERS } from "../stack/users.ts";
 import { percentile } from "./measure.ts";
 import { type Figure, report } from "./report.ts";
 import { type SupportSizes, seedTickets, WORDS } from "./support-seed.ts";
-import { organizationId, seedOrganizations } from "./tenants.ts";
+import { organizationId, seedOrganizations, waitForInventories } from "./tenants.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const DIR = join(ROOT, ".marina", "bench-support");
@@ -58,6 +58,7 @@ export async function benchSupport(args: readonly string[] = []): Promise<void> 
     await stack.part("operator").kill("SIGTERM");
     await seedOrganizations(sql, stack.info);
     await seedTickets(sql, sizes);
+    await waitForInventories(stack.info);
     const headers = { authorization: `Bearer ${stack.info.tokens.staff}` };
     const figures: Figure[] = [];
     for (const [name, query] of Object.entries(FILTERS)) {

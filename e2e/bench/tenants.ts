@@ -1,8 +1,15 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
+import { storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { loadConnection } from "../../shared/kube/connection.ts";
+import { createTransport } from "../../shared/kube/transport.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 
 export const ORGANIZATIONS = 2000;
 const MEMBERS = 20;
+const INVENTORIES_TIMEOUT_MS = 300_000;
+const POLL_MS = 1000;
 
 /** The id of the n-th organization that is seeded, from 0; wraps around. */
 export function organizationId(n: number): string {
@@ -25,4 +32,23 @@ export async function seedOrganizations(
     SELECT gen_random_uuid(), organizations.id, users.id, users.id || '@example.com', 'owner', now()
       FROM organizations CROSS JOIN users`;
   await sql`ANALYZE`;
+}
+
+/**
+ * Resolves when the API server has made the namespace and the StorageInventory of each organization that was seeded: with
+ * several requests for each it takes minutes, and what is measured meanwhile shares its processor.
+ */
+export async function waitForInventories({ kubeconfig }: StackInfo): Promise<void> {
+  const transport = createTransport({ connection: loadConnection(kubeconfig), qps: 50, burst: 50 });
+  try {
+    const client = createClient(transport);
+    const deadline = Date.now() + INVENTORIES_TIMEOUT_MS;
+    while ((await client.listAll(storageInventoryKind)).length < ORGANIZATIONS) {
+      if (Date.now() > deadline)
+        throw new Error("the inventories of the organizations were not made in time");
+      await sleep(POLL_MS);
+    }
+  } finally {
+    await transport.close();
+  }
 }

@@ -41,7 +41,7 @@ export function startOperator(
   };
 }
 
-/** Settings of an operator whose clock is this far ahead (shifted-clock.ts). */
+/** Settings of a program whose clock is this far ahead (shifted-clock.ts). */
 export function shiftClock(aheadMs: number): Record<string, string> {
   const preload = join(import.meta.dirname, "shifted-clock.ts");
   return { NODE_OPTIONS: `--import=${preload}`, CLOCK_AHEAD_MS: String(aheadMs) };

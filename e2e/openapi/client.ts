@@ -48,7 +48,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an organization
-         * @description Refused while it has clusters. Its memberships, invitations and API tokens stop working immediately.
+         * @description Refused while it has clusters or container images. Its memberships, invitations and API tokens stop working immediately.
          */
         delete: operations["deleteOrganization"];
         options?: never;
@@ -536,26 +536,6 @@ export interface paths {
          * @description List the Kubernetes versions of the platform.
          */
         get: operations["listKubernetesVersions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/plans": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the packages that a cluster can be created with
-         * @description List the packages that a cluster can be created with.
-         */
-        get: operations["listPlans"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1084,6 +1064,342 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the packages that a cluster can be created with
+         * @description List the packages that a cluster can be created with.
+         */
+        get: operations["listPlans"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/plans/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a package and its history
+         * @description Get a package and its history.
+         */
+        get: operations["getPlanHistory"];
+        /**
+         * Set the terms of a package
+         * @description They hold from now on; what was used before keeps the terms of its time. A retired package stays on the clusters that have it.
+         */
+        put: operations["updatePlan"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/billing/budget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the budget
+         * @description Get the budget.
+         */
+        get: operations["getBudget"];
+        /**
+         * Create or replace the budget
+         * @description Create or replace the budget.
+         */
+        put: operations["setBudget"];
+        post?: never;
+        /**
+         * Delete the budget
+         * @description Delete the budget.
+         */
+        delete: operations["deleteBudget"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/billing/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the usage of a month
+         * @description By cluster, node pool, resource type, unit price and day; what it amounts to is what the invoice will say. With `Accept: text/csv`, all rows as a file, without pages.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/billing/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a forecast of the current month
+         * @description Get a forecast of the current month.
+         */
+        get: operations["getForecast"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/billing/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the billing profile
+         * @description Get the billing profile.
+         */
+        get: operations["getBillingProfile"];
+        /**
+         * Update the billing profile
+         * @description Partial: omitted fields are unchanged, null clears one. vat_id and billing_email are those of the organization.
+         */
+        put: operations["setBillingProfile"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/billing/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the invoices
+         * @description List the invoices.
+         */
+        get: operations["listInvoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/billing/invoices/{invoiceID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an invoice
+         * @description With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931).
+         */
+        get: operations["getInvoice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List all invoices
+         * @description List all invoices.
+         */
+        get: operations["listAllInvoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/invoices/{invoiceID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an invoice of any organization
+         * @description With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931).
+         */
+        get: operations["getAnyInvoice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Close a month
+         * @description Issues the invoices of a month that has ended, one by one in the background. Safe to repeat: whoever has an invoice of the month gets no other one.
+         */
+        post: operations["closeMonth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/waiting-invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what waits to be invoiced, and why
+         * @description List what waits to be invoiced, and why.
+         */
+        get: operations["listWaitingInvoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/organizations/{orgID}/credit-notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Issue a credit note
+         * @description Gives back a part of an invoice, or all of it. An issued credit note cannot be changed. Send an Idempotency-Key, so that a repeated request gives nothing back twice.
+         */
+        post: operations["createCreditNote"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/billing/credit-notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the credit notes
+         * @description List the credit notes.
+         */
+        get: operations["listCreditNotes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/billing/credit-notes/{creditNoteID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a credit note
+         * @description Get a credit note.
+         */
+        get: operations["getCreditNote"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/credit-notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List all credit notes
+         * @description List all credit notes.
+         */
+        get: operations["listAllCreditNotes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organizations/{orgID}/tickets": {
         parameters: {
             query?: never;
@@ -1391,6 +1707,158 @@ export interface paths {
         put: operations["setOrganizationStorageQuota"];
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/registry/repositories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the repositories
+         * @description List the repositories.
+         */
+        get: operations["listRepositories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/registry/repositories/{repoName}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a repository
+         * @description Get a repository.
+         */
+        get: operations["getRepository"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a repository
+         * @description With all its tags. A repeated request continues a deletion that was interrupted.
+         */
+        delete: operations["deleteRepository"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/registry/repositories/{repoName}/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tags of a repository
+         * @description List the tags of a repository.
+         */
+        get: operations["listTags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/registry/repositories/{repoName}/tags/{tag}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a tag
+         * @description Other tags of the same image stay. If-Match compares the first 32 hexadecimal digits of the digest, in quotes.
+         */
+        delete: operations["deleteTag"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/registry/repositories/{repoName}/tags/{tag}/scan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the vulnerabilities of an image
+         * @description The result belongs to the digest that the tag names now. While a scan runs, Summary and Vulnerabilities are those of the last one that finished.
+         */
+        get: operations["getTagScan"];
+        put?: never;
+        /**
+         * Scan an image
+         * @description Also one that was scanned before. A scan of the image that is pending or running goes on.
+         */
+        post: operations["requestTagScan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/registry/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the credentials of clusters
+         * @description List the credentials of clusters.
+         */
+        get: operations["listRegistryCredentials"];
+        put?: never;
+        /**
+         * Create a credential for a cluster to pull images
+         * @description It pulls from every repository of the organization and pushes to none, belongs to no member and ends with the cluster.
+         */
+        post: operations["createRegistryCredential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{orgID}/registry/credentials/{credentialID}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a credential
+         * @description Tokens of the registry that it was given end within five minutes.
+         */
+        delete: operations["deleteRegistryCredential"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2017,6 +2485,80 @@ export interface components {
             /** @description Id of the record. */
             id: string;
         };
+        /**
+         * @example {
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "name": "Example Ltd",
+         *       "street": "Main Street 1",
+         *       "postal_code": "10115",
+         *       "city": "Berlin",
+         *       "country": "DE",
+         *       "vat_id": "DE123456789",
+         *       "billing_email": "billing@example.com"
+         *     }
+         */
+        BillingProfile: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /** @description The legal name; without it and a country no invoice is issued. */
+            name: string | null;
+            /** @description Street and number. */
+            street: string | null;
+            /** @description Postal code. */
+            postal_code: string | null;
+            /** @description City. */
+            city: string | null;
+            /** @description ISO 3166-1 alpha-2. */
+            country: string | null;
+            /** @description The organization's VAT identification number. */
+            vat_id: string | null;
+            /** @description Where invoices go. */
+            billing_email: string | null;
+        };
+        /**
+         * @example {
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "monthly_limit_eur": 500,
+         *       "thresholds_pct": [
+         *         50,
+         *         80,
+         *         100
+         *       ],
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "updated_at": "2026-11-21T09:00:00.000Z"
+         *     }
+         */
+        Budget: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * Format: double
+             * @description The most that a month is meant to cost, in EUR, net. Nothing is stopped when it is reached.
+             */
+            monthly_limit_eur: number;
+            /** @description Percentages of the limit, strictly ascending: reaching one sends `usage.alert` once in a month. */
+            thresholds_pct: number[];
+            /**
+             * Format: date-time
+             * @description When the organization got a budget.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the budget was last set.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            updated_at: string;
+        };
         ByeEvent: {
             /**
              * @description Why the stream ends.
@@ -2032,6 +2574,38 @@ export interface components {
             event: "bye";
             /** @description The stream ends; reconnect with Last-Event-ID. */
             data: string;
+        };
+        /**
+         * @example {
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "outcome": "due",
+         *       "reason": null,
+         *       "amount_cents": 48012
+         *     }
+         */
+        CloseOutcome: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * @description An invoice would be issued, or has to wait, or was issued before, or nothing is to be invoiced.
+             * @enum {string}
+             */
+            outcome: "due" | "waiting" | "already_issued" | "nothing";
+            /**
+             * @description Why it has to wait.
+             * @enum {string|null}
+             */
+            reason: "billing_profile_incomplete" | "invoicing_not_configured" | null;
+            /**
+             * Format: int64
+             * @description Net.
+             * @example 48012
+             */
+            amount_cents: number | null;
         };
         /**
          * @example {
@@ -2375,6 +2949,34 @@ export interface components {
              */
             last_transition_time: string;
         };
+        /** @description The effect on what the cluster costs in a full month at the prices that hold, net. An autoscaled node pool counts with the nodes that it has. */
+        CostEffect: {
+            /**
+             * @description The currency of every amount.
+             * @enum {string}
+             */
+            currency: "EUR";
+            /**
+             * Format: double
+             * @description What it costs in a full month as it is, net.
+             * @example 59
+             */
+            monthly_eur_before: number;
+            /**
+             * Format: double
+             * @description What it costs in a full month after the request, net.
+             * @example 69
+             */
+            monthly_eur_after: number;
+            /**
+             * Format: double
+             * @description What it costs at most after the request: in a full month with every autoscaled node pool at its maximum.
+             * @example 89
+             */
+            monthly_eur_max: number;
+            /** @description The same by resource type. */
+            resource_types: components["schemas"]["ResourceCostEffect"][];
+        };
         /**
          * @example {
          *       "body": "We are replacing them.",
@@ -2459,6 +3061,80 @@ export interface components {
             authorized_cidrs?: string[];
             /** @description Pools to create with it; more can follow. */
             node_pools?: components["schemas"]["CreateNodePool"][];
+        };
+        /**
+         * @example {
+         *       "invoice_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *       "reason": "The control plane could not be reached for 6 hours.",
+         *       "lines": [
+         *         {
+         *           "description": "vCPU of 14 October",
+         *           "amount_cents": 2000
+         *         }
+         *       ]
+         *     }
+         */
+        CreateCreditNote: {
+            /**
+             * Format: uuid
+             * @description An invoice of the organization.
+             */
+            invoice_id: string;
+            /** @description Why it is issued. */
+            reason: string;
+            /** @description Together with earlier credit notes at most what the invoice amounts to. */
+            lines: {
+                /** @description What is given back. */
+                description: string;
+                /**
+                 * Format: int64
+                 * @description Net.
+                 */
+                amount_cents: number;
+            }[];
+        };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *       "username": "mrc_02xkXLtYcRgMjnRpT3m9wV",
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "last_used_at": null,
+         *       "password": "mrc_02xkXLtYcRgMjnRpT3m9wV0000000000000000000000000000000000000000000000000",
+         *       "docker_config_json": "{\"auths\":{}}"
+         *     }
+         */
+        CreatedRegistryCredential: {
+            /**
+             * Format: uuid
+             * @description The credential.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The cluster that pulls with it; it ends with the cluster.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            cluster_id: string;
+            /** @description The user name of a pull secret. It is no secret. */
+            username: string;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last used, to the minute.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            last_used_at: string | null;
+            /** @description Returned only once. */
+            password: string;
+            /** @description The value of `.dockerconfigjson` in a Secret of the type kubernetes.io/dockerconfigjson. */
+            docker_config_json: string;
         };
         /**
          * @example {
@@ -2575,6 +3251,18 @@ export interface components {
         };
         /**
          * @example {
+         *       "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12"
+         *     }
+         */
+        CreateRegistryCredential: {
+            /**
+             * Format: uuid
+             * @description A cluster of the organization.
+             */
+            cluster_id: string;
+        };
+        /**
+         * @example {
          *       "key": "batch",
          *       "value": "true",
          *       "effect": "NoSchedule"
@@ -2686,6 +3374,250 @@ export interface components {
              */
             enabled?: boolean;
         };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e16",
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "invoice_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *       "number": "INV-CN-2026-000003",
+         *       "issued_at": "2026-11-14T09:30:00.000Z",
+         *       "reason": "The control plane could not be reached for 6 hours.",
+         *       "currency": "EUR",
+         *       "amount_cents": 2000,
+         *       "vat_case": "domestic",
+         *       "vat_rate_percent": "19.00",
+         *       "vat_cents": 380,
+         *       "total_cents": 2380,
+         *       "supplier": {
+         *         "name": "Example Ltd",
+         *         "street": "Main Street 1",
+         *         "postal_code": "10115",
+         *         "city": "Berlin",
+         *         "country": "DE",
+         *         "vat_id": "DE123456789",
+         *         "email": "billing@example.com"
+         *       },
+         *       "buyer": {
+         *         "name": "Example Ltd",
+         *         "street": "Main Street 1",
+         *         "postal_code": "10115",
+         *         "city": "Berlin",
+         *         "country": "DE",
+         *         "vat_id": "DE123456789",
+         *         "email": "billing@example.com"
+         *       },
+         *       "lines": [
+         *         {
+         *           "description": "vCPU of 14 October",
+         *           "amount_cents": 2000
+         *         }
+         *       ]
+         *     }
+         */
+        CreditNote: {
+            /**
+             * Format: uuid
+             * @description The credit note.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * Format: uuid
+             * @description The invoice that it corrects.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            invoice_id: string;
+            /**
+             * @description Without a gap within the year of issue.
+             * @example INV-CN-2026-000003
+             */
+            number: string;
+            /**
+             * Format: date-time
+             * @description When it was issued.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            issued_at: string;
+            /** @description Why it was issued. */
+            reason: string;
+            /**
+             * @description The currency of every amount.
+             * @enum {string}
+             */
+            currency: "EUR";
+            /**
+             * Format: int64
+             * @description The sum of its lines, net.
+             * @example 48012
+             */
+            amount_cents: number;
+            /**
+             * @description domestic: the supplier's country. reverse_charge: the buyer accounts for the VAT. eu_consumer: the rate of another country of the European Union. outside_eu: none.
+             * @enum {string}
+             */
+            vat_case: "domestic" | "reverse_charge" | "eu_consumer" | "outside_eu";
+            /**
+             * @description The rate of VAT.
+             * @example 19.00
+             */
+            vat_rate_percent: string;
+            /**
+             * Format: int64
+             * @description VAT on the net amount.
+             * @example 9122
+             */
+            vat_cents: number;
+            /**
+             * Format: int64
+             * @description The net amount and the VAT.
+             * @example 57134
+             */
+            total_cents: number;
+            /** @description Who issued the invoice, as of then. */
+            supplier: components["schemas"]["InvoiceParty"];
+            /** @description Who the invoice is for, as of then. */
+            buyer: components["schemas"]["InvoiceParty"];
+            /** @description Its lines, in order. */
+            lines: components["schemas"]["CreditNoteLine"][];
+        };
+        /**
+         * @example {
+         *       "description": "vCPU of 14 October",
+         *       "amount_cents": 2000
+         *     }
+         */
+        CreditNoteLine: {
+            /**
+             * @description What is given back.
+             * @example vCPU of 14 October
+             */
+            description: string;
+            /**
+             * Format: int64
+             * @description Net.
+             * @example 2000
+             */
+            amount_cents: number;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e16",
+         *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "invoice_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *           "number": "INV-CN-2026-000003",
+         *           "issued_at": "2026-11-14T09:30:00.000Z",
+         *           "reason": "The control plane could not be reached for 6 hours.",
+         *           "currency": "EUR",
+         *           "amount_cents": 2000,
+         *           "vat_case": "domestic",
+         *           "vat_rate_percent": "19.00",
+         *           "vat_cents": 380,
+         *           "total_cents": 2380
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        CreditNotePage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["CreditNoteSummary"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @description Amounts are what the buyer gets back; VAT is that of the invoice.
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e16",
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "invoice_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *       "number": "INV-CN-2026-000003",
+         *       "issued_at": "2026-11-14T09:30:00.000Z",
+         *       "reason": "The control plane could not be reached for 6 hours.",
+         *       "currency": "EUR",
+         *       "amount_cents": 2000,
+         *       "vat_case": "domestic",
+         *       "vat_rate_percent": "19.00",
+         *       "vat_cents": 380,
+         *       "total_cents": 2380
+         *     }
+         */
+        CreditNoteSummary: {
+            /**
+             * Format: uuid
+             * @description The credit note.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * Format: uuid
+             * @description The invoice that it corrects.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            invoice_id: string;
+            /**
+             * @description Without a gap within the year of issue.
+             * @example INV-CN-2026-000003
+             */
+            number: string;
+            /**
+             * Format: date-time
+             * @description When it was issued.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            issued_at: string;
+            /** @description Why it was issued. */
+            reason: string;
+            /**
+             * @description The currency of every amount.
+             * @enum {string}
+             */
+            currency: "EUR";
+            /**
+             * Format: int64
+             * @description The sum of its lines, net.
+             * @example 48012
+             */
+            amount_cents: number;
+            /**
+             * @description domestic: the supplier's country. reverse_charge: the buyer accounts for the VAT. eu_consumer: the rate of another country of the European Union. outside_eu: none.
+             * @enum {string}
+             */
+            vat_case: "domestic" | "reverse_charge" | "eu_consumer" | "outside_eu";
+            /**
+             * @description The rate of VAT.
+             * @example 19.00
+             */
+            vat_rate_percent: string;
+            /**
+             * Format: int64
+             * @description VAT on the net amount.
+             * @example 9122
+             */
+            vat_cents: number;
+            /**
+             * Format: int64
+             * @description The net amount and the VAT.
+             * @example 57134
+             */
+            total_cents: number;
+        };
         DeletedEvent: {
             /**
              * Format: uuid
@@ -2704,6 +3636,35 @@ export interface components {
             data: string;
         };
         /**
+         * @example {
+         *       "month": "2026-10",
+         *       "organizations": 1,
+         *       "outcomes": [
+         *         {
+         *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "outcome": "due",
+         *           "reason": null,
+         *           "amount_cents": 48012
+         *         }
+         *       ]
+         *     }
+         */
+        DryClose: {
+            /**
+             * @description The month.
+             * @example 2026-11
+             */
+            month: string;
+            /**
+             * Format: int32
+             * @description All that used anything in the month or shortly before it.
+             * @example 1
+             */
+            organizations: number;
+            /** @description By organization. */
+            outcomes: components["schemas"]["CloseOutcome"][];
+        };
+        /**
          * @description What the request does beyond the record itself.
          * @example {
          *       "quota": [
@@ -2717,7 +3678,25 @@ export interface components {
          *       ],
          *       "nodes_replaced": 0,
          *       "nodes_added": 3,
-         *       "nodes_removed": 0
+         *       "nodes_removed": 0,
+         *       "cost": {
+         *         "currency": "EUR",
+         *         "monthly_eur_before": 20,
+         *         "monthly_eur_after": 59,
+         *         "monthly_eur_max": 59,
+         *         "resource_types": [
+         *           {
+         *             "resource_type": "control_plane",
+         *             "monthly_eur_before": 20,
+         *             "monthly_eur_after": 20
+         *           },
+         *           {
+         *             "resource_type": "vcpu",
+         *             "monthly_eur_before": 0,
+         *             "monthly_eur_after": 39
+         *           }
+         *         ]
+         *       }
          *     }
          */
         Effects: {
@@ -2740,6 +3719,7 @@ export interface components {
              * @description Nodes that are removed without a replacement.
              */
             nodes_removed: number;
+            cost: components["schemas"]["CostEffect"];
         };
         /**
          * @example {
@@ -2860,6 +3840,121 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /**
+         * @example {
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "month": "2026-11",
+         *       "period_start": "2026-11-01T00:00:00.000Z",
+         *       "period_end": "2026-12-01T00:00:00.000Z",
+         *       "rated_until": "2026-11-21T09:00:00.000Z",
+         *       "currency": "EUR",
+         *       "amount_cents": 67,
+         *       "amount_eur": 0.67,
+         *       "forecast_cents": 1205,
+         *       "forecast_eur": 12.05,
+         *       "assumption": "What runs at rated_until runs on unchanged until the end of the month, at the prices known by then.",
+         *       "resource_types": [
+         *         {
+         *           "resource_type": "vcpu",
+         *           "amount_cents": 67,
+         *           "forecast_cents": 1205
+         *         }
+         *       ]
+         *     }
+         */
+        Forecast: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * @description The month.
+             * @example 2026-11
+             */
+            month: string;
+            /**
+             * Format: date-time
+             * @description The first instant of the month.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_start: string;
+            /**
+             * Format: date-time
+             * @description The first instant after the month.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_end: string;
+            /**
+             * Format: date-time
+             * @description Usage before this instant is counted.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            rated_until: string;
+            /**
+             * @description The currency of every amount.
+             * @enum {string}
+             */
+            currency: "EUR";
+            /**
+             * Format: int64
+             * @description What the month amounts to so far, net.
+             * @example 67
+             */
+            amount_cents: number;
+            /**
+             * Format: double
+             * @description The same in EUR.
+             * @example 0.67
+             */
+            amount_eur: number;
+            /**
+             * Format: int64
+             * @description What the whole month will amount to, net.
+             * @example 1205
+             */
+            forecast_cents: number;
+            /**
+             * Format: double
+             * @description The same in EUR.
+             * @example 12.05
+             */
+            forecast_eur: number;
+            /**
+             * @description What the forecast takes for granted.
+             * @example What runs at rated_until runs on unchanged until the end of the month, at the prices known by then.
+             */
+            assumption: string;
+            /** @description The same by resource type. */
+            resource_types: components["schemas"]["ForecastOfType"][];
+        };
+        /**
+         * @example {
+         *       "resource_type": "vcpu",
+         *       "amount_cents": 67,
+         *       "forecast_cents": 1205
+         *     }
+         */
+        ForecastOfType: {
+            /**
+             * @description A resource type of the rate card, or `plan:` and the slug of a package.
+             * @example vcpu
+             */
+            resource_type: string;
+            /**
+             * Format: int64
+             * @description To date, net.
+             * @example 67
+             */
+            amount_cents: number;
+            /**
+             * Format: int64
+             * @description At the end of the month, net.
+             * @example 1205
+             */
+            forecast_cents: number;
+        };
         GapEvent: {
             /**
              * Format: int64
@@ -2934,6 +4029,133 @@ export interface components {
              */
             role: "owner" | "admin" | "member" | "billing" | "viewer";
         };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "number": "INV-2026-000042",
+         *       "month": "2026-10",
+         *       "period_start": "2026-10-01T00:00:00.000Z",
+         *       "period_end": "2026-11-01T00:00:00.000Z",
+         *       "issued_at": "2026-11-01T06:00:00.000Z",
+         *       "currency": "EUR",
+         *       "amount_cents": 48012,
+         *       "vat_case": "domestic",
+         *       "vat_rate_percent": "19.00",
+         *       "vat_cents": 9122,
+         *       "total_cents": 57134,
+         *       "supplier": {
+         *         "name": "Example Ltd",
+         *         "street": "Main Street 1",
+         *         "postal_code": "10115",
+         *         "city": "Berlin",
+         *         "country": "DE",
+         *         "vat_id": "DE123456789",
+         *         "email": "billing@example.com"
+         *       },
+         *       "buyer": {
+         *         "name": "Example Ltd",
+         *         "street": "Main Street 1",
+         *         "postal_code": "10115",
+         *         "city": "Berlin",
+         *         "country": "DE",
+         *         "vat_id": "DE123456789",
+         *         "email": "billing@example.com"
+         *       },
+         *       "lines": [
+         *         {
+         *           "month": "2026-10",
+         *           "adjustment": false,
+         *           "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *           "cluster_name": "production",
+         *           "resource_type": "vcpu",
+         *           "unit_price_eur": "5.000000",
+         *           "unit_seconds": "10713600",
+         *           "amount_cents": 2000
+         *         }
+         *       ]
+         *     }
+         */
+        Invoice: {
+            /**
+             * Format: uuid
+             * @description The invoice.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * @description Without a gap within the year of issue.
+             * @example INV-2026-000042
+             */
+            number: string;
+            /**
+             * @description The month that is invoiced.
+             * @example 2026-11
+             */
+            month: string;
+            /**
+             * Format: date-time
+             * @description The first instant of the month.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_start: string;
+            /**
+             * Format: date-time
+             * @description The first instant after the month.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_end: string;
+            /**
+             * Format: date-time
+             * @description When it was issued.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            issued_at: string;
+            /**
+             * @description The currency of every amount.
+             * @enum {string}
+             */
+            currency: "EUR";
+            /**
+             * Format: int64
+             * @description The sum of its lines, net.
+             * @example 48012
+             */
+            amount_cents: number;
+            /**
+             * @description domestic: the supplier's country. reverse_charge: the buyer accounts for the VAT. eu_consumer: the rate of another country of the European Union. outside_eu: none.
+             * @enum {string}
+             */
+            vat_case: "domestic" | "reverse_charge" | "eu_consumer" | "outside_eu";
+            /**
+             * @description The rate of VAT.
+             * @example 19.00
+             */
+            vat_rate_percent: string;
+            /**
+             * Format: int64
+             * @description VAT on the net amount.
+             * @example 9122
+             */
+            vat_cents: number;
+            /**
+             * Format: int64
+             * @description The net amount and the VAT.
+             * @example 57134
+             */
+            total_cents: number;
+            supplier: components["schemas"]["InvoiceParty"];
+            /** @description Who it is for, as of then. */
+            buyer: components["schemas"]["InvoiceParty"];
+            /** @description Its lines, in order. */
+            lines: components["schemas"]["InvoiceLine"][];
+        };
         /** @description The data of an `invoice.generated` event. */
         InvoiceGeneratedData: {
             /**
@@ -2964,6 +4186,210 @@ export interface components {
              * @example 2026-11-21T09:00:00.000Z
              */
             period_end: string;
+        };
+        /**
+         * @example {
+         *       "month": "2026-10",
+         *       "adjustment": false,
+         *       "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *       "cluster_name": "production",
+         *       "resource_type": "vcpu",
+         *       "unit_price_eur": "5.000000",
+         *       "unit_seconds": "10713600",
+         *       "amount_cents": 2000
+         *     }
+         */
+        InvoiceLine: {
+            /**
+             * @description The month that was used.
+             * @example 2026-11
+             */
+            month: string;
+            /** @description Whether it corrects an earlier invoice. */
+            adjustment: boolean;
+            /**
+             * Format: uuid
+             * @description The cluster; null: storage of the organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            cluster_id: string | null;
+            /** @description Its name. */
+            cluster_name: string | null;
+            /**
+             * @description A resource type of the rate card, or `plan:` and the slug of a package.
+             * @example vcpu
+             */
+            resource_type: string;
+            /**
+             * @description For one unit and the whole month, net.
+             * @example 5.000000
+             */
+            unit_price_eur: string;
+            /**
+             * @description Quantity times seconds.
+             * @example 10713600
+             */
+            unit_seconds: string;
+            /**
+             * Format: int64
+             * @description Net.
+             * @example 2000
+             */
+            amount_cents: number;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "number": "INV-2026-000042",
+         *           "month": "2026-10",
+         *           "period_start": "2026-10-01T00:00:00.000Z",
+         *           "period_end": "2026-11-01T00:00:00.000Z",
+         *           "issued_at": "2026-11-01T06:00:00.000Z",
+         *           "currency": "EUR",
+         *           "amount_cents": 48012,
+         *           "vat_case": "domestic",
+         *           "vat_rate_percent": "19.00",
+         *           "vat_cents": 9122,
+         *           "total_cents": 57134
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        InvoicePage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["InvoiceSummary"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @description Who issued it, as of then.
+         * @example {
+         *       "name": "Example Ltd",
+         *       "street": "Main Street 1",
+         *       "postal_code": "10115",
+         *       "city": "Berlin",
+         *       "country": "DE",
+         *       "vat_id": "DE123456789",
+         *       "email": "billing@example.com"
+         *     }
+         */
+        InvoiceParty: {
+            /** @description The legal name. */
+            name: string;
+            /** @description Street and number. */
+            street: string | null;
+            /** @description Postal code. */
+            postal_code: string | null;
+            /** @description City. */
+            city: string | null;
+            /**
+             * @description ISO 3166-1 alpha-2.
+             * @example DE
+             */
+            country: string;
+            /** @description The VAT identification number. */
+            vat_id: string | null;
+            /** @description Where invoices go. */
+            email: string | null;
+        };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e14",
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "number": "INV-2026-000042",
+         *       "month": "2026-10",
+         *       "period_start": "2026-10-01T00:00:00.000Z",
+         *       "period_end": "2026-11-01T00:00:00.000Z",
+         *       "issued_at": "2026-11-01T06:00:00.000Z",
+         *       "currency": "EUR",
+         *       "amount_cents": 48012,
+         *       "vat_case": "domestic",
+         *       "vat_rate_percent": "19.00",
+         *       "vat_cents": 9122,
+         *       "total_cents": 57134
+         *     }
+         */
+        InvoiceSummary: {
+            /**
+             * Format: uuid
+             * @description The invoice.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * @description Without a gap within the year of issue.
+             * @example INV-2026-000042
+             */
+            number: string;
+            /**
+             * @description The month that is invoiced.
+             * @example 2026-11
+             */
+            month: string;
+            /**
+             * Format: date-time
+             * @description The first instant of the month.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_start: string;
+            /**
+             * Format: date-time
+             * @description The first instant after the month.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_end: string;
+            /**
+             * Format: date-time
+             * @description When it was issued.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            issued_at: string;
+            /**
+             * @description The currency of every amount.
+             * @enum {string}
+             */
+            currency: "EUR";
+            /**
+             * Format: int64
+             * @description The sum of its lines, net.
+             * @example 48012
+             */
+            amount_cents: number;
+            /**
+             * @description domestic: the supplier's country. reverse_charge: the buyer accounts for the VAT. eu_consumer: the rate of another country of the European Union. outside_eu: none.
+             * @enum {string}
+             */
+            vat_case: "domestic" | "reverse_charge" | "eu_consumer" | "outside_eu";
+            /**
+             * @description The rate of VAT.
+             * @example 19.00
+             */
+            vat_rate_percent: string;
+            /**
+             * Format: int64
+             * @description VAT on the net amount.
+             * @example 9122
+             */
+            vat_cents: number;
+            /**
+             * Format: int64
+             * @description The net amount and the VAT.
+             * @example 57134
+             */
+            total_cents: number;
         };
         /**
          * @example {
@@ -3348,6 +4774,25 @@ export interface components {
             last_used_at: string | null;
             /** @description The secret. It is returned only once. */
             token: string;
+        };
+        /**
+         * @example {
+         *       "month": "2026-10",
+         *       "requested_at": "2026-11-01T06:00:00.000Z"
+         *     }
+         */
+        MonthClose: {
+            /**
+             * @description The month.
+             * @example 2026-11
+             */
+            month: string;
+            /**
+             * Format: date-time
+             * @description When the close was asked for.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            requested_at: string;
         };
         /**
          * @example {
@@ -4009,21 +5454,142 @@ export interface components {
         };
         /**
          * @example {
-         *       "slug": "starter"
+         *       "slug": "starter",
+         *       "monthly_price_eur": 59,
+         *       "control_plane_replicas": 1,
+         *       "includes": {
+         *         "control_plane": 1,
+         *         "vcpu": 4,
+         *         "memory": 8,
+         *         "disk": 80
+         *       }
          *     }
          */
         Plan: {
             /**
-             * @description What a create takes as `plan`.
+             * @description What a create of a cluster takes as `plan`.
              * @enum {string}
              */
             slug: "dev" | "starter" | "growth" | "scale";
+            /**
+             * Format: double
+             * @description In EUR for a month, net.
+             * @example 59
+             */
+            monthly_price_eur: number;
+            /**
+             * Format: int32
+             * @description Machines of the control plane: 1, 3 or 5.
+             * @example 1
+             */
+            control_plane_replicas: number;
+            includes: components["schemas"]["PlanIncludes"];
+        };
+        /**
+         * @example {
+         *       "current": {
+         *         "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *         "slug": "starter",
+         *         "monthly_price_eur": 59,
+         *         "control_plane_replicas": 1,
+         *         "includes": {
+         *           "control_plane": 1,
+         *           "vcpu": 4,
+         *           "memory": 8,
+         *           "disk": 80
+         *         },
+         *         "retired": false,
+         *         "effective_from": "2026-11-21T09:00:00.000Z",
+         *         "changed_by": {
+         *           "kind": "staff",
+         *           "id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *           "email": "alice@example.com",
+         *           "name": null
+         *         }
+         *       },
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "slug": "starter",
+         *           "monthly_price_eur": 59,
+         *           "control_plane_replicas": 1,
+         *           "includes": {
+         *             "control_plane": 1,
+         *             "vcpu": 4,
+         *             "memory": 8,
+         *             "disk": 80
+         *           },
+         *           "retired": false,
+         *           "effective_from": "2026-11-21T09:00:00.000Z",
+         *           "changed_by": {
+         *             "kind": "staff",
+         *             "id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *             "email": "alice@example.com",
+         *             "name": null
+         *           }
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        PlanHistory: {
+            current: components["schemas"]["PlanTerms"];
+            /** @description The records of this page. */
+            items: components["schemas"]["PlanTerms"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @description What the price contains, by resource type of the rate card. What a cluster uses above it is billed by the rate card.
+         * @example {
+         *       "control_plane": 1,
+         *       "vcpu": 4,
+         *       "memory": 8,
+         *       "disk": 80
+         *     }
+         */
+        PlanIncludes: {
+            /**
+             * Format: int32
+             * @description Whether the control plane is contained.
+             * @example 1
+             */
+            control_plane: number;
+            /**
+             * Format: int32
+             * @description vCPUs of nodes.
+             * @example 4
+             */
+            vcpu: number;
+            /**
+             * Format: int32
+             * @description Memory of nodes in GiB.
+             * @example 8
+             */
+            memory: number;
+            /**
+             * Format: int32
+             * @description Disk of nodes in GiB.
+             * @example 80
+             */
+            disk: number;
         };
         /**
          * @example {
          *       "items": [
          *         {
-         *           "slug": "starter"
+         *           "slug": "starter",
+         *           "monthly_price_eur": 59,
+         *           "control_plane_replicas": 1,
+         *           "includes": {
+         *             "control_plane": 1,
+         *             "vcpu": 4,
+         *             "memory": 8,
+         *             "disk": 80
+         *           }
          *         }
          *       ],
          *       "next_cursor": null
@@ -4037,6 +5603,64 @@ export interface components {
              * @description Pass it as cursor; null at the end.
              */
             next_cursor: string | null;
+        };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "slug": "starter",
+         *       "monthly_price_eur": 59,
+         *       "control_plane_replicas": 1,
+         *       "includes": {
+         *         "control_plane": 1,
+         *         "vcpu": 4,
+         *         "memory": 8,
+         *         "disk": 80
+         *       },
+         *       "retired": false,
+         *       "effective_from": "2026-11-21T09:00:00.000Z",
+         *       "changed_by": {
+         *         "kind": "staff",
+         *         "id": "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
+         *         "email": "alice@example.com",
+         *         "name": null
+         *       }
+         *     }
+         */
+        PlanTerms: {
+            /**
+             * Format: uuid
+             * @description These terms.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * @description The slug of the package.
+             * @example starter
+             */
+            slug: string;
+            /**
+             * Format: double
+             * @description In EUR for a month, net.
+             * @example 59
+             */
+            monthly_price_eur: number;
+            /**
+             * Format: int32
+             * @description Machines of the control plane: 1, 3 or 5.
+             * @example 1
+             */
+            control_plane_replicas: number;
+            includes: components["schemas"]["PlanIncludes"];
+            /** @description Whether no new cluster can be created with it. Clusters that have it keep it. */
+            retired: boolean;
+            /**
+             * Format: date-time
+             * @description The first instant at which they hold; until the next ones.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            effective_from: string;
+            /** @description Who set them. */
+            changed_by: components["schemas"]["AuditActor"];
         };
         /** @description The caller. */
         Principal: {
@@ -4309,6 +5933,196 @@ export interface components {
              */
             since: string;
         };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *       "username": "mrc_02xkXLtYcRgMjnRpT3m9wV",
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "last_used_at": null
+         *     }
+         */
+        RegistryCredential: {
+            /**
+             * Format: uuid
+             * @description The credential.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The cluster that pulls with it; it ends with the cluster.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            cluster_id: string;
+            /** @description The user name of a pull secret. It is no secret. */
+            username: string;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last used, to the minute.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            last_used_at: string | null;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *           "username": "mrc_02xkXLtYcRgMjnRpT3m9wV",
+         *           "created_at": "2026-11-21T09:00:00.000Z",
+         *           "last_used_at": null
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        RegistryCredentialPage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["RegistryCredential"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @example {
+         *       "name": "web",
+         *       "image": "registry.example.com/org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/web"
+         *     }
+         */
+        Repository: {
+            /**
+             * @description The name below the organization's prefix.
+             * @example web
+             */
+            name: string;
+            /**
+             * @description What `docker push` and `docker pull` take, without a tag.
+             * @example registry.example.com/org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/web
+             */
+            image: string;
+        };
+        /**
+         * @example {
+         *       "name": "web",
+         *       "image": "registry.example.com/org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/web",
+         *       "tag_count": 3
+         *     }
+         */
+        RepositoryDetail: {
+            /**
+             * @description The name below the organization's prefix.
+             * @example web
+             */
+            name: string;
+            /**
+             * @description What `docker push` and `docker pull` take, without a tag.
+             * @example registry.example.com/org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/web
+             */
+            image: string;
+            /**
+             * Format: int32
+             * @description Tags of the repository.
+             * @example 3
+             */
+            tag_count: number;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "name": "web",
+         *           "image": "registry.example.com/org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/web"
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        RepositoryPage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["Repository"][];
+            /** @description Pass it as cursor; null at the end. */
+            next_cursor: string | null;
+        };
+        /**
+         * @example {
+         *       "name": "v1.4.2",
+         *       "digest": "sha256:4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b",
+         *       "media_type": "application/vnd.oci.image.manifest.v1+json",
+         *       "size_bytes": 52428800
+         *     }
+         */
+        RepositoryTag: {
+            /**
+             * @description The tag.
+             * @example v1.4.2
+             */
+            name: string;
+            /**
+             * @description The image or the index of images that it names.
+             * @example sha256:4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b
+             */
+            digest: string;
+            /**
+             * @description Of the manifest.
+             * @example application/vnd.oci.image.manifest.v1+json
+             */
+            media_type: string;
+            /**
+             * Format: int64
+             * @description Bytes of the image as it is stored, each layer once; of an index, of all its images.
+             * @example 52428800
+             */
+            size_bytes: number;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "name": "v1.4.2",
+         *           "digest": "sha256:4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b",
+         *           "media_type": "application/vnd.oci.image.manifest.v1+json",
+         *           "size_bytes": 52428800
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        RepositoryTagPage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["RepositoryTag"][];
+            /** @description Pass it as cursor; null at the end. */
+            next_cursor: string | null;
+        };
+        /** @description The effect on what one resource type costs. */
+        ResourceCostEffect: {
+            /**
+             * @description A resource type of the rate card, or `plan:` and the slug of a package.
+             * @example vcpu
+             */
+            resource_type: string;
+            /**
+             * Format: double
+             * @description What it costs in a full month as it is, net.
+             * @example 59
+             */
+            monthly_eur_before: number;
+            /**
+             * Format: double
+             * @description What it costs in a full month after the request, net.
+             * @example 69
+             */
+            monthly_eur_after: number;
+        };
         RolePermissions: {
             /**
              * @description The role.
@@ -4317,6 +6131,130 @@ export interface components {
             role: "owner" | "admin" | "member" | "billing" | "viewer";
             /** @description The permissions of the role. */
             permissions: ("organization:read" | "organization:update" | "organization:update_billing" | "organization:delete" | "members:read" | "members:invite" | "members:update" | "members:remove" | "members:leave" | "members:grant_owner" | "api_tokens:read" | "api_tokens:create" | "api_tokens:revoke" | "api_tokens:manage" | "clusters:read" | "clusters:create" | "clusters:update" | "clusters:upgrade" | "clusters:delete" | "clusters:access" | "clusters:rotate_credentials" | "nodepools:read" | "nodepools:create" | "nodepools:update" | "nodepools:delete" | "network:read" | "network:update" | "system_events:read" | "webhooks:read" | "webhooks:create" | "webhooks:update" | "webhooks:delete" | "webhooks:rotate_secret" | "billing:read" | "budget:update" | "tickets:read" | "tickets:all_categories" | "tickets:create" | "tickets:reply" | "tickets:attach" | "registry:read" | "registry:write" | "storage_quota:read" | "audit:read")[];
+        };
+        /**
+         * @example {
+         *       "Status": "Success",
+         *       "ScannedAt": "2026-11-21T09:00:00.000Z",
+         *       "Summary": {
+         *         "Critical": 1,
+         *         "High": 0,
+         *         "Medium": 0,
+         *         "Low": 0,
+         *         "Unknown": 0
+         *       },
+         *       "Vulnerabilities": [
+         *         {
+         *           "ID": "CVE-2024-3094",
+         *           "Package": "liblzma5",
+         *           "Version": "5.6.0-1",
+         *           "FixVersion": "5.6.1+really5.4.5-1",
+         *           "Severity": "Critical",
+         *           "Description": "Malicious code was discovered in the upstream tarballs of xz.",
+         *           "Links": [
+         *             "https://security-tracker.debian.org/tracker/CVE-2024-3094"
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        ScanResult: {
+            /**
+             * @description Unsupported: the tag names something that is no image.
+             * @enum {string}
+             */
+            Status: "NotScanned" | "Pending" | "Running" | "Success" | "Error" | "Unsupported";
+            /**
+             * Format: date-time
+             * @description When the last scan finished; left out until one has.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            ScannedAt?: string;
+            Summary: components["schemas"]["VulnerabilitySummary"];
+            /** @description What the last finished scan found, the worst first; at most 5000, while Summary counts all. */
+            Vulnerabilities: components["schemas"]["Vulnerability"][];
+        };
+        /**
+         * @example {
+         *       "name": "Example Ltd",
+         *       "street": "Main Street 1",
+         *       "postal_code": "10115",
+         *       "city": "Berlin",
+         *       "country": "DE",
+         *       "vat_id": "DE123456789",
+         *       "billing_email": "billing@example.com"
+         *     }
+         */
+        SetBillingProfile: {
+            /**
+             * @description The legal name; without it and a country no invoice is issued.
+             * @example Example Ltd
+             */
+            name?: string | null;
+            /**
+             * @description Street and number.
+             * @example Main Street 1
+             */
+            street?: string | null;
+            /**
+             * @description Postal code.
+             * @example 10115
+             */
+            postal_code?: string | null;
+            /**
+             * @description City.
+             * @example Berlin
+             */
+            city?: string | null;
+            /**
+             * @description ISO 3166-1 alpha-2.
+             * @example DE
+             */
+            country?: string | null;
+            /**
+             * @description Of a country of the European Union: its prefix and number, in capitals and without spaces; only the form is checked. Of another country: as it is written there.
+             * @example DE123456789
+             */
+            vat_id?: string | null;
+            /**
+             * Format: email
+             * @description Where invoices go.
+             * @example billing@example.com
+             */
+            billing_email?: string | null;
+            /**
+             * Format: uuid
+             * @description Immutable: only the current value is accepted.
+             */
+            org_id?: string;
+        };
+        /**
+         * @example {
+         *       "monthly_limit_eur": 500,
+         *       "thresholds_pct": [
+         *         50,
+         *         80,
+         *         100
+         *       ]
+         *     }
+         */
+        SetBudget: {
+            /**
+             * Format: double
+             * @description The most that a month is meant to cost, in EUR, net. Nothing is stopped when it is reached. At most 6 decimals.
+             */
+            monthly_limit_eur: number;
+            /** @description Percentages of the limit, strictly ascending: reaching one sends `usage.alert` once in a month. */
+            thresholds_pct: number[];
+            /**
+             * Format: uuid
+             * @description Immutable: only the current value is accepted.
+             */
+            org_id?: string;
+            /** @description Read-only: accepted and ignored. */
+            created_at?: unknown;
+            /** @description Read-only: accepted and ignored. */
+            updated_at?: unknown;
         };
         /**
          * @example {
@@ -4397,6 +6335,71 @@ export interface components {
             used?: unknown;
             /** @description Read-only: accepted and ignored. */
             updated_at?: unknown;
+        };
+        /**
+         * @example {
+         *       "monthly_price_eur": 59,
+         *       "control_plane_replicas": 1,
+         *       "includes": {
+         *         "control_plane": 1,
+         *         "vcpu": 4,
+         *         "memory": 8,
+         *         "disk": 80
+         *       },
+         *       "retired": false
+         *     }
+         */
+        SetPlan: {
+            /**
+             * Format: double
+             * @description In EUR for a month, net.
+             * @example 59
+             */
+            monthly_price_eur: number;
+            /**
+             * Format: int32
+             * @description Machines of the control plane: 1, 3 or 5.
+             * @example 1
+             */
+            control_plane_replicas: number;
+            includes: components["schemas"]["SetPlanIncludes"];
+            /** @description Whether no new cluster can be created with it. Clusters that have it keep it. */
+            retired: boolean;
+        };
+        /**
+         * @description What the price contains, by resource type of the rate card. What a cluster uses above it is billed by the rate card.
+         * @example {
+         *       "control_plane": 1,
+         *       "vcpu": 4,
+         *       "memory": 8,
+         *       "disk": 80
+         *     }
+         */
+        SetPlanIncludes: {
+            /**
+             * Format: int32
+             * @description Whether the control plane is contained.
+             * @example 1
+             */
+            control_plane: number;
+            /**
+             * Format: int32
+             * @description vCPUs of nodes.
+             * @example 4
+             */
+            vcpu: number;
+            /**
+             * Format: int32
+             * @description Memory of nodes in GiB.
+             * @example 8
+             */
+            memory: number;
+            /**
+             * Format: int32
+             * @description Disk of nodes in GiB.
+             * @example 80
+             */
+            disk: number;
         };
         /**
          * @example {
@@ -5519,6 +7522,107 @@ export interface components {
              */
             target_version: string;
         };
+        /**
+         * @example {
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "month": "2026-11",
+         *       "period_start": "2026-11-01T00:00:00.000Z",
+         *       "period_end": "2026-12-01T00:00:00.000Z",
+         *       "rated_until": "2026-11-21T09:00:00.000Z",
+         *       "currency": "EUR",
+         *       "amount_cents": 67,
+         *       "amount_eur": 0.67,
+         *       "resource_types": [
+         *         {
+         *           "resource_type": "vcpu",
+         *           "amount_cents": 67
+         *         }
+         *       ],
+         *       "items": [
+         *         {
+         *           "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *           "cluster_name": "production",
+         *           "amount_cents": 67,
+         *           "resources": [
+         *             {
+         *               "node_pool_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+         *               "resource_type": "vcpu",
+         *               "unit_price_eur": "5.000000",
+         *               "used_unit_seconds": "345600",
+         *               "unit_seconds": "345600",
+         *               "amount_eur": "0.666666666667",
+         *               "days": [
+         *                 {
+         *                   "date": "2026-11-21",
+         *                   "used_unit_seconds": "345600",
+         *                   "unit_seconds": "345600",
+         *                   "amount_eur": "0.666666666667"
+         *                 }
+         *               ]
+         *             }
+         *           ]
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        Usage: {
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * @description The month.
+             * @example 2026-11
+             */
+            month: string;
+            /**
+             * Format: date-time
+             * @description The first instant of the month.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_start: string;
+            /**
+             * Format: date-time
+             * @description The first instant after the month.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            period_end: string;
+            /**
+             * Format: date-time
+             * @description Usage before this instant is counted.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            rated_until: string;
+            /**
+             * @description The currency of every amount.
+             * @enum {string}
+             */
+            currency: "EUR";
+            /**
+             * Format: int64
+             * @description What the month amounts to so far, net: the sum of its rounded lines.
+             * @example 67
+             */
+            amount_cents: number;
+            /**
+             * Format: double
+             * @description The same in EUR.
+             * @example 0.67
+             */
+            amount_eur: number;
+            /** @description The whole month by resource type. */
+            resource_types: components["schemas"]["UsageOfType"][];
+            /** @description A page of the month by cluster, in the order of their ids. */
+            items: components["schemas"]["UsageOfCluster"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
         /** @description The data of a `usage.alert` event. */
         UsageAlertData: {
             /** @description The budget of a month, net, in euro. */
@@ -5529,6 +7633,152 @@ export interface components {
             threshold_pct: number;
             /** @description The month, in UTC. */
             billing_month: string;
+        };
+        /**
+         * @example {
+         *       "cluster_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+         *       "cluster_name": "production",
+         *       "amount_cents": 67,
+         *       "resources": [
+         *         {
+         *           "node_pool_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+         *           "resource_type": "vcpu",
+         *           "unit_price_eur": "5.000000",
+         *           "used_unit_seconds": "345600",
+         *           "unit_seconds": "345600",
+         *           "amount_eur": "0.666666666667",
+         *           "days": [
+         *             {
+         *               "date": "2026-11-21",
+         *               "used_unit_seconds": "345600",
+         *               "unit_seconds": "345600",
+         *               "amount_eur": "0.666666666667"
+         *             }
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        UsageOfCluster: {
+            /**
+             * Format: uuid
+             * @description The cluster; null: storage of the organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            cluster_id: string | null;
+            /** @description The name of the cluster. */
+            cluster_name: string | null;
+            /**
+             * Format: int64
+             * @description The sum of the cluster's rounded lines, net.
+             * @example 67
+             */
+            amount_cents: number;
+            /** @description By node pool, resource type and unit price. */
+            resources: components["schemas"]["UsageOfResource"][];
+        };
+        /**
+         * @example {
+         *       "date": "2026-11-21",
+         *       "used_unit_seconds": "345600",
+         *       "unit_seconds": "345600",
+         *       "amount_eur": "0.666666666667"
+         *     }
+         */
+        UsageOfDay: {
+            /**
+             * Format: date
+             * @description The day, in UTC.
+             * @example 2026-11-21
+             */
+            date: string;
+            /**
+             * @description Quantity times seconds of what was used; GiB, bytes for storage_rwx and registry, else a count.
+             * @example 345600
+             */
+            used_unit_seconds: string;
+            /**
+             * @description Of it, what is billed: without the contents of the cluster's package.
+             * @example 345600
+             */
+            unit_seconds: string;
+            /**
+             * @description unit price x unit_seconds / seconds of the month, net, to 12 decimals.
+             * @example 0.666666666667
+             */
+            amount_eur: string;
+        };
+        /**
+         * @example {
+         *       "node_pool_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+         *       "resource_type": "vcpu",
+         *       "unit_price_eur": "5.000000",
+         *       "used_unit_seconds": "345600",
+         *       "unit_seconds": "345600",
+         *       "amount_eur": "0.666666666667",
+         *       "days": [
+         *         {
+         *           "date": "2026-11-21",
+         *           "used_unit_seconds": "345600",
+         *           "unit_seconds": "345600",
+         *           "amount_eur": "0.666666666667"
+         *         }
+         *       ]
+         *     }
+         */
+        UsageOfResource: {
+            /**
+             * Format: uuid
+             * @description The node pool; null: it belongs to none.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            node_pool_id: string | null;
+            /**
+             * @description A resource type of the rate card, or `plan:` and the slug of a package.
+             * @example vcpu
+             */
+            resource_type: string;
+            /**
+             * @description For one unit and the whole month, net.
+             * @example 5.000000
+             */
+            unit_price_eur: string;
+            /**
+             * @description Quantity times seconds of what was used; GiB, bytes for storage_rwx and registry, else a count.
+             * @example 345600
+             */
+            used_unit_seconds: string;
+            /**
+             * @description Of it, what is billed: without the contents of the cluster's package.
+             * @example 345600
+             */
+            unit_seconds: string;
+            /**
+             * @description unit price x unit_seconds / seconds of the month, net, to 12 decimals.
+             * @example 0.666666666667
+             */
+            amount_eur: string;
+            /** @description The days with usage, in order. */
+            days: components["schemas"]["UsageOfDay"][];
+        };
+        /**
+         * @example {
+         *       "resource_type": "vcpu",
+         *       "amount_cents": 67
+         *     }
+         */
+        UsageOfType: {
+            /**
+             * @description A resource type of the rate card, or `plan:` and the slug of a package.
+             * @example vcpu
+             */
+            resource_type: string;
+            /**
+             * Format: int64
+             * @description The sum of rounded lines, net.
+             * @example 67
+             */
+            amount_cents: number;
         };
         /**
          * @example {
@@ -5607,6 +7857,140 @@ export interface components {
              * @example 2026-11-21T09:00:00.000Z
              */
             updated_at: string | null;
+        };
+        Vulnerability: {
+            /**
+             * @description As the source names it.
+             * @example CVE-2024-3094
+             */
+            ID: string;
+            /**
+             * @description The package that has it.
+             * @example liblzma5
+             */
+            Package: string;
+            /**
+             * @description Of the package in the image.
+             * @example 5.6.0-1
+             */
+            Version: string;
+            /**
+             * @description The first version without it; empty when none is known.
+             * @example 5.6.1+really5.4.5-1
+             */
+            FixVersion: string;
+            /**
+             * @description Negligible counts as Low.
+             * @enum {string}
+             */
+            Severity: "Critical" | "High" | "Medium" | "Low" | "Unknown";
+            /** @description What it is; cut after 2,000 characters. */
+            Description: string;
+            /** @description Where more is said of it. */
+            Links: string[];
+        };
+        /** @description What the last finished scan counted; zeros without one. */
+        VulnerabilitySummary: {
+            /**
+             * Format: int32
+             * @description Of this severity.
+             * @example 1
+             */
+            Critical: number;
+            /**
+             * Format: int32
+             * @description Of this severity.
+             * @example 3
+             */
+            High: number;
+            /**
+             * Format: int32
+             * @description Of this severity.
+             * @example 12
+             */
+            Medium: number;
+            /**
+             * Format: int32
+             * @description Of this severity.
+             * @example 40
+             */
+            Low: number;
+            /**
+             * Format: int32
+             * @description Of this severity.
+             * @example 0
+             */
+            Unknown: number;
+        };
+        /**
+         * @example {
+         *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e15",
+         *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *       "month": "2026-10",
+         *       "reason": "billing_profile_incomplete",
+         *       "amount_cents": 48012,
+         *       "since": "2026-11-01T06:00:00.000Z"
+         *     }
+         */
+        WaitingInvoice: {
+            /**
+             * Format: uuid
+             * @description Of the entry.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The organization.
+             * @example 0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11
+             */
+            org_id: string;
+            /**
+             * @description The month to be invoiced.
+             * @example 2026-11
+             */
+            month: string;
+            /**
+             * @description billing_profile_incomplete: the organization has given no name or no country. invoicing_not_configured: the platform has no supplier.
+             * @enum {string}
+             */
+            reason: "billing_profile_incomplete" | "invoicing_not_configured";
+            /**
+             * Format: int64
+             * @description What it amounts to, net.
+             * @example 48012
+             */
+            amount_cents: number;
+            /**
+             * Format: date-time
+             * @description When the month was first closed.
+             * @example 2026-11-21T09:00:00.000Z
+             */
+            since: string;
+        };
+        /**
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e15",
+         *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "month": "2026-10",
+         *           "reason": "billing_profile_incomplete",
+         *           "amount_cents": 48012,
+         *           "since": "2026-11-01T06:00:00.000Z"
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        WaitingInvoicePage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["WaitingInvoice"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
         };
         /**
          * @example {
@@ -11740,95 +14124,6 @@ export interface operations {
             };
         };
     };
-    listPlans: {
-        parameters: {
-            query?: {
-                /** @description The next_cursor of the previous page; any other UUID is refused. */
-                cursor?: string;
-                /** @description Items per page. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page, the smallest first. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PlanPage"];
-                };
-            };
-            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `unauthorized`: The bearer token is missing or invalid. */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `internal`: An internal error. */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description `dependency_unavailable`: A backend is not available; try again. */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     listUpgrades: {
         parameters: {
             query?: {
@@ -16498,6 +18793,2552 @@ export interface operations {
             };
         };
     };
+    listPlans: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page; any other UUID is refused. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the smallest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanPage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getPlanHistory: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The slug of the package. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The terms in force, and a page of all that ever held, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanHistory"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updatePlan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The slug of the package. */
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetPlan"];
+            };
+        };
+        responses: {
+            /** @description The terms in force. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanTerms"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getBudget: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The budget of a month. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    setBudget: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetBudget"];
+            };
+        };
+        responses: {
+            /** @description The budget of a month. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteBudget: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getUsage: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+                /** @description A calendar month in UTC; the current one by default. */
+                month?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The month to date, with a page of its clusters. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                    /** @example date,cluster_id,cluster_name,node_pool_id,resource_type */
+                    "text/csv": string;
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getForecast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the month amounts to, and will amount to. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Forecast"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getBillingProfile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who invoices are for. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingProfile"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    setBillingProfile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetBillingProfile"];
+            };
+        };
+        responses: {
+            /** @description Who invoices are for. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingProfile"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `conflict`: The record was changed concurrently, or its state does not allow this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `validation_failed`: Fields of the body are invalid; `details` lists them. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listInvoices: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoicePage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getInvoice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The id of the invoice. */
+                invoiceID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invoice with its lines. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invoice"];
+                    /** @example invoice_number,month,adjustment */
+                    "text/csv": string;
+                    /** @example <?xml version="1.0" encoding="UTF-8"?> */
+                    "application/xml": string;
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAllInvoices: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoicePage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAnyInvoice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the invoice. */
+                invoiceID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invoice with its lines. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Content-Disposition": components["headers"]["Content-Disposition"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invoice"];
+                    /** @example invoice_number,month,adjustment */
+                    "text/csv": string;
+                    /** @example <?xml version="1.0" encoding="UTF-8"?> */
+                    "application/xml": string;
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    closeMonth: {
+        parameters: {
+            query?: {
+                /** @description The month to close, which has ended; the one before the current month by default. */
+                month?: string;
+                /** @description Says what a close would come to, and changes nothing. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a close would come to. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryClose"];
+                };
+            };
+            /** @description The close begins within a minute. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MonthClose"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listWaitingInvoices: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the oldest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingInvoicePage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createCreditNote: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateCreditNote"];
+            };
+        };
+        responses: {
+            /** @description Issued. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditNote"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
+             *
+             *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
+             */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listCreditNotes: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditNotePage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCreditNote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The id of the creditNote. */
+                creditNoteID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The credit note with its lines. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditNote"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAllCreditNotes: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditNotePage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listTickets: {
         parameters: {
             query?: {
@@ -18640,6 +23481,19 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `conflict`: The record was changed concurrently, or its state does not allow this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
@@ -19191,6 +24045,19 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description `conflict`: The record was changed concurrently, or its state does not allow this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
             429: {
                 headers: {
@@ -19626,6 +24493,1319 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listRepositories: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, in the order of their names. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepositoryPage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRepository: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The name below the organization's prefix; its slashes are sent as %2F. */
+                repoName: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The repository. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepositoryDetail"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteRepository: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The name below the organization's prefix; its slashes are sent as %2F. */
+                repoName: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listTags: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The name below the organization's prefix; its slashes are sent as %2F. */
+                repoName: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, in the order of their names. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepositoryTagPage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteTag: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The name below the organization's prefix; its slashes are sent as %2F. */
+                repoName: string;
+                /** @description The tag. */
+                tag: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getTagScan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of a version that the client has; 304 if the record has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The name below the organization's prefix; its slashes are sent as %2F. */
+                repoName: string;
+                /** @description The tag. */
+                tag: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScanResult"];
+                };
+            };
+            /** @description Unchanged since the version in If-None-Match. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestTagScan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The name below the organization's prefix; its slashes are sent as %2F. */
+                repoName: string;
+                /** @description The tag. */
+                tag: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted: the scan, which is pending or running. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Location: components["headers"]["Location"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScanResult"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listRegistryCredentials: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page, ordered by creation. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegistryCredentialPage"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createRegistryCredential: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are carried out once. Kept for 24 h. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateRegistryCredential"];
+            };
+        };
+        responses: {
+            /** @description Created; the password is only in this response. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedRegistryCredential"];
+                };
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `conflict`: The record was changed concurrently, or its state does not allow this.
+             *
+             *     `operation_in_progress`: The first request with this Idempotency-Key is still in progress.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large`: The body is larger than accepted. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be sent as application/json. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `validation_failed`: Fields of the body are invalid; `details` lists them.
+             *
+             *     `quota_exceeded`: A quota of the organization would be exceeded.
+             *
+             *     `idempotency_key_reused`: This Idempotency-Key was used with another body.
+             */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests; retry after the time in Retry-After. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal`: An internal error. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `dependency_unavailable`: A backend is not available; try again. */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteRegistryCredential: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of the version to change; 412 if the record has another one. */
+                "If-Match"?: string;
+                /** @description `*` is 412 if the record exists, an ETag if the record has it. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the organization. */
+                orgID: string;
+                /** @description The id of the credential. */
+                credentialID: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: The bearer token is missing or invalid. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden`: The caller does not have the permission. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: The record does not exist, or the caller cannot see it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `precondition_failed`: The record does not have the version in If-Match. */
+            412: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {

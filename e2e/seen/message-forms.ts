@@ -12,7 +12,9 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
   out_of_range: [
     /^must be a whole number from \d+ to \d+$/,
     /^must be at (most|least) -?\d+$/,
+    /^must be more than \d+$/,
     /^the quota is \d+, \d+ in use, \d+ more requested$/,
+    /^must sum to at most \d+ cents, which is what the invoice has left$/,
     /^must use port \d+ or one from \d+ to \d+$/,
   ],
   too_long: [/^must have (from \d+ to|at most) \d+ characters?$/, /^must be .*\b\d+\b/],
@@ -21,6 +23,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must not be empty(; leave it out)?$/,
     /^must be .*\b\d+\b/,
   ],
+  not_ascending: [/^must be more than the entry before it$/],
   too_many: [/^must have at most \d+ (entry|entries)$/],
   invalid_format: [/^must (be|have|hold|not) /],
   invalid_enum: [/^must be (?!one of $)/],

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ObjectStoreInfo } from "./object-store.ts";
+import type { RegistryInfo } from "./registry.ts";
 import { AUDIENCE } from "./users.ts";
 
 /** Source addresses of the programs of this machine, such as Cluster API and Marina. */
@@ -52,6 +53,7 @@ export interface EnvironmentInput extends Omit<OperatorEnvironmentInput, "kubeco
   /** Folder of the shared storage, which exists. */
   sharedStorage: string;
   objectStore: ObjectStoreInfo;
+  registry: RegistryInfo;
   /** Extra variables; they take precedence. */
   apiserver: Record<string, string>;
   operator: Record<string, string>;
@@ -78,6 +80,20 @@ const GENEROUS_QUOTAS = {
   nodes: 100_000,
   vcpus: 500_000,
   memoryGB: 1_000_000,
+};
+
+/** Who issues the invoices of the stack. */
+const INVOICING = {
+  supplier: {
+    name: "Marina Cloud GmbH",
+    street: "Hafen 1",
+    postalCode: "20457",
+    city: "Hamburg",
+    country: "DE",
+    vatId: "DE123456789",
+    email: "billing@example.com",
+  },
+  vatRates: { DE: 19, AT: 20, FR: 20 },
 };
 
 function plansFor({ clusterClass: { namespace, name }, withoutPlans }: OperatorEnvironmentInput): object {
@@ -122,6 +138,8 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_WEBHOOK_ALLOWED_ADDRESSES: "127.0.0.0/8,::1",
       MARINA_WEBHOOK_CA_FILE: input.caFile,
       MARINA_ATTACHMENT_STORE: JSON.stringify(input.objectStore),
+      MARINA_REGISTRY: JSON.stringify(input.registry),
+      MARINA_INVOICING: JSON.stringify(INVOICING),
       ...input.apiserver,
     },
     operator: {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { buildProgram, readGoVersion } from "../programs/go-build.ts";
 import { cacheRoot } from "./tools.ts";
 
@@ -16,19 +16,18 @@ export interface GoTool {
   signal?: AbortSignal;
 }
 
-/** The path of a program, built when it is not in the user's cache folder yet. */
-export async function ensureGoTool({
-  name,
-  goPackage,
-  moduleDir,
-  sources = [],
-  signal,
-}: GoTool): Promise<string> {
+/** The path of a program, whether it is built or not. */
+export async function pathOfGoTool({ name, moduleDir, sources = [] }: GoTool): Promise<string> {
   const hash = createHash("sha256").update(await readGoVersion(moduleDir));
   for (const file of ["go.mod", "go.sum", ...sources]) hash.update(readFileSync(join(moduleDir, file)));
-  const dir = join(cacheRoot(), `${name}-${hash.digest("hex").slice(0, 16)}`);
-  mkdirSync(dir, { recursive: true });
-  const file = join(dir, name);
+  return join(cacheRoot(), `${name}-${hash.digest("hex").slice(0, 16)}`, name);
+}
+
+/** The path of a program, built when it is not in the user's cache folder yet. */
+export async function ensureGoTool(tool: GoTool): Promise<string> {
+  const { goPackage, moduleDir, signal } = tool;
+  const file = await pathOfGoTool(tool);
+  mkdirSync(dirname(file), { recursive: true });
   if (!existsSync(file)) await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal });
   return file;
 }

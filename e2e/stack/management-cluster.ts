@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Certificates, ClientCertificate } from "./certificates.ts";
 import type { KubeApi } from "./kube-api.ts";
+import { userOf } from "./marina.ts";
 import type { Ports } from "./ports.ts";
 import { requireHttpOk, requireKubeReady, requireOpenPort } from "./probes.ts";
 import type { ProcessNode } from "./supervisor.ts";
@@ -14,9 +15,14 @@ export interface ManagementClusterDeps {
   certificates: Certificates;
   kubeconfig: string;
   kube: KubeApi;
-  /** Every request is written to AUDIT_LOG in the run directory, one JSON object a line. */
-  audit?: boolean | undefined;
+  audit?: Audit | undefined;
 }
+
+/**
+ * Whose requests are written to AUDIT_LOG in the run directory, one JSON object a line: everybody's, or those of the API
+ * server and the operator.
+ */
+export type Audit = "everybody" | "programs";
 
 /** In the run directory of a stack that was started with `audit`. */
 export const AUDIT_LOG = "audit.log";
@@ -94,16 +100,22 @@ function etcdNode({ dir, ports, tools }: ManagementClusterDeps): ProcessNode {
   };
 }
 
-const AUDIT_POLICY = {
-  apiVersion: "audit.k8s.io/v1",
-  kind: "Policy",
-  omitStages: ["RequestReceived"],
-  rules: [{ level: "None", nonResourceURLs: ["*"] }, { level: "Metadata" }],
-};
+function auditPolicy(audit: Audit): object {
+  const users = audit === "everybody" ? {} : { users: [userOf("apiserver"), userOf("operator")] };
+  return {
+    apiVersion: "audit.k8s.io/v1",
+    kind: "Policy",
+    omitStages: ["RequestReceived"],
+    rules: [
+      { level: "None", nonResourceURLs: ["*"] },
+      { level: "Metadata", ...users },
+    ],
+  };
+}
 
-function auditArgs(dir: string): string[] {
+function auditArgs(dir: string, audit: Audit): string[] {
   const policyFile = join(dir, "audit-policy.json");
-  writeFileSync(policyFile, JSON.stringify(AUDIT_POLICY));
+  writeFileSync(policyFile, JSON.stringify(auditPolicy(audit)));
   return [
     `--audit-policy-file=${policyFile}`,
     `--audit-log-path=${join(dir, AUDIT_LOG)}`,
@@ -114,7 +126,7 @@ function auditArgs(dir: string): string[] {
 
 function apiserverArgs({ dir, ports, certificates, audit }: ManagementClusterDeps): string[] {
   return [
-    ...(audit ? auditArgs(dir) : []),
+    ...(audit === undefined ? [] : auditArgs(dir, audit)),
     `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
     "--bind-address=127.0.0.1",
     // Else it looks for the default route of the machine, and ends where there is none.

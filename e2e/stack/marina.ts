@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import type { MarinaEnvironment } from "./environment.ts";
+import type { MarinaEnvironment, ProgramKubeconfigs } from "./environment.ts";
 import type { KubeApi, Manifest } from "./kube-api.ts";
 import { requireHttpOk } from "./probes.ts";
 import type { Node, ProcessNode, StepNode } from "./supervisor.ts";
@@ -9,6 +9,11 @@ import type { Node, ProcessNode, StepNode } from "./supervisor.ts";
 export const ROOT = join(import.meta.dirname, "..", "..");
 export const DIST = join(ROOT, "dist");
 export const PLATFORM_NAMESPACE = "marina-system";
+
+/** The user of a program's ServiceAccount, as in an installation. */
+export function userOf(program: keyof ProgramKubeconfigs): string {
+  return `system:serviceaccount:${PLATFORM_NAMESPACE}:marina-${program}`;
+}
 
 export interface MarinaDeps {
   kube: KubeApi;

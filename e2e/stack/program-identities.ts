@@ -6,17 +6,12 @@ import { type Certificates, issueClientCertificate } from "./certificates.ts";
 import type { ProgramKubeconfigs } from "./environment.ts";
 import type { Manifest } from "./kube-api.ts";
 import { writeKubeconfig } from "./management-cluster.ts";
-import { PLATFORM_NAMESPACE, ROOT } from "./marina.ts";
+import { PLATFORM_NAMESPACE, ROOT, userOf } from "./marina.ts";
 
 const run = promisify(execFile);
 const CHART = join(ROOT, "charts", "marina");
 
 const GROUPS = ["system:serviceaccounts", `system:serviceaccounts:${PLATFORM_NAMESPACE}`];
-
-/** The name of a program's ServiceAccount, as in an installation. */
-function accountOf(program: keyof ProgramKubeconfigs): string {
-  return `marina-${program}`;
-}
 
 /**
  * Gives each program a kubeconfig of its own in the run directory. Its user and groups are those of the program's
@@ -29,8 +24,12 @@ export async function writeProgramKubeconfigs(
 ): Promise<ProgramKubeconfigs> {
   const write = async (program: keyof ProgramKubeconfigs, groups = GROUPS): Promise<string> => {
     const file = join(dir, `${program}.kubeconfig`);
-    const user = `system:serviceaccount:${PLATFORM_NAMESPACE}:${accountOf(program)}`;
-    writeKubeconfig(file, server, certificates, await issueClientCertificate(certificates, user, groups));
+    writeKubeconfig(
+      file,
+      server,
+      certificates,
+      await issueClientCertificate(certificates, userOf(program), groups),
+    );
     return file;
   };
   return {

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, type JWK } from "jose";
@@ -12,10 +12,18 @@ export interface Secrets {
   /** 32 bytes in base64. */
   webhookKey: string;
   objectStoreKey: string;
+  /** Signs the tokens of the registry; PEM. */
+  registryKey: string;
+  registryNotificationToken: string;
   signingKey: JWK;
 }
 
 const newSecret = (): string => randomBytes(18).toString("hex");
+
+function newRegistryKey(): string {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+}
 
 async function createSigningKey(): Promise<JWK> {
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
@@ -33,6 +41,8 @@ export async function ensureSecrets(dir: string): Promise<Secrets> {
     clientSecret: newSecret(),
     webhookKey: randomBytes(32).toString("base64"),
     objectStoreKey: newSecret(),
+    registryKey: newRegistryKey(),
+    registryNotificationToken: newSecret(),
     signingKey: known.signingKey ?? (await createSigningKey()),
     ...known,
   };

@@ -21,6 +21,7 @@ import { identityNode, issuerOf } from "./identity.ts";
 import { createKubeApi, type KubeApi } from "./kube-api.ts";
 import { localProviderNodes } from "./local-provider.ts";
 import {
+  type Audit,
   MANAGEMENT_PORTS,
   managementClusterNodes,
   managementServerOf,
@@ -33,6 +34,7 @@ import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
 import { renderProgramRights, writeProgramKubeconfigs } from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
+import { ensureGrype, registryNode, registryOf } from "./registry.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
 import type { StackOptions } from "./stack-options.ts";
 import type { Node, ProcessNode } from "./supervisor.ts";
@@ -63,6 +65,8 @@ export interface Setup {
   nodes: Node[];
   /** Parts that the stack is ready without; they join it when they are. */
   lateNodes: ProcessNode[];
+  /** Programs that the running ones start, built meanwhile. */
+  lateTools: { name: string; ensure: (signal: AbortSignal) => Promise<string> }[];
   close: () => void;
 }
 
@@ -80,7 +84,7 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
   }
 }
 
-async function embeddedCluster(run: Run, engine: Engine, audit = false) {
+async function embeddedCluster(run: Run, engine: Engine, audit?: Audit) {
   const { dir, ports, tools, certificates } = run;
   const kubeconfig = join(dir, "kubeconfig");
   const server = managementServerOf(ports);
@@ -134,6 +138,7 @@ async function reservePorts(options: StackOptions, dir: string): Promise<Ports> 
     "identity-provider",
     "webhook-receiver",
     "object-store",
+    "registry",
     "operator",
     "api-metrics",
     ...(apiPort === undefined ? ["api"] : []),
@@ -175,6 +180,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     caFile: certificates.caFile,
     sharedStorage,
     objectStore: objectStoreOf({ ports, secrets }),
+    registry: await registryOf({ dir, ports, secrets }),
     clusterClass: cluster.clusterClass,
     platformNamespace: PLATFORM_NAMESPACE,
     withoutPlans: options.withoutPlans ?? [],
@@ -199,6 +205,10 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
   ];
   const { kube, kubeconfig, programKubeconfigs, close } = cluster;
   const inputs = { dir, ports, apiPort, tools, secrets, certificates, environment };
-  const lateNodes = [objectStoreNode({ dir, ports, secrets })];
-  return { ...inputs, kube, kubeconfig, programKubeconfigs, nodes, lateNodes, close };
+  const lateNodes = [
+    objectStoreNode({ dir, ports, secrets }),
+    registryNode({ dir, ports, secrets, apiUrl: environment.apiUrl }),
+  ];
+  const lateTools = [{ name: "grype", ensure: ensureGrype }];
+  return { ...inputs, kube, kubeconfig, programKubeconfigs, nodes, lateNodes, lateTools, close };
 }

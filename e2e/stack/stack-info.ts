@@ -2,6 +2,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import type { ProgramKubeconfigs } from "./environment.ts";
 import type { ObjectStoreInfo } from "./object-store.ts";
 import type { Part } from "./process-part.ts";
+import type { RegistryInfo } from "./registry.ts";
 import type { UserName } from "./users.ts";
 
 /** The content of stack.json: addresses, files and processes of a running stack. */
@@ -25,6 +26,8 @@ export interface StackInfo {
   sharedStorage: string;
   /** An S3 server; it joins the running stack once its program is built. */
   objectStore: ObjectStoreInfo;
+  /** A container registry; it joins in the same way. */
+  registry: RegistryInfo;
   metrics: { apiserver: string; operator: string };
   processes: Record<string, { pid: number; log: string }>;
   /** Access tokens, valid for 12 hours from the start. */

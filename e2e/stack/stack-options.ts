@@ -1,4 +1,5 @@
 import type { Engine } from "./engine.ts";
+import type { Audit } from "./management-cluster.ts";
 import type { Progress } from "./progress.ts";
 
 export interface StackOptions {
@@ -20,8 +21,8 @@ export interface StackOptions {
   operator?: Record<string, string>;
   /** What tenant clusters run on: DEFAULT_ENGINE as in `npm start`, or in memory where many are needed. */
   engine: Engine;
-  /** Log every request of the embedded kube-apiserver, see AUDIT_LOG. */
-  audit?: boolean;
+  /** Log requests of the embedded kube-apiserver, see AUDIT_LOG. */
+  audit?: Audit;
   /** When a part ends by itself: stop everything, or only report it. */
   onCrash?: "stop" | "report";
   progress?: Progress;

@@ -7,6 +7,7 @@ import { postgresHome } from "./postgres.ts";
 import type { Part } from "./process-part.ts";
 import { type Progress, silentProgress } from "./progress.ts";
 import { receiverUrlOf } from "./receiver.ts";
+import { registryOf } from "./registry.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
 import { prepareStack, type Setup, sharedStorageOf } from "./setup.ts";
 import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
@@ -53,6 +54,7 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
     helm: tools.path("helm"),
     logs: join(setup.dir, "logs"),
     objectStore: objectStoreOf({ ports, secrets }),
+    registry: await registryOf({ dir: setup.dir, ports, secrets }),
     webhookReceiver: { url: receiverUrlOf(ports), caFile: setup.certificates.caFile },
     sharedStorage: sharedStorageOf(setup.dir),
     metrics: {
@@ -87,8 +89,10 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
       else void stop().then(() => reportCrash(message));
     },
   });
+  const ending = new AbortController();
   const stop = async (): Promise<void> => {
     info = undefined;
+    ending.abort();
     await supervisor.stop();
     // A killed local provider leaves its tenants running.
     await endLeftovers(setup.dir);
@@ -105,6 +109,11 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
     for (const node of setup.lateNodes) {
       supervisor.join(node).catch((error: unknown) => {
         if (info !== undefined) progress.line(`${node.name} does not run: ${messageOf(error)}`);
+      });
+    }
+    for (const { name, ensure } of setup.lateTools) {
+      ensure(ending.signal).catch((error: unknown) => {
+        if (info !== undefined) progress.line(`${name} is not built: ${messageOf(error)}`);
       });
     }
     return { info, infoFile, part: (name) => supervisor.part(name), crashed, stop };

@@ -71,6 +71,13 @@ export async function waitForObjectStore(): Promise<StackInfo["objectStore"]> {
   return objectStore;
 }
 
+/** Waits for the container registry of the stack in the same way. */
+export async function waitForRegistry(): Promise<StackInfo["registry"]> {
+  const { registry } = readStack();
+  await waitFor("the registry", () => fetch(`${registry.url}/v2/`), { timeoutMs: OBJECT_STORE_DEADLINE_MS });
+  return registry;
+}
+
 /** Runs kubectl against the management cluster; rejects with its error output when it fails. */
 export function kubectl(
   args: readonly string[],

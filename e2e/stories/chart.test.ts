@@ -178,6 +178,8 @@ describe("every object is accepted by the Kubernetes API", () => {
       },
     ],
     ["a store of attachments", { attachments: { existingSecret: "marina-attachments" } }],
+    ["a container registry", { registry: { existingSecret: "marina-registry" } }],
+    ["an issuer of invoices", { invoicing: { supplier: { name: "Example GmbH" }, vatRates: { DE: 19 } } }],
     ["a public address with a port", { publicUrl: "https://api.example.com:8443" }],
   ])("%s", async (_, values) => {
     const { objects } = await render(values);

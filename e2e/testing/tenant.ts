@@ -78,7 +78,9 @@ export function createTenant(apiUrl: string, token: string): Tenant {
     async call(operationId, input) {
       const { method, path } = findPlace(operationId);
       const { body, ...names } = input as Record<string, unknown>;
-      const filled = path.replaceAll(/\{(.+?)\}/g, (_match, name: string) => String(names[name]));
+      const filled = path.replaceAll(/\{(.+?)\}/g, (_match, name: string) =>
+        encodeURIComponent(String(names[name])),
+      );
       return (await send(method, `${apiUrl}${filled}`, body, {})) as AnswerOf<typeof operationId>;
     },
     request: (method, path, body, headers = {}) => send(method, `${apiUrl}/api/v1${path}`, body, headers),

@@ -13,6 +13,7 @@ import { composeNameTaken, composeOwnerReference } from "../ownership.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import { chooseNetwork, findNetworkFault } from "./network.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
+import { findPackageFault } from "./package.ts";
 import { findPoolRegistrationWait } from "./registration.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 
@@ -33,6 +34,8 @@ export type Decision =
 /** The Cluster API object for this cluster and its pools; a class without a capability they need means: apply nothing. */
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
+  const forbidden = findPackageFault(observed);
+  if (forbidden !== undefined) return { ok: false, fault: forbidden, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
   const plan = known ?? retainPlan(observed);

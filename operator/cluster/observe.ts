@@ -7,6 +7,7 @@ import { findOrganization, type Organization } from "../../shared/crd/organizati
 import { createId } from "../../shared/id.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import type { Packages } from "../../shared/packages.ts";
 import type { AccessAttempts } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
 import { isWaitingForTenant } from "../cluster-access/status.ts";
@@ -84,6 +85,7 @@ export interface ObservedCluster {
   hasFormerCa: boolean;
   classes: ClassLookup;
   catalogue: VersionCatalogue;
+  packages: Packages;
   /** This cluster's subnet; while it has none, those in use. */
   locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
   /** The last probe of the endpoint; undefined = not probed yet. */
@@ -136,6 +138,7 @@ export function observeCluster(
     hasFormerCa: engine === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
     classes: readClasses(caches),
     catalogue: caches.readCatalogue(),
+    packages: caches.readPackages(),
     locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID], cluster.status?.workerSubnet),
     probe: found.probe,
     access: { attempts: found.attempts, waiting: countWaiting(caches, key) },

@@ -28,6 +28,16 @@ describe("a converged cluster", () => {
   });
 });
 
+test("usage that an agent of the platform reports is no part of the status that is written, and causes no write", () => {
+  const { cluster, ...observed } = converged();
+  const used = { ...cluster, status: { ...cluster.status, usage: { blockStorageGB: 5 } } };
+  expect(reconcileCluster({ ...observed, cluster: used }, NOW).status).toBeUndefined();
+  const changed = { ...used, metadata: { ...used.metadata, generation: 9 } };
+  const { status } = reconcileCluster({ ...observed, cluster: changed }, NOW);
+  expect(status).toMatchObject({ observedGeneration: 9 });
+  expect(status).not.toHaveProperty("usage");
+});
+
 describe("before the first Ready", () => {
   const pools = [aClusterPool()];
   test.each<[string, Partial<ObservedCluster> & { engineFacts?: EngineFacts }, string]>([

@@ -74,19 +74,22 @@ export function composeClusterStatus(
     nodePools: countPools(observed),
     nodes: countNodes(pools),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
-    ...optional("usage", last?.usage),
     ...optional("message", message && clipStatusMessage(message)),
     ...optional("clusterClass", input.clusterClass ?? engine?.state.classRef?.name ?? last?.clusterClass),
   };
   return { status, requeueAfterMs };
 }
 
-/** The status to write; undefined when nothing changed. */
+/**
+ * The status to write; undefined when nothing changed. `usage` is not part of it: an agent of the platform writes it, as
+ * another field manager, and applying a status without it leaves it as it is.
+ */
 export function changedStatus(
   last: ClusterStatus | undefined,
   next: ClusterStatus,
 ): ClusterStatus | undefined {
-  return isDeepStrictEqual(last, next) ? undefined : next;
+  const { usage: _, ...own } = last ?? {};
+  return isDeepStrictEqual(last && own, next) ? undefined : next;
 }
 
 function composeConditions(

@@ -222,6 +222,7 @@ export function observeBlue(
     ...decideOwnership(given.cluster ?? aCluster(), object),
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", CAPABLE]]),
+    packages: {},
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
     locks: { own: lock, taken: new Set([lock.subnet]) },
     probe: { ok: true, message: "" },

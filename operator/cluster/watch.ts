@@ -57,6 +57,7 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     if (isNewSpec(change)) addAll(caches.clusters.keys());
   });
   set.listen("catalogues", () => addAll(caches.clusters.keys()));
+  set.listen("packages", () => addAll(caches.clusters.keys()));
   set.listen("subnetLocks", (change) => {
     if (change.type !== "deleted") return;
     const waiting = caches.clusters.list().filter((cluster) => cluster.status?.workerSubnet === undefined);

@@ -206,6 +206,9 @@ test("all machines are listed, including unhealthy ones", () => {
       ready: false,
       version: "1.34.2",
       createdAt: "2026-01-01T00:00:00.000Z",
+      vcpus: 2,
+      memoryGB: 4,
+      diskGB: 20,
     },
   ]);
 });

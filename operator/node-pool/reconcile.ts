@@ -21,7 +21,7 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
   const deleting = isDeleting(pool);
   const isSuspended = observed.cluster?.suspended === true;
   const leftover = deleting && !isSuspended ? findLeftover(observed, now) : NO_LEFTOVER;
-  if (deleting && (isGone(observed) || leftover.isStuck)) return release(observed);
+  if (deleting && (isGone(observed) || leftover.isStuck)) return release(observed, now);
   const identityFault = findIdentityFault(organization, observed.olderDuplicate);
   const fault = identityFault ?? (deleting ? undefined : observed.blocker);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
@@ -45,8 +45,14 @@ function isGone(observed: ObservedPool): boolean {
   return observed.leftTopology && observed.engine === undefined && observed.machines.length === 0;
 }
 
-function release({ pool }: ObservedPool): PoolPlan {
-  return composePlan({ releaseFinalizer: hasFinalizer(pool.metadata) });
+/** The last status of a pool tells when its last machines went. */
+function release(observed: ObservedPool, now: Date): PoolPlan {
+  const { pool } = observed;
+  const listsMachines = (pool.status?.machines ?? []).length > 0;
+  return composePlan({
+    status: listsMachines ? composePoolStatus(observed, undefined, now).status : undefined,
+    releaseFinalizer: hasFinalizer(pool.metadata),
+  });
 }
 
 /**

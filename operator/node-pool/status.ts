@@ -17,6 +17,7 @@ import type {
   NodePoolTransition,
 } from "../../shared/crd/node-pool.ts";
 import { decideConditions } from "./conditions.ts";
+import { listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
 import { measurePool } from "./progress.ts";
 import { followReplacements } from "./replacements.ts";
@@ -51,6 +52,7 @@ export function composePoolStatus(
   const message = composeMessage(conditions, reportWaitMs === undefined);
   const selector = observed.engine?.selector ?? last?.selector;
   const replacements = followReplacements(observed, now);
+  const listed = listMachines(observed, now);
   const happened = [...replacements.done, ...findTransitions(last, conditions, firstReadyAt)];
   const status: NodePoolStatus = {
     observedGeneration: generation,
@@ -63,7 +65,8 @@ export function composePoolStatus(
     ...(progress.version !== undefined && { version: progress.version }),
     ...(selector !== undefined && { selector }),
     ...(message !== undefined && { message: clipStatusMessage(message) }),
-    machines: presentMachines(observed),
+    machines: listed.machines,
+    ...(listed.gone.length > 0 && { goneMachines: listed.gone }),
     ...(replacements.open.length > 0 && { replacements: replacements.open }),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
   };
@@ -120,17 +123,4 @@ function findReportWaitMs(observed: ObservedPool, conditions: Conditions, now: D
   const reportAfterMs = lacksCluster ? REPORT_MISSING_CLUSTER_AFTER_MS : REPORT_WAIT_AFTER_MS;
   const remainingMs = reportAfterMs - conditionAgeMs(reconciling, now);
   return remainingMs > 0 ? remainingMs : undefined;
-}
-
-function presentMachines(observed: ObservedPool): NonNullable<NodePoolStatus["machines"]> {
-  return observed.machines.map(({ name, uid, node, phase, ready, version, outdated, createdAt }) => ({
-    name,
-    uid,
-    ...(node !== undefined && { node }),
-    phase,
-    ready,
-    ...(version !== undefined && { version }),
-    ...(outdated && { outdated }),
-    createdAt,
-  }));
 }

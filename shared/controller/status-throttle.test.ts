@@ -49,20 +49,20 @@ function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Statu
 }
 
 describe("a new message", () => {
-  test("is written at once when nothing was written for 10 s", () => {
+  test("is written at once when nothing was written for 20 s", () => {
     expect(throttle("a", written, planOf(withNewMessage)).status).toBe(withNewMessage);
-    nowMs += 10_000;
+    nowMs += 20_000;
     expect(throttle("a", written, planOf(withNewMessage)).status).toBe(withNewMessage);
   });
 
-  test("waits until 10 s after the last write, whatever it changed", () => {
+  test("waits until 20 s after the last write, whatever it changed", () => {
     throttle("a", undefined, planOf(written));
     nowMs += 4_000;
     expect(throttle("a", written, planOf(withNewMessage))).toMatchObject({
       status: undefined,
-      requeueAfterMs: 6_000,
+      requeueAfterMs: 16_000,
     });
-    nowMs += 5_999;
+    nowMs += 15_999;
     expect(throttle("a", written, planOf(withNewMessage))).toMatchObject({
       status: undefined,
       requeueAfterMs: 1,
@@ -85,7 +85,7 @@ describe("a new message", () => {
   test("waits although a hundred others were written in between", () => {
     for (let n = 0; n < 100; n++) throttle(`other-${n}`, undefined, planOf(written));
     throttle("a", undefined, planOf(written));
-    nowMs += 9_999;
+    nowMs += 19_999;
     throttle("other-1", written, planOf({ ...written, nodes: 1 }));
     expect(throttle("a", written, planOf(withNewMessage)).status).toBeUndefined();
   });
@@ -120,9 +120,9 @@ describe("while an object is being created", () => {
     ["a condition's status", { conditions: [ready, stalled, { ...ready, type: "Endpoint" }] }],
     ["the state of a machine", { machines: [{ ...machine, ready: true }] }],
     ["the first message", { message: "It waits for a disk." }],
-  ])("%s waits until 10 s after the last write", (_name, change) => {
+  ])("%s waits until 20 s after the last write", (_name, change) => {
     throttle("a", undefined, planOf(creating));
-    nowMs += 9_000;
+    nowMs += 19_000;
     const next = { ...creating, ...change };
     expect(throttle("a", creating, planOf(next))).toMatchObject({ status: undefined, requeueAfterMs: 1_000 });
     nowMs += 1_000;

@@ -5,9 +5,9 @@ import { earliest } from "./time.ts";
 
 /**
  * Until a node is up Cluster API changes its messages a dozen times, and the counts and conditions of what it creates as
- * often; each status written costs the kube-apiserver 11 ms of CPU, and the programs that follow it as much again.
+ * often; each status written costs the kube-apiserver 11 to 25 ms of CPU, and the programs that follow it as much again.
  */
-const DETAILS_EVERY_MS = 10_000;
+const DETAILS_EVERY_MS = 20_000;
 
 /** The phase of every kind that is created in steps. */
 const PROVISIONING = "Provisioning";
@@ -31,7 +31,7 @@ export type StatusThrottle = <Status extends StatusLike>(
 
 /**
  * Throttles changes of details: a status that differs from the last one only in its messages, or in the progress of a
- * creation, is written no earlier than 10 s after the last write, and the object is reconciled again then. Everything else is
+ * creation, is written no earlier than 20 s after the last write, and the object is reconciled again then. Everything else is
  * written at once, with the current details, and so is every status that comes with an Event.
  */
 export function createStatusThrottle(nowMs: () => number = () => performance.now()): StatusThrottle {

@@ -147,7 +147,7 @@ const usageSchema = z
   })
   .meta({
     description:
-      "Resources in use inside the cluster. A field is absent when the platform cannot measure it.",
+      "Resources in use inside the cluster, as an agent of the platform reports them; the operator leaves them as they are. A field is absent when the platform cannot measure it.",
   });
 
 export const clusterStatusSchema = z

@@ -60,6 +60,8 @@ export const CONDITION_REASONS = {
     "DuplicateOrganization",
     "UnknownOrganization",
     "UnknownPlan",
+    "PlanRetired",
+    "ReplicasNotInPlan",
     "UnknownVersion",
     "DowngradeRefused",
     "UnsupportedByClass",

@@ -7,6 +7,8 @@ export const MAX_NODES_PER_POOL = 1000;
 
 /** Limit of machines in a status: a rollout adds machines to those of the largest pool before it removes others. */
 export const MAX_MACHINES_PER_POOL = 1200;
+/** Machines of a pool that went within the last day, as many as its status holds. */
+export const MAX_GONE_MACHINES = 1000;
 
 /** Limit of `metadata.name`: Cluster API derives names of up to 63 characters from it. */
 export const MAX_OBJECT_NAME_LENGTH = 40;

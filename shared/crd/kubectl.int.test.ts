@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterKind } from "./cluster.ts";
 import { nodePoolKind } from "./node-pool.ts";
 import { storageInventoryKind } from "./storage-inventory.ts";
@@ -101,7 +102,12 @@ test("an identical apply changes nothing", async () => {
       objectOf(storageInventoryKind, { name, namespace: api.namespace }, spec),
       written,
     );
-  const first = await apply("shared-storage", { quotaBytes: 1024 });
+  await apply("shared-storage", { quotaBytes: 1024 });
+  // The operator writes a new inventory's status once.
+  const first = await waitFor("the status of the inventory", async () => {
+    const inventory = await api.client.get(storageInventoryKind, api.namespace, "shared-storage");
+    return inventory?.status?.conditions === undefined ? undefined : inventory;
+  });
   const second = await apply("shared-storage", { quotaBytes: 1024 });
   expect(second.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
   expect(second.metadata.generation).toBe(first.metadata.generation);

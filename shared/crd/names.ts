@@ -52,3 +52,7 @@ export const MANAGER_APISERVER_NETWORK = "marina-apiserver-network";
 /** The ConfigMap in the platform namespace that holds the catalogue of Kubernetes versions. */
 export const VERSION_CATALOGUE_CONFIG_MAP = "kubernetes-versions";
 export const VERSION_CATALOGUE_KEY = "versions.json";
+
+/** The ConfigMap in the platform namespace that the API server publishes the packages of clusters in. */
+export const PACKAGES_CONFIG_MAP = "plans";
+export const PACKAGES_KEY = "plans.json";

@@ -5,6 +5,7 @@ import {
   displayNameSchema,
   integer,
   kubernetesVersion,
+  MAX_GONE_MACHINES,
   MAX_MACHINES_PER_POOL,
   MAX_NODES_PER_POOL,
   MAX_TRANSITIONS,
@@ -107,6 +108,12 @@ export const nodePoolTransitionRules: readonly TransitionRule<NodePoolFields>[] 
 
 export const nodePoolSpecSchema = withRules(nodePoolFields, nodePoolRules, nodePoolTransitionRules);
 
+const sizeFields = () => ({
+  vcpus: integer(1, 128, "Virtual CPUs of the machine. Absent until they are known.").optional(),
+  memoryGB: integer(1, 512, "Memory of the machine in GiB. Absent until it is known.").optional(),
+  diskGB: integer(1, 2048, "Disk of the machine in GiB. Absent until it is known.").optional(),
+});
+
 const machineSchema = z
   .object({
     name: z.string().min(1).max(253).meta({ description: "Name of the Cluster API Machine." }),
@@ -124,8 +131,19 @@ const machineSchema = z
         "True while the machine is being replaced, or will be, for a newer version or size; else absent.",
     }),
     createdAt: timestamp("When the machine was created."),
+    ...sizeFields(),
   })
   .meta({ description: "A machine of the pool." });
+
+const goneMachineSchema = z
+  .object({
+    uid: z.string().min(1).max(64).meta({ description: "UID of the machine." }),
+    ...sizeFields(),
+    createdAt: timestamp("When the machine was created."),
+    goneAt: timestamp("When it was first observed that the machine does not exist any more."),
+    hadNode: z.boolean().meta({ description: "Whether its node ever joined the cluster." }),
+  })
+  .meta({ description: "A machine that the pool had." });
 
 const replacementSchema = z
   .object({
@@ -184,6 +202,15 @@ export const nodePoolStatusSchema = z
       .optional()
       .meta({
         description: "The machines of the pool.",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["uid"],
+      }),
+    goneMachines: z
+      .array(goneMachineSchema)
+      .max(MAX_GONE_MACHINES)
+      .optional()
+      .meta({
+        description: "The machines that went within the last day, the last ones of many.",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["uid"],
       }),

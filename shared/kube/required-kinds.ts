@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ExplainedError } from "../explained-error.ts";
 import type { Logger } from "../log.ts";
 import { KubeError, toKubeError } from "./errors.ts";
 import { apiVersionOf, type Kind } from "./kind.ts";
@@ -14,7 +15,7 @@ const SECOND_LOOK_AFTER_MS = 3_000;
 const resourceListSchema = z.object({ resources: z.array(z.object({ name: z.string() })) });
 
 /** Kinds that the management cluster does not serve; the message names each CustomResourceDefinition. */
-export class MissingKindsError extends Error {
+export class MissingKindsError extends ExplainedError {
   override readonly name = "MissingKindsError";
 
   constructor(missing: readonly Kind<unknown>[]) {

@@ -3,6 +3,8 @@ import { toActor } from "../../audit/record.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { type Preconditions, requireMatch } from "../../http/contract/etag.ts";
+import { markAllDue } from "../budgets/due-store.ts";
+import { effectiveAfter } from "../effective-from.ts";
 import { presentRates, rateCardTag } from "./present.ts";
 import { insertRates, lockRateCard, type Rates, readLastRateChange, readRates } from "./store.ts";
 
@@ -14,8 +16,8 @@ export interface RateCardChange {
 }
 
 /**
- * Sets prices that hold from now on. Changes follow each other, also when the clock was set back: each takes effect at
- * least 1 ms after the one before. Returns all prices, and when the new ones took effect. Throws 412.
+ * Sets prices that hold from now on; changes follow each other. Returns all prices, and when the new ones took effect.
+ * Throws 412.
  */
 export async function setRates(
   tx: Queryable,
@@ -26,8 +28,9 @@ export async function setRates(
   const last = await readLastRateChange(tx);
   requireMatch(preconditions, rateCardTag(last));
   const before = await readRates(tx);
-  const effectiveFrom = new Date(Math.max(now().getTime(), last.getTime() + 1));
+  const effectiveFrom = effectiveAfter(last, now());
   await insertRates(tx, rates, { effectiveFrom, changedBy: toActor(origin) });
+  await markAllDue(tx, now());
   const after = new Map([...before, ...rates]);
   await recordAudit(tx, origin, {
     action: "rate_card.update",

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { auditActorRecord } from "../../audit/schema.ts";
 import { idField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
-import { PRICE_DECIMALS, toMicroEuros } from "../money.ts";
+import { exactEuros } from "../fields-schema.ts";
 import { RESOURCE_TYPES } from "../resource-types.ts";
 
 const MAX_PRICE_EUR = 1_000_000;
@@ -84,15 +84,11 @@ export const rateHistoryRecord = z
 const newRate = z
   .strictObject({
     resource_type: resourceTypeField,
-    unit_price_eur: z
-      .number()
-      .min(0)
-      .max(MAX_PRICE_EUR)
-      .refine((euros) => toMicroEuros(euros) !== undefined, {
-        message: `must have at most ${PRICE_DECIMALS} decimals`,
-        params: { code: "invalid_format" },
-      })
-      .openapi({ format: "double", description: `${UNIT_PRICE} At most 6 decimals.`, example: 5 }),
+    unit_price_eur: exactEuros(z.number().min(0).max(MAX_PRICE_EUR)).openapi({
+      format: "double",
+      description: `${UNIT_PRICE} At most 6 decimals.`,
+      example: 5,
+    }),
   })
   .openapi("NewRate", { example: { resource_type: "vcpu", unit_price_eur: 5 } });
 

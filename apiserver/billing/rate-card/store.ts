@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt, notExists, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, lt, notExists, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
 import { createId } from "../../../shared/id.ts";
 import type { AuditActor } from "../../audit/table.ts";
@@ -11,11 +11,16 @@ import { rateCardPrices } from "./table.ts";
 /** Unit prices in millionths of a euro per month. */
 export type Rates = ReadonlyMap<ResourceType, bigint>;
 
-export interface RateChange {
-  id: string;
+/** A unit price that holds from an instant until the next one of its resource type. */
+export interface PricePoint {
   resourceType: ResourceType;
+  /** For one unit and a whole month, in millionths of a euro. */
   priceMicroEuros: bigint;
   effectiveFrom: Date;
+}
+
+export interface RateChange extends PricePoint {
+  id: string;
   /** When the next price of this resource type took effect; null while this one holds. */
   effectiveTo: Date | null;
   changedBy: AuditActor;
@@ -41,6 +46,24 @@ export async function readRates(db: Queryable): Promise<Rates> {
   return new Map(
     rows.map(({ resourceType, price }) => [resourceType as ResourceType, parseMicroEuros(price)]),
   );
+}
+
+/** All prices that took effect before `end`, the oldest first. */
+export async function readRateHistory(db: Queryable, end: Date): Promise<PricePoint[]> {
+  const rows = await db
+    .select({
+      resourceType: rateCardPrices.resourceType,
+      price: rateCardPrices.unitPriceEUR,
+      effectiveFrom: rateCardPrices.effectiveFrom,
+    })
+    .from(rateCardPrices)
+    .where(lt(rateCardPrices.effectiveFrom, end))
+    .orderBy(asc(rateCardPrices.effectiveFrom));
+  return rows.map(({ resourceType, price, effectiveFrom }) => ({
+    resourceType: resourceType as ResourceType,
+    priceMicroEuros: parseMicroEuros(price),
+    effectiveFrom,
+  }));
 }
 
 /** The instant at which the newest price took effect. Throws when there is none. */

@@ -3,6 +3,7 @@ import { LABEL_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../../shared/crd/quota.ts";
 import { recordAudit } from "../../audit/index.ts";
+import { assessCost, type PlannedCluster, requireOffered } from "../../billing/index.ts";
 import {
   type Claim,
   claimName,
@@ -17,8 +18,10 @@ import type { Origin } from "../../http/authentication/principal.ts";
 import { ApiError } from "../../http/errors.ts";
 import {
   claimOfCreate,
+  type Effects,
   effectsOfCreate,
   type NewNodePool,
+  planPool,
   sumEffects,
   toNodePoolObject,
 } from "../../node-pools/index.ts";
@@ -30,7 +33,7 @@ import {
   projectObservations,
   toProjectedNodePool,
 } from "../../projection/index.ts";
-import { assessQuota, claimQuota, type Effects } from "../../quotas/index.ts";
+import { assessQuota, claimQuota } from "../../quotas/index.ts";
 import { auditCluster } from "../present.ts";
 import { clustersOf } from "../resource.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
@@ -59,7 +62,7 @@ export async function createCluster(
     return requireExisting(deps, desired);
   await ensureNamespace(deps, desired.orgId);
   if (dryRun) return tryCreate(deps, desired);
-  const intent = await begin(deps, origin, desired);
+  const intent = await begin(deps, origin, desired, resumed);
   // An earlier attempt has fixed the ids and names.
   const request = intent.request;
   if (intent.state === "done") return requireExisting(deps, request);
@@ -81,23 +84,28 @@ export async function createCluster(
 async function tryCreate(deps: Deps, request: NewCluster): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, nodePools } = request;
   const clusters = clustersOf(orgId);
-  const quota = await runThenRollBack(deps.db, async (tx) => {
-    const effects = await assessQuota(tx, quotaScopeOf(deps, orgId), quotaClaimsOf(request));
+  const assessed = await runThenRollBack(deps.db, async (tx) => {
+    if (request.spec.plan !== undefined) await requireOffered(tx, request.spec.plan);
+    const quota = await assessQuota(tx, quotaScopeOf(deps, orgId), quotaClaimsOf(request));
+    const cost = await assessCost(tx, deps.now(), { cluster: undefined, pools: [] }, planCluster(request));
     for (const claim of claimsOf(deps, request)) await claim.take(tx);
-    return effects;
+    return { quota, cost };
   });
   try {
     const { cluster } = await createObjects(deps, request, { dryRun: true });
     const nodes = sumEffects(nodePools.map(({ spec }) => effectsOfCreate(spec)));
-    return { object: clusters.project(cluster), effects: { quota, ...nodes } };
+    return { object: clusters.project(cluster), effects: { ...assessed, ...nodes } };
   } catch (error) {
     throw toRefusal(error, clusters.wireNames);
   }
 }
 
-async function begin(deps: Deps, origin: Origin, desired: NewCluster) {
+async function begin(deps: Deps, origin: Origin, desired: NewCluster, resumed: boolean) {
+  const { plan } = desired.spec;
   return deps.db.transaction(async (tx) => {
     await lockOrganization(tx, desired.orgId);
+    // What an earlier attempt has begun is completed, whatever was retired since.
+    if (plan !== undefined && !resumed) await requireOffered(tx, plan);
     const intent = await openIntent(tx, desired, origin);
     if (intent.state === "done") return intent;
     for (const claim of claimsOf(deps, intent.request)) await claim.take(tx);
@@ -210,6 +218,11 @@ function claimsOf(deps: Deps, request: NewCluster): Claim[] {
 function quotaClaimsOf({ clusterId, nodePools }: NewCluster) {
   const own = { objectId: clusterId, current: NO_AMOUNTS, desired: CLUSTER_AMOUNTS };
   return [own, ...nodePools.map(({ id, spec }) => claimOfCreate(id, spec))];
+}
+
+function planCluster({ spec, nodePools }: NewCluster): PlannedCluster {
+  const pools = nodePools.map(({ id, spec: pool }) => planPool(id, pool, undefined));
+  return { cluster: { spec }, pools };
 }
 
 function quotaScopeOf({ config }: Deps, orgId: string) {

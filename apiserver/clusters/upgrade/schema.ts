@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { countField, textField } from "../../http/contract/fields.ts";
-import { effectsRecord } from "../../quotas/index.ts";
+import { effectsRecord } from "../../node-pools/index.ts";
 import { clusterRecord, exampleCluster, MAX_COUNT } from "../schema.ts";
 import { versionField } from "../version-field.ts";
 

@@ -45,10 +45,9 @@ describe("the catalogues", () => {
 
   test("of plans holds what a create takes", async () => {
     const { body } = await api.request("GET", "/api/v1/plans", { as: "bob" });
-    expect(body).toEqual({
-      items: ["dev", "starter", "growth", "scale"].map((slug) => ({ slug })),
-      next_cursor: null,
-    });
+    const slugs = body.items.map((item: { slug: string }) => item.slug);
+    expect(slugs).toEqual(["dev", "starter", "growth", "scale"]);
+    expect(body.next_cursor).toBeNull();
   });
 });
 

@@ -4,11 +4,10 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { withoutPrefix } from "../desired-version.ts";
-import { PLANS } from "../schema.ts";
 import { findInstalling } from "../upgrade-step.ts";
 import type { CatalogueReader } from "./catalogue.ts";
 import { positionOfVersion, presentCatalogue, presentUpgrades } from "./present.ts";
-import { kubernetesVersionPage, planPage } from "./schema.ts";
+import { kubernetesVersionPage } from "./schema.ts";
 
 const tag = "Catalogues";
 
@@ -28,27 +27,6 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
     },
     async (c, { query }) =>
       c.json(toPositionPage(presentCatalogue(await catalogue.read()), query, positionOfVersion), 200),
-  );
-
-  addRoute(
-    router,
-    {
-      method: "get",
-      path: "/api/v1/plans",
-      operationId: "listPlans",
-      tag,
-      summary: "List the packages that a cluster can be created with",
-      access: "signed-in",
-      query: positionPageQuery,
-      responses: { 200: { description: "A page, the smallest first.", body: planPage } },
-    },
-    async (c, { query }) => {
-      const plans = PLANS.map((slug) => ({ slug }));
-      return c.json(
-        toPositionPage(plans, query, ({ slug }) => PLANS.indexOf(slug)),
-        200,
-      );
-    },
   );
 
   addRoute(

@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { textField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
-import { PLANS } from "../schema.ts";
 
 const KUBERNETES_VERSION_STATUSES = ["supported", "deprecated", "end_of_life"] as const;
 
@@ -25,9 +24,3 @@ export const kubernetesVersionRecord = z
   });
 
 export const kubernetesVersionPage = pageSchema(kubernetesVersionRecord, "KubernetesVersionPage");
-
-export const planRecord = z
-  .object({ slug: z.enum(PLANS).openapi({ description: "What a create takes as `plan`." }) })
-  .openapi("Plan", { example: { slug: "starter" } });
-
-export const planPage = pageSchema(planRecord, "PlanPage");

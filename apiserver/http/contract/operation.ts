@@ -63,8 +63,8 @@ export interface ResponseSpec {
     /** Schemas of the events that only the description names. */
     schemas?: Readonly<Record<string, z.ZodType>>;
   };
-  /** Another second form, by Accept: a text. */
-  text?: { mediaType: string; description: string; maxLength?: number; example?: string };
+  /** Further forms, by Accept: texts. */
+  texts?: readonly { mediaType: string; description: string; maxLength?: number; example?: string }[];
   headers?: readonly ResponseHeader[];
 }
 

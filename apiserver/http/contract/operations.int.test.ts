@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { renderOpenApi } from "../../openapi/generate.ts";
+import { insertTestCredential, pushAnyImage } from "../../registry/testing.ts";
 import {
   holdKey,
   startTestApp,
@@ -21,12 +22,11 @@ import { hasPermission, type Permission } from "../authorization/permissions.ts"
 /** One table for every operation of the document: an operation that is added is tested here without another line. */
 const operations = listOperations(renderOpenApi());
 const MISSING = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
-
 let api: TestApp;
 let ids: Record<string, string>;
 
 beforeAll(async () => {
-  api = await startTestApp();
+  api = await startTestApp({ registry: {} });
   const orgID = await api.createOrganization("alice");
   await api.addMember(orgID, "staff", "viewer");
   const clusters = `/api/v1/organizations/${orgID}/clusters`;
@@ -42,22 +42,24 @@ beforeAll(async () => {
   const webhook = await api.request("POST", `${organization}/webhooks`, {
     body: { url: "https://hooks.example.com", events: ["*"] },
   });
-  const delivery = await api.request("POST", `${organization}/webhooks/${webhook.body.id}/test`);
+  const { body: delivery } = await api.request("POST", `${organization}/webhooks/${webhook.body.id}/test`);
   const ticket = await api.request("POST", `${organization}/tickets`, { body: VALID_BODIES.createTicket });
-  const me = await api.request("GET", "/api/v1/me");
+  await api.request("PUT", `${organization}/billing/budget`, { body: VALID_BODIES.setBudget });
   ids = {
     orgID,
-    userID: me.body.principal.id,
+    userID: (await api.request("GET", "/api/v1/me")).body.principal.id,
     clusterID: cluster.body.id,
     poolID: pools.body.items[0].id,
     memberID: members.body.items[0].id,
     tokenID: token.body.id,
     webhookID: webhook.body.id,
-    deliveryID: delivery.body.id,
+    deliveryID: delivery.id,
     ticketID: ticket.body.id,
     attachmentID: await insertTestAttachment(api.deps, orgID, ticket.body.id),
-    accessID: MISSING,
     name: "node-1",
+    slug: "dev",
+    credentialID: await insertTestCredential(api.deps, orgID, cluster.body.id),
+    ...(await pushAnyImage(api, orgID)),
   };
 });
 
@@ -97,6 +99,7 @@ const callerOf = (path: string) => (isStaffPath(path) ? ("staff" as const) : ("a
 const inOrganization = operations.filter(({ path }) => path.includes("{orgID}") && !isStaffPath(path));
 const ofStaff = operations.filter(({ path }) => isStaffPath(path) && path.includes("{orgID}"));
 const withChildren = operations.filter(({ path }) => /\{(?!orgID)/.test(path));
+const withIds = withChildren.filter(({ path }) => path.includes("ID}"));
 const withBody = operations.filter(({ body }) => body !== undefined);
 
 describe.each(named(secured))("%s asks who is calling", (_id, { method, path }) => {
@@ -154,7 +157,7 @@ describe.each(named(ofStaff))("%s is for the platform's staff", (_id, { method, 
   });
 });
 
-describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
+describe.each(named(withIds))("%s looks at the ids in its path", (_id, { method, path }) => {
   test("a malformed id is 400", async () => {
     const last = /.*\{(.+?ID)\}/.exec(path)?.[1] ?? "";
     const as = callerOf(path);
@@ -162,7 +165,9 @@ describe.each(named(withChildren))("%s looks at its path", (_id, { method, path 
       errorResponse(400, "bad_request"),
     );
   });
+});
 
+describe.each(named(withChildren))("%s looks at its path", (_id, { method, path }) => {
   test("a missing record is 404, before the body is looked at", async () => {
     const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
     const as = callerOf(path);

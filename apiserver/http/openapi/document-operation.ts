@@ -150,7 +150,7 @@ function describeResponse({ method }: Operation, response: ResponseSpec): Respon
     ...(response.stream === undefined
       ? {}
       : { [response.stream.mediaType]: describeStream(response.stream) }),
-    ...(response.text === undefined ? {} : { [response.text.mediaType]: describeText(response.text) }),
+    ...Object.fromEntries((response.texts ?? []).map((text) => [text.mediaType, describeText(text)])),
   };
   return {
     description: response.description,

@@ -16,6 +16,7 @@ const PUBLIC_SERVER = { url: "/", "x-internal": false };
 const TAGS = [
   { name: "API tokens", description: "Credentials for programs, bound to one organization." },
   { name: "Audit", description: "Who did what, when and from where." },
+  { name: "Billing", description: "What an organization spends: usage, budget and invoices." },
   { name: "Catalogues", description: "Kubernetes versions and plans of clusters, and types of events." },
   { name: "Clusters", description: "Managed Kubernetes clusters." },
   { name: "Members", description: "The members of an organization with their roles, and the caller." },
@@ -26,6 +27,7 @@ const TAGS = [
   { name: "Node pools", description: "The nodes of a cluster, in pools of equal machines." },
   { name: "Organizations", description: "Tenants: every other record belongs to one." },
   { name: "Platform administration", description: "All organizations, for the platform's staff." },
+  { name: "Registry", description: "Container images of an organization, and what is vulnerable in them." },
   {
     name: "Shared storage",
     description: "What an organization may store in its shared storage, and what it stores.",

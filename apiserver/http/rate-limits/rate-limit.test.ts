@@ -154,3 +154,31 @@ test("a known client behind the same address is served while another there guess
   expect((await send("bad")).status).toBe(429);
   expect((await send("good known")).status).toBe(200);
 });
+
+test("the holder of a credential is limited by address while it is refused, and by its id when it is not", async () => {
+  const limits = {
+    ...DEFAULT_RATE_LIMITS,
+    failed_login: { burst: 2, perMinute: 1 },
+    default: { burst: 2, perMinute: 1 },
+  };
+  const limiter = createRateLimiter(limits, () => 0);
+  const app = new Hono<HttpEnv>();
+  app.onError(handleError);
+  app.get("/:credential", async (c) => {
+    c.set("requestId", "r");
+    c.set("sourceAddress", "192.0.2.1");
+    const holders = {
+      isKnown: (text: string) => text === "known",
+      isWellFormed: (text: string) => text === "unknown",
+      async authenticate(text: string) {
+        if (text.startsWith("bad")) throw new ApiError("unauthorized", "no");
+        return { id: text };
+      },
+    };
+    return c.json(await limiter.authenticateHolder(holders, c.req.param("credential"), c));
+  });
+  const statuses: number[] = [];
+  for (const credential of ["bad1", "bad2", "bad3", "other", "unknown", "known", "known", "known"])
+    statuses.push((await app.request(`/${credential}`)).status);
+  expect(statuses).toEqual([401, 401, 429, 429, 200, 200, 200, 429]);
+});

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { type Principal, principalKey } from "../authentication/principal.ts";
+import { principalKey } from "../authentication/principal.ts";
 import type { Access, AccessControl } from "../authorization/guard.ts";
 import type { Permission } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
@@ -42,6 +42,13 @@ interface Counter {
   name: RateClass;
 }
 
+/** Credentials of one kind; `authenticate` throws 401 for one that is not valid. */
+export interface CredentialControl<Holder> {
+  isKnown(credential: string): boolean;
+  isWellFormed(credential: string): boolean;
+  authenticate(credential: string): Promise<Holder>;
+}
+
 export interface RateLimiter {
   /**
    * Wraps access control with the limits for one request: 429 for an address that has presented too many invalid
@@ -49,6 +56,12 @@ export interface RateLimiter {
    * RateLimit headers.
    */
   limit(control: AccessControl, operation: LimitedOperation, c: Context<HttpEnv>): AccessControl;
+  /** Authenticates the holder of a credential that is no principal, with the same limits by address and by holder. */
+  authenticateHolder<Holder extends { id: string }>(
+    control: CredentialControl<Holder>,
+    credential: string,
+    c: Context<HttpEnv>,
+  ): Promise<Holder>;
   /** Counts a member's request inside an organization: 429 when all its members together are over its quota. */
   countInOrganization(orgId: string, c: Context<HttpEnv>): void;
 }
@@ -66,20 +79,19 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
    * Counts invalid credentials by address, and API tokens with the right checksum apart from them; 429 for an address
    * with too many, unless this one is known to be valid.
    */
-  async function authenticate(
-    control: AccessControl,
-    authorization: string | undefined,
+  async function authenticate<Holder>(
+    control: CredentialControl<Holder>,
+    credential: string,
     address: string | undefined,
-  ): Promise<Principal> {
-    // A request without a credential cannot guess one.
-    if (authorization === undefined || address === undefined) return control.authenticate(authorization);
+  ): Promise<Holder> {
+    if (address === undefined) return control.authenticate(credential);
     const addressKey = toAddressKey(address);
-    const isWellFormed = control.isWellFormed(authorization);
+    const isWellFormed = control.isWellFormed(credential);
     const state = (isWellFormed ? forgeries : logins).look(addressKey);
-    if (!state.allowed && !control.isKnown(authorization))
+    if (!state.allowed && !control.isKnown(credential))
       throw tooMany("Too many refused credentials came from this address", state);
     try {
-      return await control.authenticate(authorization);
+      return await control.authenticate(credential);
     } catch (error) {
       if (error instanceof ApiError && error.code === "unauthorized") {
         (isWellFormed ? forgeries : logins).take(addressKey);
@@ -94,7 +106,11 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
       return {
         ...control,
         async authenticate(authorization) {
-          const principal = await authenticate(control, authorization, c.get("sourceAddress"));
+          // A request without a credential cannot guess one.
+          const principal =
+            authorization === undefined
+              ? await control.authenticate(authorization)
+              : await authenticate(control, authorization, c.get("sourceAddress"));
           countRequest(c, counters.default, principalKey(principal), "Too many requests");
           countShared(
             c,
@@ -107,6 +123,11 @@ export function createRateLimiter(limits: RateLimits, nowMs?: () => number): Rat
           return principal;
         },
       };
+    },
+    async authenticateHolder(control, credential, c) {
+      const holder = await authenticate(control, credential, c.get("sourceAddress"));
+      countRequest(c, counters.default, `credential:${holder.id}`, "Too many requests");
+      return holder;
     },
     countInOrganization(orgId, c) {
       countShared(c, counters.organization, orgId, "Too many requests in this organization");

@@ -135,7 +135,7 @@ function addReads(router: Router, deps: Deps, useStore: UseStore): void {
       responses: {
         302: { description: "Where the bytes are.", headers: ["RedirectLocation"] },
       },
-      errors: ["attachments_unavailable"],
+      errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { origin, params }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);

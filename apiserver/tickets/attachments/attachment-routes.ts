@@ -135,7 +135,7 @@ function addReads(router: Router, deps: Deps, useStore: UseStore): void {
       responses: {
         302: { description: "Where the bytes are.", headers: ["RedirectLocation"] },
       },
-      errors: ["attachments_unavailable"],
+      errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { origin, membership, params }) => {
       const ticket = await requireTicket(deps.db, scopeOf(membership), params.ticketID);

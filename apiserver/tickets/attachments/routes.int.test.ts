@@ -207,6 +207,15 @@ describe("a message takes no attachment", () => {
   });
 });
 
+test("an upload that has not been completed cannot be downloaded: 409 for its uploader", async () => {
+  const { tenant, provider } = await openPlace();
+  for (const desk of [tenant, provider]) {
+    const id = await desk.upload(bytesOf());
+    const { status, body } = await desk.send("GET", `/${id}`);
+    expect([status, body.error.code]).toEqual([409, "conflict"]);
+  }
+});
+
 describe("who sees an attachment", () => {
   test("nobody but its uploader before a message has it; a foreign organization never", async () => {
     const { org, tenant, provider, ticketId } = await openPlace();
@@ -219,7 +228,6 @@ describe("who sees an attachment", () => {
       expect((await desk.send("GET", `/${id}`)).status).toBe(404);
       expect((await desk.send("POST", `/${id}/complete`)).status).toBe(404);
     }
-    expect((await tenant.send("GET", `/${id}`)).status).toBe(404);
     expect((await tenant.send("POST", `/${id}/complete`)).status).toBe(200);
     await tenant.write({ body: "See this.", attachment_ids: [id] });
     expect((await other.send("GET", `/${id}`)).status).toBe(302);

@@ -14,10 +14,16 @@ export interface SignedRequest {
   signal: AbortSignal;
 }
 
+/** The headers of an attempt that is made at that time. */
+export type Signer = (
+  delivery: Pick<ClaimedDelivery, "eventId" | "body">,
+  at: Date,
+) => Record<string, string>;
+
 export interface AttemptParts {
   sender: Sender;
-  /** The headers of an attempt. Throws when the secrets of the webhook cannot be read. */
-  sign: (delivery: ClaimedDelivery, at: Date) => Record<string, string>;
+  /** Throws when the secrets of the webhook cannot be read. */
+  signerOf: (webhookId: string) => Signer;
   now: () => Date;
   log: Logger;
   /** Aborts when the process can wait no longer for attempts. */
@@ -26,12 +32,12 @@ export interface AttemptParts {
 
 /** Makes one attempt of a delivery. Never rejects: a fault of Marina's own holds the delivery. */
 export async function attempt(
-  { sender, sign, now, log, signal }: AttemptParts,
+  { sender, signerOf, now, log, signal }: AttemptParts,
   delivery: ClaimedDelivery,
 ): Promise<Attempted | Held | Released> {
   try {
     const at = now();
-    const headers = sign(delivery, at);
+    const headers = signerOf(delivery.webhookId)(delivery, at);
     const { url, body } = delivery;
     const answer = await sender.send({ url, headers, body, signal });
     return { kind: "attempted", atMs: at.getTime(), requestHeaders: headers, ...answer };

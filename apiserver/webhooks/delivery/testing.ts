@@ -172,7 +172,9 @@ export function startTestDeliverer(
       now: () => new Date(),
       metrics: createDeliveryMetrics(createRegistry(), db),
       sender,
-      sign: ({ eventId }) => ({ "webhook-id": eventId }),
+      createSigner:
+        () =>
+        ({ eventId }) => ({ "webhook-id": eventId }),
       concurrency: 128,
       endpointConcurrency: 8,
       ...changes,

@@ -171,9 +171,9 @@ test("what Marina itself cannot sign is held for a minute, and does not count ag
   await store.addDeliveries(webhookId, 3);
   await store.addDeliveries(other, 1);
   start({
-    sign(delivery) {
-      if (delivery.webhookId === webhookId) throw new Error("the key is missing");
-      return {};
+    createSigner(id) {
+      if (id === webhookId) throw new Error("the key is missing");
+      return () => ({});
     },
   });
   await waitFor("the pause", async () => (await store.findQueue(webhookId)).pausedUntil !== null);

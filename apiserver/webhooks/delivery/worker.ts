@@ -5,7 +5,7 @@ import { describeDatabaseError } from "../../db/errors.ts";
 import { createBatchQueue } from "../../jobs/batch-queue.ts";
 import { DELIVERIES_CHANNEL } from "../../outbox/queues.ts";
 import type { WebhookSecretRow } from "../../outbox/table.ts";
-import { type AttemptParts, attempt, type Sender } from "./attempt.ts";
+import { type AttemptParts, attempt, type Sender, type Signer } from "./attempt.ts";
 import { type ClaimedDelivery, claimDeliveries, findNextDueMs } from "./claim-store.ts";
 import { type Completion, completeDeliveries } from "./completion-store.ts";
 import type { DeliveryMetrics } from "./metrics.ts";
@@ -16,10 +16,14 @@ import { createSlots } from "./slots.ts";
 const POLL_MS = 1000;
 /** Between two claims: so that one takes many deliveries when many are due. */
 const MIN_CLAIM_INTERVAL_MS = 10;
+/** With fewer free slots than this part, the next claim waits for more of them, for `BUSY_POLL_MS` at most. */
+const CLAIM_SHARE = 0.25;
+/** Deliveries that wait for their completion to be written, for each attempt at once; more are not claimed. */
+const MAX_UNWRITTEN_PER_ATTEMPT = 2;
 /** While something is due that may not be taken: another process holds its queue, or its organization has no room. */
 const BUSY_POLL_MS = 100;
 const GATHER_COMPLETIONS_MS = 10;
-const COMPLETION_BATCH = 200;
+const COMPLETION_BATCH = 400;
 /** How long a draining process waits for the attempts in progress; then it releases their deliveries. */
 const DRAIN_MS = 8000;
 /** How long the last completions may take; what is not written is attempted again when its claim ends. */
@@ -32,8 +36,8 @@ export interface DelivererOptions {
   now: () => Date;
   metrics: DeliveryMetrics;
   sender: Sender;
-  /** The headers that sign an attempt with these secrets, of which there is at least one. Throws when one cannot be read. */
-  sign: (delivery: ClaimedDelivery, at: Date, secrets: readonly WebhookSecretRow[]) => Record<string, string>;
+  /** What signs for a webhook with these secrets, of which there is at least one. Throws when one cannot be read. */
+  createSigner: (webhookId: string, secrets: readonly WebhookSecretRow[]) => Signer;
   /** Attempts at once of this process. */
   concurrency: number;
   /** Attempts at once of one endpoint, over all replicas. */
@@ -49,6 +53,11 @@ export interface Deliverer {
 export function startDeliverer(options: DelivererOptions, signal: AbortSignal): Deliverer {
   const { db, log } = options;
   const slots = createSlots(options.concurrency);
+  const maxUnwritten = options.concurrency * MAX_UNWRITTEN_PER_ATTEMPT;
+  const manySlots = Math.ceil(options.concurrency * CLAIM_SHARE);
+  let lastClaimMs = Number.NEGATIVE_INFINITY;
+  /** Attempts that have ended and whose completion is not written. */
+  let unwritten = 0;
   const aborting = new AbortController();
   const ending = new AbortController();
   const alarm = createAlarm(signal);
@@ -61,14 +70,28 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     async run(batch) {
       const results = await completeDeliveries(db, batch);
       for (const result of results) options.metrics.onResult(result);
-      for (const { delivery } of batch) slots.release(delivery.orgId);
+      unwritten -= batch.length;
       alarm.wake();
     },
     log,
     signal: ending.signal,
   });
 
+  function end(completion: Completion): void {
+    unwritten++;
+    slots.release(completion.delivery.orgId);
+    completions.add(completion);
+    if (slots.free() >= manySlots) alarm.wake();
+  }
+
+  /** Few free slots are left alone for a while: many small claims cost more than a few large ones. */
+  const hasRoom = () => {
+    const few = performance.now() - lastClaimMs < BUSY_POLL_MS ? manySlots : 1;
+    return slots.free() >= few && unwritten < maxUnwritten;
+  };
+
   async function claim(): Promise<ClaimedDelivery[]> {
+    lastClaimMs = performance.now();
     const claimed = await claimDeliveries(db, {
       limit: slots.free(),
       endpointConcurrency: options.endpointConcurrency,
@@ -88,19 +111,21 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
       const parts: AttemptParts = {
         ...options,
         signal: aborting.signal,
-        sign: (delivery, at) => options.sign(delivery, at, requireSecrets(secrets, delivery)),
+        signerOf: keepSigners((webhookId) =>
+          options.createSigner(webhookId, requireSecrets(secrets, webhookId)),
+        ),
       };
       for (const delivery of claimed) void attemptOne(parts, delivery);
     } catch (error) {
       warn(log, error, "cannot read signing secrets; the deliveries are released");
-      for (const delivery of claimed) completions.add({ delivery, outcome: { kind: "released" } });
+      for (const delivery of claimed) end({ delivery, outcome: { kind: "released" } });
     }
   }
 
   async function attemptOne(parts: AttemptParts, delivery: ClaimedDelivery): Promise<void> {
     const outcome = await attempt(parts, delivery);
     if (outcome.kind === "attempted") options.metrics.onAttempt(outcome);
-    completions.add({ delivery, outcome });
+    end({ delivery, outcome });
   }
 
   async function loop(): Promise<void> {
@@ -109,10 +134,10 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
       const rung = alarm.next();
       let waitMs = POLL_MS;
       try {
-        const claimed = slots.free() > 0 ? await claim() : [];
+        const claimed = hasRoom() ? await claim() : [];
         await attemptAll(claimed);
         if (claimed.length > 0) waitMs = MIN_CLAIM_INTERVAL_MS;
-        else if (slots.free() > 0) waitMs = toWaitMs(await findNextDueMs(db));
+        else if (hasRoom()) waitMs = toWaitMs(await findNextDueMs(db));
       } catch (error) {
         warn(log, error, "cannot claim deliveries; retrying shortly");
       }
@@ -127,7 +152,10 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     await stopListening();
     await Promise.race([slots.idle(), sleep(DRAIN_MS, undefined, { ref: false })]);
     aborting.abort();
-    await Promise.race([slots.idle(), sleep(LAST_COMPLETIONS_MS, undefined, { ref: false })]);
+    await Promise.race([
+      slots.idle().then(() => completions.idle()),
+      sleep(LAST_COMPLETIONS_MS, undefined, { ref: false }),
+    ]);
     ending.abort();
     await completions.stopped;
   }
@@ -140,9 +168,19 @@ function toWaitMs(nextDueMs: number | undefined): number {
   return nextDueMs <= 0 ? BUSY_POLL_MS : Math.min(POLL_MS, Math.ceil(nextDueMs));
 }
 
+/** One for all deliveries of a webhook, since reading its secrets takes longer than to sign. */
+function keepSigners(create: (webhookId: string) => Signer): (webhookId: string) => Signer {
+  const signers = new Map<string, Signer>();
+  return (webhookId) => {
+    const signer = signers.get(webhookId) ?? create(webhookId);
+    signers.set(webhookId, signer);
+    return signer;
+  };
+}
+
 function requireSecrets(
   secrets: ReadonlyMap<string, WebhookSecretRow[]>,
-  { webhookId }: ClaimedDelivery,
+  webhookId: string,
 ): WebhookSecretRow[] {
   const found = secrets.get(webhookId);
   if (found === undefined) throw new Error("the webhook has no signing secret");

@@ -1,4 +1,4 @@
-import { Agent } from "node:https";
+import { Agent, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
 import { createSecureContext, rootCertificates } from "node:tls";
 
@@ -36,6 +36,11 @@ export class ConnectionPool extends Agent {
     super({ keepAlive: true, timeout: idleTimeoutMs, secureContext, ALPNProtocols: ["http/1.1"] });
     this.#maxIdleConnections = options.maxIdleConnections ?? MAX_IDLE_CONNECTIONS;
     this.#maxAgeMs = options.maxAgeMs ?? MAX_AGE_MS;
+  }
+
+  /** Of all options these alone differ between requests; Node's own method joins them all. */
+  override getName({ host, port }: RequestOptions = {}): string {
+    return `${host}:${port}`;
   }
 
   override keepSocketAlive(socket: Duplex): boolean {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { type RequestOptions, request as startRequest } from "node:https";
+import { onAbort } from "./abort-callbacks.ts";
 import { AttemptError } from "./error-class.ts";
 
 export interface Answer {
@@ -39,7 +40,7 @@ export function exchange(options: RequestOptions, limits: ExchangeOptions): Prom
 
     const stop = () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
+      forgetAbort?.();
     };
     const finish = (incoming: IncomingMessage) => {
       stop();
@@ -53,12 +54,11 @@ export function exchange(options: RequestOptions, limits: ExchangeOptions): Prom
       } else finish(answer);
       request.destroy();
     };
-    const abort = () => breakOff(signal?.reason as Error);
     const timer = setTimeout(
       () => breakOff(new AttemptError("timeout", "there was no answer in time")),
       Math.max(0, deadline - performance.now()),
     );
-    signal?.addEventListener("abort", abort);
+    const forgetAbort = signal && onAbort(signal, () => breakOff(signal.reason as Error));
 
     request.on("error", (error) => {
       breakOff(

@@ -145,12 +145,16 @@ function refuse(message: string): AttemptError {
   return new AttemptError("blocked_address", message);
 }
 
+/** A character that the cut divides is left out. */
+function toText(body: Buffer): string {
+  return new TextDecoder().decode(body, { stream: true }).replaceAll("\0", "\uFFFD");
+}
+
 function toAnswered({ status, headers, body }: Answer): Omit<Answered, "durationMs"> {
   const responseHeaders = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, [value].flat().join(", ")]),
   );
-  // A character that the cut divides is left out.
-  const responseBody = new TextDecoder().decode(body, { stream: true }).replaceAll("\0", "\uFFFD");
+  const responseBody = body.length === 0 ? "" : toText(body);
   const answered = { status, responseHeaders, responseBody };
   return status >= 200 && status < 300 ? answered : { errorClass: "status", ...answered };
 }

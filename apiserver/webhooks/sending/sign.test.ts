@@ -1,13 +1,13 @@
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import { describe, expect, test } from "vitest";
-import { createSecret, signAttempt } from "./sign.ts";
+import { createSecret, createSigningKey, signAttempt } from "./sign.ts";
 
 const LIBRARIES = { standardwebhooks: StandardWebhook, svix: SvixWebhook };
 const BODY = '{"type":"ticket.updated","data":{"text":"für 5 € \\u0000 🚀"}}';
 
 const sign = (secrets: string[], body: Uint8Array | string = BODY) => ({
-  ...signAttempt({ id: "evt-1", at: new Date(), body, secrets }),
+  ...signAttempt({ id: "evt-1", at: new Date(), body, keys: secrets.map(createSigningKey) }),
 });
 
 test("a secret is whsec_ and 64 hexadecimal digits, another one each time", () => {
@@ -19,7 +19,7 @@ test("a secret is whsec_ and 64 hexadecimal digits, another one each time", () =
 test("the signature is the HMAC-SHA256 of id, seconds of the attempt and body, by the base64 reading of the secret", () => {
   const secret = `whsec_${"0123456789abcdef".repeat(4)}`;
   const at = new Date("2026-11-23T10:00:00.999Z");
-  expect(signAttempt({ id: "evt-1", at, body: "{}", secrets: [secret] })).toEqual({
+  expect(signAttempt({ id: "evt-1", at, body: "{}", keys: [createSigningKey(secret)] })).toEqual({
     "webhook-id": "evt-1",
     "webhook-timestamp": "1795428000",
     "webhook-signature": "v1,VgbCt3Dy3DiZdNW1VuA7RSYr0Qs5cCOqh6WEIXpomqw=",
@@ -46,7 +46,7 @@ describe.each(Object.entries(LIBRARIES))("the public library %s", (_name, Webhoo
     expect(() => webhook.verify(`${BODY} `, headers)).toThrow("No matching signature");
     expect(() => webhook.verify(BODY, { ...headers, "webhook-id": "evt-2" })).toThrow("No matching");
     const at = new Date(Date.now() - 400_000);
-    const old = { ...signAttempt({ id: "evt-1", at, body: BODY, secrets: [secret] }) };
+    const old = { ...signAttempt({ id: "evt-1", at, body: BODY, keys: [createSigningKey(secret)] }) };
     expect(() => webhook.verify(BODY, old)).toThrow("too old");
   });
 });

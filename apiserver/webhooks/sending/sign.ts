@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, randomBytes } from "node:crypto";
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 
 const PREFIX = "whsec_";
 
@@ -18,8 +18,8 @@ export interface SignedAttempt {
   at: Date;
   /** The exact bytes that are sent; of text those in UTF-8. */
   body: Uint8Array | string;
-  /** Each valid secret, at least one; during a rotation the new one and those that it replaced. */
-  secrets: readonly string[];
+  /** Of each valid secret, at least one; during a rotation the new one and those that it replaced. */
+  keys: readonly KeyObject[];
 }
 
 /** Creates the signing secret of a webhook, `whsec_<64 hexadecimal digits>` (spec 2.1), from 256 random bits. */
@@ -28,16 +28,21 @@ export function createSecret(): string {
 }
 
 /**
- * The three headers of Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks): HMAC-SHA256 over
- * `id.timestamp.body`, one `v1` signature for each secret in their order. The key is the base64 reading of the text
- * after `whsec_`, so that the public libraries accept the secret as it was shown.
+ * The key of a signing secret: the base64 reading of the text after `whsec_`, so that the public libraries accept the
+ * secret as it was shown. A key object, for Node takes 20 µs more to sign with the bytes themselves.
  */
-export function signAttempt({ id, at, body, secrets }: SignedAttempt): SignedHeaders {
+export function createSigningKey(secret: string): KeyObject {
+  return createSecretKey(secret.slice(PREFIX.length), "base64");
+}
+
+/**
+ * The three headers of Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks): HMAC-SHA256 over
+ * `id.timestamp.body`, one `v1` signature for each key in their order.
+ */
+export function signAttempt({ id, at, body, keys }: SignedAttempt): SignedHeaders {
   const timestamp = String(Math.floor(at.getTime() / 1000));
-  const signatures = secrets.map((secret) => {
-    // As a key object: Node takes 20 µs more for the bytes themselves.
-    const key = createSecretKey(secret.slice(PREFIX.length), "base64");
-    return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64")}`;
-  });
+  const signatures = keys.map(
+    (key) => `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64")}`,
+  );
   return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
 }

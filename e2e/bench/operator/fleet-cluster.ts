@@ -54,7 +54,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
   const manifests = () => serveStoredVersions(readEngineManifests(tools.engineManifestsFile));
   const nodes: Node[] = [
-    ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: true })
+    ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: "everybody" })
       .filter(({ name }) => name !== "kube-controller-manager")
       .map(boundMemory),
     tenantsNode(ports, certificates),

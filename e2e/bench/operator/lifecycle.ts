@@ -28,7 +28,13 @@ const TRAIL_MS = 12_000;
  */
 export async function benchLifecycle(): Promise<void> {
   const dir = join(BENCH_DIR, "lifecycle");
-  const stack = await startStack({ engine: "in-memory", dir, fresh: true, audit: true, onCrash: "stop" });
+  const stack = await startStack({
+    engine: "in-memory",
+    dir,
+    fresh: true,
+    audit: "everybody",
+    onCrash: "stop",
+  });
   const transport = createTransport({ connection: loadConnection(stack.info.kubeconfig), userAgent: NAME });
   const client = createClient(transport);
   const organization = randomUUID();

@@ -1,0 +1,178 @@
+import { and, eq, isNull } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readStack, waitFor as waitForLong } from "../../../e2e/stack/testing.ts";
+import { createEngineer, type Engineer } from "../../../e2e/testing/custom-resources.ts";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { startProjector } from "../../projection/projector.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { createLedgerMetrics } from "../usage/metrics.ts";
+import { type LedgerDeps, runRound } from "../usage/round.ts";
+import { usageIntervals } from "../usage/table.ts";
+import type { CostEffect } from "./schema.ts";
+
+const MS_PER_DAY = 86_400_000;
+const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 50, desired_nodes: 2, max_nodes: 9 };
+const AUTO = {
+  name: "auto",
+  vcpus: 1,
+  memory_gb: 2,
+  disk_gb: 20,
+  desired_nodes: 1,
+  max_vcpus: 3,
+  max_memory_gb: 6,
+};
+
+const waitFor: typeof waitForLong = (what, condition) => waitForLong(what, condition, { timeoutMs: 120_000 });
+
+let api: TestApp;
+let engineer: Engineer;
+let orgId: string;
+let organization: string;
+let ledger: LedgerDeps;
+let stopProjector: () => Promise<void>;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  orgId = await api.createOrganization();
+  organization = `/api/v1/organizations/${orgId}`;
+  engineer = await createEngineer(readStack(), orgId);
+  ledger = { ...api.deps, ledgerMetrics: createLedgerMetrics(api.deps.metrics) };
+  const stop = new AbortController();
+  const projector = startProjector(api.deps, stop.signal);
+  stopProjector = async () => {
+    stop.abort();
+    await projector.stopped;
+  };
+  await waitFor("the projector", async () => projector.synced());
+}, 400_000);
+afterAll(async () => {
+  await stopProjector();
+  await engineer.close();
+  await api.close();
+});
+
+const round = (now = new Date()) => runRound({ ...ledger, now: () => now }, new AbortController().signal);
+
+async function readRunning(): Promise<string[]> {
+  const isRunning = and(eq(usageIntervals.organizationId, orgId), isNull(usageIntervals.endedAt));
+  const rows = await api.deps.db.select().from(usageIntervals).where(isRunning);
+  return rows.map(({ resourceType }) => resourceType);
+}
+
+/** Waits until the ledger has exactly so many nodes in use, and what is told of the cluster. */
+async function waitForNodes(count: number, others: string[] = ["control_plane", "public_ip"]): Promise<void> {
+  await waitFor(`${count} nodes in the ledger`, async () => {
+    await round();
+    const running = await readRunning();
+    return (
+      running.filter((type) => type === "vcpu").length === count &&
+      others.every((type) => running.includes(type))
+    );
+  });
+}
+
+/** Plays the month after the next one day by day, and returns what usage bills for it. */
+async function playMonth(): Promise<{ euros: number; types: Record<string, number> }> {
+  const today = new Date();
+  const start = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 2));
+  const end = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 3));
+  for (let day = start.getTime(); day <= end.getTime(); day += MS_PER_DAY) await round(new Date(day));
+  api.deps.now = () => end;
+  const month = start.toISOString().slice(0, 7);
+  const { status, body } = await api.request("GET", `${organization}/billing/usage?month=${month}`);
+  api.deps.now = () => new Date();
+  expect([status, body.error]).toEqual([200, undefined]);
+  const types = body.resource_types.map((one: { resource_type: string; amount_cents: number }) => [
+    one.resource_type,
+    one.amount_cents / 100,
+  ]);
+  return { euros: body.amount_eur, types: Object.fromEntries(types) };
+}
+
+async function dryRun(method: string, path: string, body?: object): Promise<CostEffect> {
+  const found = await api.request(method, `${path}?dry_run=true`, body === undefined ? {} : { body });
+  expect([found.status, found.body.error]).toEqual([200, undefined]);
+  return found.body.effects.cost;
+}
+
+const after = (cost: CostEffect) => {
+  const types = cost.resource_types.map((one) => [one.resource_type, one.monthly_eur_after] as const);
+  return {
+    euros: cost.monthly_eur_after,
+    types: Object.fromEntries(types.filter(([, euros]) => euros !== 0)),
+  };
+};
+
+test("a dry run tells exactly what usage then bills for a full month, for every write of clusters and pools", async () => {
+  const clusters = `${organization}/clusters`;
+  const body = {
+    name: "shop",
+    k8s_version: "1.34.2",
+    plan: "dev",
+    public_endpoint: true,
+    node_pools: [POOL],
+  };
+  const create = await dryRun("POST", clusters, body);
+  const created = (await api.request("POST", clusters, { body })).body;
+  const cluster = `${clusters}/${created.id}`;
+  await waitForNodes(2);
+  let billed = await playMonth();
+  expect(create.monthly_eur_before).toBe(0);
+  expect(after(create)).toEqual(billed);
+  expect(billed.euros).toBeGreaterThan(0);
+
+  const usage = { blockStorageGB: 100, loadBalancers: 2, snapshotGB: 7 };
+  const { namespace } = engineer;
+  const [object] = await engineer.client.listAll(clusterKind, { namespace });
+  await engineer.client.apply(
+    clusterKind,
+    { metadata: { name: object?.metadata.name ?? "", namespace }, status: { usage } },
+    { fieldManager: "storage-agent", subresource: "status" },
+  );
+  await waitForNodes(2, ["storage_block", "loadbalancer", "snapshot"]);
+  billed = await playMonth();
+  const rename = await dryRun("PUT", cluster, { name: "store" });
+  expect([rename.monthly_eur_before, after(rename)]).toEqual([billed.euros, billed]);
+  const upgrade = await dryRun("POST", `${cluster}/upgrade`, { target_version: "1.35.1" });
+  expect([upgrade.monthly_eur_before, after(upgrade)]).toEqual([billed.euros, billed]);
+
+  const [pool] = (await api.request("GET", `${cluster}/nodepools`)).body.items;
+  const change = { desired_nodes: 3, vcpus: 4 };
+  const resize = await dryRun("PUT", `${cluster}/nodepools/${pool.id}`, change);
+  expect(resize.monthly_eur_before).toBe(billed.euros);
+  await api.request("PUT", `${cluster}/nodepools/${pool.id}`, { body: change });
+  await waitFor("nodes of the other size", async () => {
+    await round();
+    const [web] = await engineer.client.listAll(nodePoolKind, { namespace });
+    const machines = web?.status?.machines ?? [];
+    return machines.length === 3 && machines.every(({ vcpus, node }) => vcpus === 4 && node !== undefined);
+  });
+  await waitForNodes(3);
+  billed = await playMonth();
+  expect(after(resize)).toEqual(billed);
+
+  const add = await dryRun("POST", `${cluster}/nodepools`, AUTO);
+  expect(add.monthly_eur_before).toBe(billed.euros);
+  expect(add.monthly_eur_max).toBeGreaterThan(add.monthly_eur_after);
+  await api.request("POST", `${cluster}/nodepools`, { body: AUTO });
+  await waitForNodes(4);
+  billed = await playMonth();
+  expect(after(add)).toEqual(billed);
+
+  const remove = await dryRun("DELETE", `${cluster}/nodepools/${pool.id}`);
+  expect(remove.monthly_eur_before).toBe(billed.euros);
+  await api.request("DELETE", `${cluster}/nodepools/${pool.id}`);
+  await waitForNodes(1);
+  billed = await playMonth();
+  expect(after(remove)).toEqual(billed);
+
+  const end = await dryRun("DELETE", cluster);
+  expect([end.monthly_eur_before, after(end)]).toEqual([billed.euros, { euros: 0, types: {} }]);
+  await api.request("DELETE", cluster);
+  await waitFor("nothing to be in use", async () => {
+    await round();
+    return (await readRunning()).length === 0;
+  });
+  expect(await playMonth()).toEqual({ euros: 0, types: {} });
+}, 400_000);

@@ -1,0 +1,112 @@
+import { and, asc, desc, eq, getTableColumns, lt, sql } from "drizzle-orm";
+import type { Queryable } from "../../db/client.ts";
+import type { PageRequest } from "../../http/contract/page.ts";
+import { creditNoteLines, creditNoteSequences, creditNotes } from "./table.ts";
+
+export type CreditNote = typeof creditNotes.$inferSelect;
+
+/** A line of a credit note: what is given back, net, and why. */
+export type CreditNoteLine = Pick<typeof creditNoteLines.$inferSelect, "description" | "amountCents">;
+
+/** What was credited on an invoice so far, net and VAT. */
+export async function sumCredited(
+  db: Queryable,
+  orgId: string,
+  invoiceId: string,
+): Promise<{ amountCents: bigint; vatCents: bigint }> {
+  const [row] = await db
+    .select({
+      amount: sql<string>`coalesce(sum(${creditNotes.amountCents}), 0)`,
+      vat: sql<string>`coalesce(sum(${creditNotes.vatCents}), 0)`,
+    })
+    .from(creditNotes)
+    .where(and(eq(creditNotes.orgId, orgId), eq(creditNotes.invoiceId, invoiceId)));
+  return { amountCents: BigInt(row?.amount ?? 0), vatCents: BigInt(row?.vat ?? 0) };
+}
+
+/**
+ * Takes the next position of a year. Until the end of the transaction no other one gets a position of that year, so that
+ * one that is rolled back leaves no gap.
+ */
+export async function takeCreditNoteSequence(tx: Queryable, year: number): Promise<number> {
+  const [row] = await tx
+    .insert(creditNoteSequences)
+    .values({ year, last: 1 })
+    .onConflictDoUpdate({
+      target: creditNoteSequences.year,
+      set: { last: sql`${creditNoteSequences.last} + 1` },
+    })
+    .returning({ last: creditNoteSequences.last });
+  if (row === undefined) throw new Error(`no sequence of credit notes of ${year}`);
+  return row.last;
+}
+
+/** Writes a credit note. */
+export async function insertCreditNote(tx: Queryable, note: CreditNote): Promise<void> {
+  await tx.insert(creditNotes).values(note);
+}
+
+/** Writes the lines of a credit note, in their order. */
+export async function insertCreditNoteLines(
+  tx: Queryable,
+  creditNoteId: string,
+  lines: readonly CreditNoteLine[],
+): Promise<void> {
+  await tx
+    .insert(creditNoteLines)
+    .values(lines.map((line, index) => ({ creditNoteId, position: index + 1, ...line })));
+}
+
+/** One credit note of an organization. */
+export async function findCreditNote(
+  db: Queryable,
+  orgId: string,
+  id: string,
+): Promise<CreditNote | undefined> {
+  const [row] = await db
+    .select()
+    .from(creditNotes)
+    .where(and(eq(creditNotes.orgId, orgId), eq(creditNotes.id, id)));
+  return row;
+}
+
+/** The lines of a credit note of an organization, in their order. */
+export async function readCreditNoteLines(
+  db: Queryable,
+  { orgId, id }: Pick<CreditNote, "orgId" | "id">,
+): Promise<CreditNoteLine[]> {
+  const { creditNoteId: _, position, ...columns } = getTableColumns(creditNoteLines);
+  return db
+    .select(columns)
+    .from(creditNoteLines)
+    .innerJoin(creditNotes, eq(creditNotes.id, creditNoteLines.creditNoteId))
+    .where(and(eq(creditNotes.orgId, orgId), eq(creditNotes.id, id)))
+    .orderBy(asc(position));
+}
+
+/** A page of an organization's credit notes, the newest first. */
+export async function listCreditNotes(
+  db: Queryable,
+  orgId: string,
+  { cursor, limit }: PageRequest,
+): Promise<CreditNote[]> {
+  return db
+    .select()
+    .from(creditNotes)
+    .where(and(eq(creditNotes.orgId, orgId), cursor === undefined ? undefined : lt(creditNotes.id, cursor)))
+    .orderBy(desc(creditNotes.id))
+    .limit(limit + 1);
+}
+
+/** A page of all credit notes, the newest first. */
+export async function listAllCreditNotes(
+  db: Queryable,
+  { cursor, limit }: PageRequest,
+): Promise<CreditNote[]> {
+  return db
+    .select()
+    .from(creditNotes)
+    .where(cursor === undefined ? undefined : lt(creditNotes.id, cursor))
+    .orderBy(desc(creditNotes.id))
+    .limit(limit + 1);
+}

@@ -1,0 +1,73 @@
+import { and, asc, eq, gt, isNull } from "drizzle-orm";
+import { createId } from "../../../shared/id.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { PageRequest } from "../../http/contract/page.ts";
+import { monthCloses, type WaitingReason, waitingInvoices } from "./table.ts";
+
+export type WaitingInvoice = typeof waitingInvoices.$inferSelect;
+
+/** Asks for the close of a month, once more if it was closed before. */
+export async function requestClose(tx: Queryable, period: string, requestedAt: Date): Promise<void> {
+  await tx
+    .insert(monthCloses)
+    .values({ period, requestedAt })
+    .onConflictDoUpdate({ target: monthCloses.period, set: { requestedAt, finishedAt: null } });
+}
+
+/** Asks for the close of a month that was never asked for. */
+export async function requestFirstClose(db: Queryable, period: string, requestedAt: Date): Promise<void> {
+  await db.insert(monthCloses).values({ period, requestedAt }).onConflictDoNothing();
+}
+
+/** The closes that are not finished, the oldest month first. */
+export async function listOpenCloses(db: Queryable): Promise<{ period: string; requestedAt: Date }[]> {
+  return db
+    .select({ period: monthCloses.period, requestedAt: monthCloses.requestedAt })
+    .from(monthCloses)
+    .where(isNull(monthCloses.finishedAt))
+    .orderBy(asc(monthCloses.period));
+}
+
+/** Records that a close is finished, unless it was asked for again meanwhile. */
+export async function finishClose(
+  db: Queryable,
+  { period, requestedAt }: { period: string; requestedAt: Date },
+  finishedAt: Date,
+): Promise<void> {
+  await db
+    .update(monthCloses)
+    .set({ finishedAt })
+    .where(and(eq(monthCloses.period, period), eq(monthCloses.requestedAt, requestedAt)));
+}
+
+/** Records that a month of an organization cannot be invoiced yet. */
+export async function upsertWaiting(
+  tx: Queryable,
+  waiting: { orgId: string; period: string; reason: WaitingReason; amountCents: bigint; since: Date },
+): Promise<void> {
+  const { reason, amountCents } = waiting;
+  await tx
+    .insert(waitingInvoices)
+    .values({ id: createId(), ...waiting })
+    .onConflictDoUpdate({
+      target: [waitingInvoices.orgId, waitingInvoices.period],
+      set: { reason, amountCents },
+    });
+}
+
+/** Forgets that a month of an organization waits. */
+export async function deleteWaiting(tx: Queryable, orgId: string, period: string): Promise<void> {
+  await tx
+    .delete(waitingInvoices)
+    .where(and(eq(waitingInvoices.orgId, orgId), eq(waitingInvoices.period, period)));
+}
+
+/** A page of what waits, the oldest first; one row more than `limit`. */
+export async function listWaiting(db: Queryable, { cursor, limit }: PageRequest): Promise<WaitingInvoice[]> {
+  return db
+    .select()
+    .from(waitingInvoices)
+    .where(cursor === undefined ? undefined : gt(waitingInvoices.id, cursor))
+    .orderBy(asc(waitingInvoices.id))
+    .limit(limit + 1);
+}

@@ -1,0 +1,214 @@
+import { createId } from "../../../shared/id.ts";
+import { recordSystemAudits } from "../../audit/index.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import type { Deps } from "../../deps.ts";
+import type { Invoicing } from "../../invoicing.ts";
+import { emitEvents } from "../../outbox/index.ts";
+import { type Month, monthBefore, periodOf } from "../month.ts";
+import { readProfile } from "../profile/store.ts";
+import { sumCents } from "../rating/lines.ts";
+import { readRatingSource } from "../rating/read.ts";
+import { deleteWaiting, upsertWaiting } from "./close-store.ts";
+import { composeLines, type InvoiceLine } from "./compose.ts";
+import {
+  findInvoicedPeriods,
+  type Invoice,
+  insertInvoice,
+  insertInvoiceLines,
+  listOrganizationsWithUsage,
+  lockInvoices,
+  readInvoicedLines,
+  takeSequence,
+} from "./store.ts";
+import type { Buyer, WaitingReason } from "./table.ts";
+import { vatCents, vatOf } from "./vat.ts";
+
+/** Months before the one that is closed whose usage may still have changed since their invoice. */
+const ADJUSTED_MONTHS = 2;
+const ORGANIZATIONS_PER_PAGE = 200;
+const SEQUENCE_DIGITS = 6;
+
+/** What a close comes to for one organization: an invoice, nothing to invoice, or a reason to wait. */
+export type Outcome =
+  | { kind: "issued" | "due"; amountCents: bigint }
+  | { kind: "waiting"; reason: WaitingReason; amountCents: bigint }
+  | { kind: "already_issued" | "nothing" };
+
+type CloseDeps = Pick<Deps, "config" | "now" | "log"> & { db: Database };
+
+/**
+ * Closes a month: one transaction per organization, in which the invoice, its number and its event are written. Whoever
+ * has an invoice of the month is left alone, so that it can be run again, or by several at once. An organization that fails
+ * keeps no other one from its invoice; then it rejects at the end.
+ */
+export async function closeMonth(deps: CloseDeps, month: Month, signal?: AbortSignal): Promise<void> {
+  const failures: unknown[] = [];
+  for await (const orgId of findOrganizations(deps.db, month)) {
+    if (signal?.aborted === true) return;
+    const { error } = await tryCloseOrganization(deps, orgId, month);
+    if (error !== undefined) failures.push(error);
+  }
+  if (failures.length > 0)
+    throw new AggregateError(failures, `${month.name} is not closed for ${failures.length} organizations`);
+}
+
+/** Closes the month of one organization. A failure is logged and given back, so that it keeps no other one waiting. */
+export async function tryCloseOrganization(
+  deps: CloseDeps,
+  orgId: string,
+  month: Month,
+): Promise<{ error?: Error }> {
+  try {
+    await closeOrganization(deps, orgId, month);
+    return {};
+  } catch (cause) {
+    const error = cause instanceof Error ? cause : new Error(String(cause));
+    deps.log.error(
+      { orgId, month: month.name, message: error.message },
+      "an organization's month is not closed",
+    );
+    return { error };
+  }
+}
+
+/** What closing a month would come to, by organization; writes nothing. */
+export async function tryClose(
+  deps: CloseDeps,
+  month: Month,
+): Promise<{ orgId: string; outcome: Outcome }[]> {
+  const found: { orgId: string; outcome: Outcome }[] = [];
+  for await (const orgId of findOrganizations(deps.db, month)) {
+    const draft = await draftInvoice(deps.db, deps.config.invoicing, orgId, month);
+    const { lines: _, ...outcome } = draft;
+    found.push({ orgId, outcome: outcome as Outcome });
+  }
+  return found;
+}
+
+/** Issues the invoice of one organization and month, if anything is to be invoiced and nothing is missing. */
+export async function closeOrganization(
+  { db, config: { invoicing }, now, log }: CloseDeps,
+  orgId: string,
+  month: Month,
+): Promise<Outcome> {
+  const outcome = await db.transaction(async (tx): Promise<Outcome> => {
+    await lockInvoices(tx, orgId);
+    const draft = await draftInvoice(tx, invoicing, orgId, month);
+    const period = periodOf(month);
+    if (draft.kind === "waiting") await upsertWaiting(tx, { ...draft, orgId, period, since: now() });
+    else await deleteWaiting(tx, orgId, period);
+    if (draft.kind !== "due") return draft;
+    await issue(tx, { ...draft, orgId, month, issuedAt: now() });
+    return { kind: "issued", amountCents: draft.amountCents };
+  });
+  if (outcome.kind === "issued") log.info({ orgId, month: month.name }, "issued an invoice");
+  return outcome;
+}
+
+type Draft =
+  | { kind: "due"; amountCents: bigint; lines: InvoiceLine[]; buyer: Buyer; invoicing: Invoicing }
+  | { kind: "waiting"; reason: WaitingReason; amountCents: bigint; lines?: never }
+  | { kind: "already_issued" | "nothing"; lines?: never };
+
+async function draftInvoice(
+  tx: Queryable,
+  invoicing: Invoicing | undefined,
+  orgId: string,
+  month: Month,
+): Promise<Draft> {
+  const months = monthsBefore(month, ADJUSTED_MONTHS);
+  const issued = await findInvoicedPeriods(tx, orgId, [month, ...months].map(periodOf));
+  if (issued.has(periodOf(month))) return { kind: "already_issued" };
+  const earlier = [];
+  for (const before of months.filter((one) => issued.has(periodOf(one))))
+    earlier.push({
+      source: await readRatingSource(tx, orgId, before),
+      invoiced: await readInvoicedLines(tx, orgId, periodOf(before)),
+    });
+  const lines = composeLines(await readRatingSource(tx, orgId, month), earlier);
+  if (lines.length === 0) return { kind: "nothing" };
+  const amountCents = sumCents(lines);
+  if (invoicing === undefined) return { kind: "waiting", reason: "invoicing_not_configured", amountCents };
+  const profile = await readProfile(tx, orgId);
+  if (profile === undefined || profile.name === null || profile.country === null)
+    return { kind: "waiting", reason: "billing_profile_incomplete", amountCents };
+  const { name, country, street, postalCode, city, vatId, billingEmail: email } = profile;
+  const buyer = { name, country, street, postalCode, city, vatId, email };
+  return { kind: "due", amountCents, lines, buyer, invoicing };
+}
+
+interface Issue {
+  orgId: string;
+  month: Month;
+  issuedAt: Date;
+  amountCents: bigint;
+  lines: readonly InvoiceLine[];
+  buyer: Buyer;
+  invoicing: Invoicing;
+}
+
+/** The number is taken last of all, because it keeps every other close waiting until the commit. */
+async function issue(tx: Queryable, { orgId, month, issuedAt, lines, ...draft }: Issue): Promise<void> {
+  const { amountCents, buyer, invoicing } = draft;
+  const vat = vatOf(invoicing, buyer);
+  const year = issuedAt.getUTCFullYear();
+  const sequence = await takeSequence(tx, year);
+  const invoice: Invoice = {
+    id: createId(),
+    orgId,
+    period: periodOf(month),
+    number: `${invoicing.numberPrefix}-${year}-${String(sequence).padStart(SEQUENCE_DIGITS, "0")}`,
+    year,
+    sequence,
+    issuedAt,
+    amountCents,
+    vatCase: vat.case,
+    vatBasisPoints: vat.basisPoints,
+    vatCents: vatCents(amountCents, vat),
+    supplier: invoicing.supplier,
+    buyer,
+  };
+  await insertInvoice(tx, invoice);
+  await insertInvoiceLines(tx, invoice.id, lines);
+  await recordSystemAudits(tx, "month-close", [
+    {
+      action: "invoice.issue",
+      orgId,
+      target: { kind: "invoice", id: invoice.id },
+      after: { number: invoice.number, month: month.name, amount_cents: Number(amountCents) },
+      result: "done",
+    },
+  ]);
+  const data = {
+    invoice_id: invoice.id,
+    amount_cents: Number(amountCents),
+    currency: "EUR" as const,
+    period_start: month.start.toISOString(),
+    period_end: month.end.toISOString(),
+  };
+  await emitEvents(tx, [{ orgId, type: "invoice.generated", occurredAt: issuedAt, data }]);
+}
+
+async function* findOrganizations(db: Queryable, month: Month): AsyncGenerator<string> {
+  const from = monthsBefore(month, ADJUSTED_MONTHS).at(-1)?.start ?? month.start;
+  let cursor: string | undefined;
+  do {
+    const ids = await listOrganizationsWithUsage(
+      db,
+      { from, to: month.end },
+      { cursor, limit: ORGANIZATIONS_PER_PAGE },
+    );
+    yield* ids;
+    cursor = ids.length === ORGANIZATIONS_PER_PAGE ? ids.at(-1) : undefined;
+  } while (cursor !== undefined);
+}
+
+/** The months before one, the last first. */
+function monthsBefore(month: Month, count: number): Month[] {
+  const months: Month[] = [];
+  for (let next = month; months.length < count; ) {
+    next = monthBefore(next);
+    months.push(next);
+  }
+  return months;
+}

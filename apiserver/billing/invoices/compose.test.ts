@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { type Month, parseMonth } from "../month.ts";
+import { flatPrices, interval } from "../rating/testing.ts";
+import type { UsageInterval } from "../usage/interval.ts";
+import { composeLines, type InvoicedLine } from "./compose.ts";
+
+const JANUARY = parseMonth("2026-01") as Month;
+const FEBRUARY = parseMonth("2026-02") as Month;
+const history = { prices: flatPrices(31_000_000n), packages: [] };
+const DAY = 86_400n;
+
+const source = (month: Month, intervals: UsageInterval[]) => ({ month, intervals, history });
+const day = (month: string, given: Partial<UsageInterval> = {}) =>
+  interval({ startedAt: new Date(`${month}-10`), endedAt: new Date(`${month}-11`), ...given });
+const january = (intervals: UsageInterval[], invoiced: InvoicedLine[]) => [
+  { source: source(JANUARY, intervals), invoiced },
+];
+const invoicedOf = (intervals: UsageInterval[]): InvoicedLine[] =>
+  composeLines(source(JANUARY, intervals), []);
+
+test("a month is invoiced by its lines", () => {
+  expect(composeLines(source(JANUARY, [day("2026-01")]), [])).toEqual([
+    {
+      period: "2026-01-01",
+      adjustment: false,
+      clusterId: "cluster",
+      clusterName: "production",
+      resourceType: "vcpu",
+      unitPriceEUR: "31.000000",
+      unitSeconds: DAY,
+      amountCents: 100n,
+    },
+  ]);
+});
+
+describe("what changed in a month after its invoice", () => {
+  test("nothing: no adjustment", () => {
+    const used = [day("2026-01")];
+    expect(composeLines(source(FEBRUARY, []), january(used, invoicedOf(used)))).toEqual([]);
+  });
+
+  test("late usage is a dated adjustment of what is more", () => {
+    const before = [day("2026-01")];
+    const after = [day("2026-01", { quantity: 3n }), day("2026-01", { resourceType: "disk" })];
+    expect(composeLines(source(FEBRUARY, []), january(after, invoicedOf(before)))).toMatchObject([
+      {
+        period: "2026-01-01",
+        adjustment: true,
+        resourceType: "vcpu",
+        unitSeconds: 2n * DAY,
+        amountCents: 200n,
+      },
+      { period: "2026-01-01", adjustment: true, resourceType: "disk", unitSeconds: DAY, amountCents: 100n },
+    ]);
+  });
+
+  test("what was adjusted before is not adjusted again", () => {
+    const [first, more] = [[day("2026-01")], [day("2026-01", { quantity: 3n })]];
+    const adjustment = composeLines(source(FEBRUARY, []), january(more, invoicedOf(first)));
+    const invoiced = [...invoicedOf(first), ...adjustment];
+    expect(composeLines(source(FEBRUARY, []), january(more, invoiced))).toEqual([]);
+  });
+
+  test("what is less is taken back, also a line that vanished", () => {
+    const before = [day("2026-01", { quantity: 3n }), day("2026-01", { resourceType: "disk" })];
+    const own = interval({ startedAt: FEBRUARY.start, endedAt: FEBRUARY.end });
+    const lines = composeLines(source(FEBRUARY, [own]), january([day("2026-01")], invoicedOf(before)));
+    expect(lines).toMatchObject([
+      { adjustment: false, amountCents: 3100n },
+      { adjustment: true, resourceType: "vcpu", unitSeconds: -2n * DAY, amountCents: -200n },
+      { adjustment: true, resourceType: "disk", unitSeconds: -DAY, amountCents: -100n },
+    ]);
+  });
+
+  test("nothing is taken back beyond what the invoice amounts to", () => {
+    const before = invoicedOf([day("2026-01", { quantity: 3n })]);
+    expect(composeLines(source(FEBRUARY, []), january([], before))).toEqual([]);
+  });
+});

@@ -1,0 +1,82 @@
+import { formatMicroEuros } from "../money.ts";
+import { type Month, periodOf } from "../month.ts";
+import { type RatedLine, rateLines, sumCents } from "../rating/lines.ts";
+import type { RatingSource } from "../rating/read.ts";
+import type { MeteredType } from "../usage/interval.ts";
+
+/** A line of an invoice. */
+export interface InvoiceLine {
+  /** The first day of the month that was used. */
+  period: string;
+  /** Whether it corrects an invoice of an earlier month. */
+  adjustment: boolean;
+  clusterId: string | null;
+  clusterName: string | null;
+  resourceType: MeteredType;
+  unitPriceEUR: string;
+  unitSeconds: bigint;
+  amountCents: bigint;
+}
+
+/** What was invoiced already for a month, in however many lines. */
+export type InvoicedLine = Omit<InvoiceLine, "adjustment" | "clusterName">;
+
+/**
+ * The lines of a month's invoice: those of the month itself, then what earlier months that have an invoice amount to
+ * beyond what was invoiced for them. What would have to be taken back stays out while the total would fall below 0.
+ */
+export function composeLines(
+  source: RatingSource,
+  earlier: readonly { source: RatingSource; invoiced: readonly InvoicedLine[] }[],
+): InvoiceLine[] {
+  const own = rateWhole(source).map((line) => toInvoiceLine(line, source.month, false));
+  const differences = earlier.flatMap((one) => findDifferences(one.source, one.invoiced));
+  const added = [...own, ...differences.filter(({ amountCents }) => amountCents >= 0n)];
+  let total = sumCents(added);
+  for (const line of differences.filter(({ amountCents }) => amountCents < 0n)) {
+    if (total + line.amountCents < 0n) continue;
+    total += line.amountCents;
+    added.push(line);
+  }
+  return added;
+}
+
+/** How a month differs from what was invoiced for it, by cluster, resource type and unit price. */
+function findDifferences(source: RatingSource, invoiced: readonly InvoicedLine[]): InvoiceLine[] {
+  const billed = Map.groupBy(invoiced, keyOf);
+  const lines = rateWhole(source).map((line) => toInvoiceLine(line, source.month, true));
+  const known = new Set(lines.map(keyOf));
+  const vanished = [...billed].flatMap(([key, [line]]) =>
+    known.has(key) || line === undefined
+      ? []
+      : [{ ...line, clusterName: null, adjustment: true, unitSeconds: 0n, amountCents: 0n }],
+  );
+  return [...lines, ...vanished].flatMap((line) => {
+    const before = billed.get(keyOf(line)) ?? [];
+    const unitSeconds = before.reduce((rest, one) => rest - one.unitSeconds, line.unitSeconds);
+    const amountCents = before.reduce((rest, one) => rest - one.amountCents, line.amountCents);
+    return amountCents === 0n ? [] : [{ ...line, unitSeconds, amountCents }];
+  });
+}
+
+function rateWhole(source: RatingSource): RatedLine[] {
+  return rateLines({ ...source, until: source.month.end });
+}
+
+function toInvoiceLine(line: RatedLine, month: Month, adjustment: boolean): InvoiceLine {
+  const { clusterId, clusterName, resourceType, unitPriceMicroEuros, unitSeconds, amountCents } = line;
+  return {
+    period: periodOf(month),
+    adjustment,
+    clusterId,
+    clusterName,
+    resourceType,
+    unitPriceEUR: formatMicroEuros(unitPriceMicroEuros),
+    unitSeconds,
+    amountCents,
+  };
+}
+
+function keyOf({ clusterId, resourceType, unitPriceEUR }: InvoicedLine): string {
+  return `${clusterId} ${resourceType} ${unitPriceEUR}`;
+}

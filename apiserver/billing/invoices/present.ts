@@ -1,0 +1,127 @@
+import type { z } from "@hono/zod-openapi";
+import { toCsv } from "../csv.ts";
+import { formatCents } from "../money.ts";
+import { monthOfPeriod } from "../month.ts";
+import { unitSizeOf } from "../rating/lines.ts";
+import type { Outcome } from "./close.ts";
+import type { WaitingInvoice } from "./close-store.ts";
+import type { InvoiceLine } from "./compose.ts";
+import type { dryCloseRecord, invoicePage, invoiceRecord, waitingInvoicePage } from "./schema.ts";
+import type { Invoice } from "./store.ts";
+import type { Buyer } from "./table.ts";
+
+const CSV_COLUMNS = [
+  "invoice_number",
+  "month",
+  "adjustment",
+  "cluster_id",
+  "cluster_name",
+  "resource_type",
+  "unit_price_eur",
+  "unit_seconds",
+  "unit_size",
+  "month_seconds",
+  "amount_eur",
+] as const;
+
+/** The wire form of an invoice in a list. */
+export function presentInvoiceSummary(invoice: Invoice): z.output<typeof invoicePage>["items"][number] {
+  const { name, start, end } = monthOfPeriod(invoice.period);
+  return {
+    id: invoice.id,
+    org_id: invoice.orgId,
+    number: invoice.number,
+    month: name,
+    period_start: start.toISOString(),
+    period_end: end.toISOString(),
+    issued_at: invoice.issuedAt.toISOString(),
+    currency: "EUR",
+    ...presentVat(invoice),
+  };
+}
+
+/** The wire form of the amounts of an invoice or a credit note. */
+export function presentVat(
+  document: Pick<Invoice, "amountCents" | "vatCase" | "vatBasisPoints" | "vatCents">,
+) {
+  return {
+    amount_cents: Number(document.amountCents),
+    vat_case: document.vatCase,
+    vat_rate_percent: formatCents(BigInt(document.vatBasisPoints)),
+    vat_cents: Number(document.vatCents),
+    total_cents: Number(document.amountCents + document.vatCents),
+  };
+}
+
+/** The wire form of a whole invoice. */
+export function presentInvoice(
+  invoice: Invoice,
+  lines: readonly InvoiceLine[],
+): z.output<typeof invoiceRecord> {
+  return {
+    ...presentInvoiceSummary(invoice),
+    supplier: presentParty(invoice.supplier),
+    buyer: presentParty(invoice.buyer),
+    lines: lines.map((line) => ({
+      month: monthOfPeriod(line.period).name,
+      adjustment: line.adjustment,
+      cluster_id: line.clusterId,
+      cluster_name: line.clusterName,
+      resource_type: line.resourceType,
+      unit_price_eur: line.unitPriceEUR,
+      unit_seconds: String(line.unitSeconds),
+      amount_cents: Number(line.amountCents),
+    })),
+  };
+}
+
+/** The lines of an invoice as CSV: amount_eur is unit_price_eur x unit_seconds / unit_size / month_seconds, rounded half up. */
+export function toInvoiceCsv(invoice: Invoice, lines: readonly InvoiceLine[]): string {
+  const rows = lines.map((line) => ({
+    invoice_number: invoice.number,
+    month: monthOfPeriod(line.period).name,
+    adjustment: String(line.adjustment),
+    cluster_id: line.clusterId,
+    cluster_name: line.clusterName,
+    resource_type: line.resourceType,
+    unit_price_eur: line.unitPriceEUR,
+    unit_seconds: String(line.unitSeconds),
+    unit_size: String(unitSizeOf(line.resourceType)),
+    month_seconds: String(monthOfPeriod(line.period).seconds),
+    amount_eur: formatCents(line.amountCents),
+  }));
+  return toCsv(CSV_COLUMNS, rows);
+}
+
+/** The wire form of what waits to be invoiced. */
+export function presentWaiting(row: WaitingInvoice): z.output<typeof waitingInvoicePage>["items"][number] {
+  return {
+    id: row.id,
+    org_id: row.orgId,
+    month: monthOfPeriod(row.period).name,
+    reason: row.reason,
+    amount_cents: Number(row.amountCents),
+    since: row.since.toISOString(),
+  };
+}
+
+/** The wire form of what a close would come to for one organization. */
+export function presentOutcome({
+  orgId,
+  outcome,
+}: {
+  orgId: string;
+  outcome: Outcome;
+}): z.output<typeof dryCloseRecord>["outcomes"][number] {
+  return {
+    org_id: orgId,
+    outcome: outcome.kind === "issued" ? "due" : outcome.kind,
+    reason: outcome.kind === "waiting" ? outcome.reason : null,
+    amount_cents: "amountCents" in outcome ? Number(outcome.amountCents) : null,
+  };
+}
+
+/** The wire form of a supplier or a buyer. */
+export function presentParty({ name, street, postalCode, city, country, vatId, email }: Buyer) {
+  return { name, street, postal_code: postalCode, city, country, vat_id: vatId, email };
+}

@@ -1,0 +1,299 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createId } from "../../../shared/id.ts";
+import { webhookEvents } from "../../outbox/table.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { type Month, parseMonth } from "../month.ts";
+import { insertRates } from "../rate-card/store.ts";
+import { insertUsage, TEST_SUPPLIER as SUPPLIER } from "../testing.ts";
+import type { UsageInterval } from "../usage/interval.ts";
+import { closeMonth } from "./close.ts";
+import { issueWaiting, runCloses } from "./jobs.ts";
+import { invoices } from "./table.ts";
+
+const STAFF = { kind: "staff", userId: createId(), email: null } as const;
+const PROFILE = { name: "Example Ltd", country: "DE", city: "Berlin" };
+const JANUARY = parseMonth("2026-01") as Month;
+const at = (text: string) => new Date(`${text}Z`);
+
+let api: TestApp;
+let orgId: string;
+let organization: string;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  const invoicing = { supplier: SUPPLIER, vatBasisPoints: { DE: 1900, FR: 2000 }, numberPrefix: "TEST" };
+  api.deps.config = { ...api.deps.config, invoicing };
+  const rule = { effectiveFrom: at("2025-12-01T00:00:00"), changedBy: STAFF };
+  await insertRates(api.deps.db, new Map([["vcpu", 31_000_000n]] as const), rule);
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  api.deps.now = () => at("2026-02-01T06:00:00");
+  orgId = await api.createOrganization();
+  organization = `/api/v1/organizations/${orgId}`;
+});
+
+const use = (given: Partial<UsageInterval> = {}) =>
+  insertUsage(api.deps.db, {
+    organizationId: orgId,
+    startedAt: at("2026-01-10T00:00:00"),
+    endedAt: at("2026-01-11T00:00:00"),
+    ...given,
+  });
+const setProfile = (body: object = PROFILE) =>
+  api.request("PUT", `${organization}/billing/profile`, { body });
+const list = async () => (await api.request("GET", `${organization}/billing/invoices`)).body.items;
+const close = (month: Month = JANUARY) => closeMonth(api.deps, month);
+const run = () => runCloses(api.deps, new AbortController().signal);
+const askToClose = (query: string) =>
+  api.request("POST", `/api/v1/admin/billing/close?${query}`, { as: "staff" });
+
+async function eventsOf(org: string) {
+  const rows = await api.deps.db.select().from(webhookEvents).where(eq(webhookEvents.orgId, org));
+  return rows.filter(({ type }) => type === "invoice.generated").map(({ body }) => JSON.parse(body));
+}
+
+async function waiting() {
+  const { body } = await api.request("GET", "/api/v1/admin/billing/waiting-invoices?limit=100", {
+    as: "staff",
+  });
+  return body.items.filter((item: { org_id: string }) => item.org_id === orgId);
+}
+
+describe("an invoice", () => {
+  test("has the lines, the VAT, both parties and a number, and sends one event", async () => {
+    const cluster = { clusterId: createId(), clusterName: "production" };
+    await use({ ...cluster, quantity: 3n });
+    await setProfile();
+    await close();
+    const [summary] = await list();
+    expect(summary).toMatchObject({
+      org_id: orgId,
+      number: expect.stringMatching(/^TEST-2026-\d{6}$/),
+      month: "2026-01",
+      period_start: "2026-01-01T00:00:00.000Z",
+      period_end: "2026-02-01T00:00:00.000Z",
+      issued_at: "2026-02-01T06:00:00.000Z",
+      amount_cents: 300,
+      vat_case: "domestic",
+      vat_rate_percent: "19.00",
+      vat_cents: 57,
+      total_cents: 357,
+    });
+    const { body } = await api.request("GET", `${organization}/billing/invoices/${summary.id}`);
+    expect(body).toMatchObject({
+      ...summary,
+      supplier: { name: SUPPLIER.name, vat_id: SUPPLIER.vatId },
+      buyer: { name: "Example Ltd", city: "Berlin", country: "DE", street: null },
+      lines: [
+        {
+          month: "2026-01",
+          adjustment: false,
+          cluster_id: cluster.clusterId,
+          cluster_name: "production",
+          resource_type: "vcpu",
+          unit_price_eur: "31.000000",
+          unit_seconds: "259200",
+          amount_cents: 300,
+        },
+      ],
+    });
+    const staff = await api.request("GET", `/api/v1/admin/billing/invoices/${summary.id}`, { as: "staff" });
+    expect(staff.body).toEqual(body);
+    const all = await api.request("GET", "/api/v1/admin/billing/invoices", { as: "staff" });
+    expect(all.body.items).toContainEqual(summary);
+    expect(await eventsOf(orgId)).toMatchObject([
+      { type: "invoice.generated", data: { invoice_id: summary.id, amount_cents: 300, currency: "EUR" } },
+    ]);
+  });
+
+  test("as CSV has its lines with everything to recompute them", async () => {
+    await use({ clusterName: "=one" });
+    await setProfile();
+    await close();
+    const [{ id, number }] = await list();
+    const { headers, body } = await api.request("GET", `${organization}/billing/invoices/${id}`, {
+      headers: { accept: "text/csv" },
+    });
+    expect(headers.get("content-disposition")).toBe(`attachment; filename=${number}-lines.csv`);
+    expect(body).toBe(
+      "invoice_number,month,adjustment,cluster_id,cluster_name,resource_type,unit_price_eur,unit_seconds,unit_size,month_seconds,amount_eur\r\n" +
+        `${number},2026-01,false,,'=one,vcpu,31.000000,86400,1,2678400,1.00\r\n`,
+    );
+  });
+
+  test("as XML is the electronic invoice of EN 16931, with the same number and amounts", async () => {
+    await use();
+    await setProfile();
+    await close();
+    const [{ id, number }] = await list();
+    const headers = { accept: "application/xml" };
+    const path = `${organization}/billing/invoices/${id}`;
+    const { headers: received, body } = await api.request("GET", path, { headers });
+    const { amount_cents, total_cents } = (await api.request("GET", path)).body;
+    expect(received.get("content-disposition")).toBe(`attachment; filename=${number}-invoice.xml`);
+    expect(body).toContain(`<ram:ID>${number}</ram:ID>`);
+    expect(body).toContain(`<ram:TaxBasisTotalAmount>${(amount_cents / 100).toFixed(2)}<`);
+    expect(body).toContain(`<ram:DuePayableAmount>${(total_cents / 100).toFixed(2)}<`);
+    const staff = await api.request("GET", `/api/v1/admin/billing/invoices/${id}`, { as: "staff", headers });
+    expect(staff.body).toBe(body);
+  });
+
+  test("keeps what it says when profile and prices change", async () => {
+    await use();
+    await setProfile({ ...PROFILE, country: "FR", vat_id: "FR12345678901" });
+    await close();
+    const [{ id }] = await list();
+    const path = `${organization}/billing/invoices/${id}`;
+    const before = (await api.request("GET", path)).body;
+    expect(before).toMatchObject({ vat_case: "reverse_charge", vat_cents: 0, total_cents: 100 });
+    await setProfile({ name: "Other", country: "DE", vat_id: null });
+    expect((await api.request("GET", path)).body).toEqual(before);
+  });
+
+  test("of another organization is not found", async () => {
+    await use();
+    await setProfile();
+    await close();
+    const [{ id }] = await list();
+    const other = await api.createOrganization();
+    const read = await api.request("GET", `/api/v1/organizations/${other}/billing/invoices/${id}`);
+    expect(read.status).toBe(404);
+  });
+
+  test("can be read by the role billing", async () => {
+    await use();
+    await setProfile();
+    await close();
+    await api.addMember(orgId, "bob", "billing");
+    const read = await api.request("GET", `${organization}/billing/invoices`, { as: "bob" });
+    expect(read.body.items).toHaveLength(1);
+  });
+});
+
+describe("the close of a month", () => {
+  test("twice changes nothing, and no usage makes no invoice", async () => {
+    await use();
+    await setProfile();
+    const idle = await api.createOrganization();
+    await close();
+    const issued = await list();
+    await close();
+    expect(await list()).toEqual(issued);
+    expect(await eventsOf(orgId)).toHaveLength(1);
+    expect((await api.request("GET", `/api/v1/organizations/${idle}/billing/invoices`)).body.items).toEqual(
+      [],
+    );
+  });
+
+  test("twenty times at once gives one invoice and one event each, and numbers without a gap", async () => {
+    const organizations = [orgId];
+    await use();
+    await setProfile();
+    for (let count = 1; count < 6; count++) {
+      orgId = await api.createOrganization();
+      organization = `/api/v1/organizations/${orgId}`;
+      organizations.push(orgId);
+      await use();
+      await setProfile();
+    }
+    await Promise.all(Array.from({ length: 20 }, () => close()));
+    for (const one of organizations) expect(await eventsOf(one)).toHaveLength(1);
+    const rows = await api.deps.db.select().from(invoices).where(eq(invoices.year, 2026));
+    const sequences = rows.map(({ sequence }) => sequence).toSorted((a, b) => a - b);
+    expect(sequences).toEqual(sequences.map((_, index) => index + 1));
+  });
+
+  test("that fails after the number was taken leaves no gap", async () => {
+    await use();
+    await setProfile();
+    const sequences = async () =>
+      (await api.deps.db.select().from(invoices).where(eq(invoices.year, 2026))).map(
+        ({ sequence }) => sequence,
+      );
+    const before = Math.max(0, ...(await sequences()));
+    const { supplier } = api.deps.config.invoicing ?? {};
+    const failing = { ...api.deps, config: { ...api.deps.config, invoicing: undefined } };
+    Object.defineProperty(failing.config, "invoicing", {
+      get: () => ({ supplier, vatBasisPoints: { DE: 1900 }, numberPrefix: "\u0000" }),
+    });
+    await expect(closeMonth(failing, JANUARY)).rejects.toThrow(/is not closed for \d+ organizations/);
+    expect(await list()).toEqual([]);
+    await close();
+    const [{ number }] = await list();
+    expect(number).toBe(`TEST-2026-${String(before + 1).padStart(6, "0")}`);
+  });
+
+  test("waits for a profile with name and country, and goes on when it is complete", async () => {
+    await use();
+    await setProfile({ name: "Example Ltd", country: null });
+    await close();
+    expect(await list()).toEqual([]);
+    expect(await waiting()).toMatchObject([
+      { month: "2026-01", reason: "billing_profile_incomplete", amount_cents: 100 },
+    ]);
+    await setProfile();
+    await issueWaiting(api.deps, new AbortController().signal);
+    expect(await list()).toHaveLength(1);
+    expect(await waiting()).toEqual([]);
+  });
+
+  test("of a deleted organization issues its invoice, for the staff to read", async () => {
+    await use();
+    await setProfile();
+    expect((await api.request("DELETE", organization)).status).toBe(204);
+    await close();
+    const { body } = await api.request("GET", "/api/v1/admin/billing/invoices", { as: "staff" });
+    expect(body.items.map((item: { org_id: string }) => item.org_id)).toContain(orgId);
+  });
+
+  test("adds late usage to the next invoice, with its own month", async () => {
+    await use();
+    await setProfile();
+    await close();
+    await use({ resourceType: "disk", quantity: 1000n });
+    api.deps.now = () => at("2026-03-01T06:00:00");
+    await close(parseMonth("2026-02") as Month);
+    const [{ id }] = await list();
+    const { body } = await api.request("GET", `${organization}/billing/invoices/${id}`);
+    expect(body).toMatchObject({
+      month: "2026-02",
+      lines: [{ month: "2026-01", adjustment: true, resource_type: "disk" }],
+    });
+    expect(await list()).toHaveLength(2);
+  });
+});
+
+describe("POST /admin/billing/close", () => {
+  test("of a month that has not ended is 409", async () => {
+    expect((await askToClose("month=2026-02")).status).toBe(409);
+    expect((await askToClose("month=2026-02&dry_run=true")).status).toBe(409);
+    expect((await askToClose("month=2027-01")).status).toBe(409);
+  });
+
+  test("is 202 and safe to repeat; the job then issues", async () => {
+    await use();
+    await setProfile();
+    for (let count = 0; count < 2; count++) {
+      const asked = await askToClose("month=2026-01");
+      expect(asked).toMatchObject({ status: 202, body: { month: "2026-01" } });
+      await run();
+    }
+    expect(await list()).toHaveLength(1);
+  });
+
+  test("as a dry run says what would be issued, and what waits and why, and changes nothing", async () => {
+    await use();
+    const outcome = async () => {
+      const { body } = await askToClose("month=2026-01&dry_run=true");
+      return body.outcomes.find((one: { org_id: string }) => one.org_id === orgId);
+    };
+    const amounts = { org_id: orgId, amount_cents: 100 };
+    expect(await outcome()).toEqual({ ...amounts, outcome: "waiting", reason: "billing_profile_incomplete" });
+    await setProfile();
+    expect(await outcome()).toEqual({ ...amounts, outcome: "due", reason: null });
+    expect(await list()).toEqual([]);
+    expect(await waiting()).toEqual([]);
+  });
+});

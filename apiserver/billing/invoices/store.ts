@@ -1,0 +1,155 @@
+import { and, asc, desc, eq, getTableColumns, gt, inArray, lt, sql } from "drizzle-orm";
+import { NIL_ID } from "../../../shared/id.ts";
+import { chunk } from "../../db/chunk.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { PageRequest } from "../../http/contract/page.ts";
+import { usageIntervals } from "../usage/table.ts";
+import type { InvoicedLine, InvoiceLine } from "./compose.ts";
+import { invoiceLines, invoiceSequences, invoices } from "./table.ts";
+
+export type Invoice = typeof invoices.$inferSelect;
+
+/** Until the end of the transaction no other one issues an invoice to the organization. */
+export async function lockInvoices(tx: Queryable, orgId: string): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina invoices ' || ${orgId}, 0))`);
+}
+
+/** Whether an organization, which may be deleted, was ever issued an invoice. */
+export async function hasInvoices(db: Queryable, orgId: string): Promise<boolean> {
+  const rows = await db.select({ id: invoices.id }).from(invoices).where(eq(invoices.orgId, orgId)).limit(1);
+  return rows.length > 0;
+}
+
+/** Which of these months an organization has an invoice of, as first days. */
+export async function findInvoicedPeriods(
+  db: Queryable,
+  orgId: string,
+  periods: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db
+    .select({ period: invoices.period })
+    .from(invoices)
+    .where(and(eq(invoices.orgId, orgId), inArray(invoices.period, [...periods])));
+  return new Set(rows.map(({ period }) => period));
+}
+
+/** Every line that was ever invoiced to an organization for a month, adjustments included. */
+export async function readInvoicedLines(
+  db: Queryable,
+  orgId: string,
+  period: string,
+): Promise<InvoicedLine[]> {
+  return db
+    .select({
+      period: invoiceLines.period,
+      clusterId: invoiceLines.clusterId,
+      resourceType: invoiceLines.resourceType,
+      unitPriceEUR: invoiceLines.unitPriceEUR,
+      unitSeconds: invoiceLines.unitSeconds,
+      amountCents: invoiceLines.amountCents,
+    })
+    .from(invoiceLines)
+    .innerJoin(invoices, eq(invoices.id, invoiceLines.invoiceId))
+    .where(and(eq(invoices.orgId, orgId), eq(invoiceLines.period, period)));
+}
+
+/**
+ * Takes the next position of a year. Until the end of the transaction no other one gets a position of that year, so that
+ * one that is rolled back leaves no gap.
+ */
+export async function takeSequence(tx: Queryable, year: number): Promise<number> {
+  const [row] = await tx
+    .insert(invoiceSequences)
+    .values({ year, last: 1 })
+    .onConflictDoUpdate({ target: invoiceSequences.year, set: { last: sql`${invoiceSequences.last} + 1` } })
+    .returning({ last: invoiceSequences.last });
+  if (row === undefined) throw new Error(`no sequence of invoices of ${year}`);
+  return row.last;
+}
+
+/** Writes an invoice. */
+export async function insertInvoice(tx: Queryable, invoice: Invoice): Promise<void> {
+  await tx.insert(invoices).values(invoice);
+}
+
+/** Writes the lines of an invoice, in their order. */
+export async function insertInvoiceLines(
+  tx: Queryable,
+  invoiceId: string,
+  lines: readonly InvoiceLine[],
+): Promise<void> {
+  const numbered = lines.map((line, index) => ({ invoiceId, position: index + 1, ...line }));
+  for (const rows of chunk(numbered)) await tx.insert(invoiceLines).values(rows);
+}
+
+/** One invoice of an organization. */
+export async function findInvoice(db: Queryable, orgId: string, id: string): Promise<Invoice | undefined> {
+  const [row] = await db
+    .select()
+    .from(invoices)
+    .where(and(eq(invoices.orgId, orgId), eq(invoices.id, id)));
+  return row;
+}
+
+/** One invoice of any organization. */
+export async function findAnyInvoice(db: Queryable, id: string): Promise<Invoice | undefined> {
+  const [row] = await db.select().from(invoices).where(eq(invoices.id, id));
+  return row;
+}
+
+/** The lines of an invoice of an organization, in their order. */
+export async function readInvoiceLines(db: Queryable, { orgId, id }: Invoice): Promise<InvoiceLine[]> {
+  const { invoiceId: _, position, ...columns } = getTableColumns(invoiceLines);
+  return db
+    .select(columns)
+    .from(invoiceLines)
+    .innerJoin(invoices, eq(invoices.id, invoiceLines.invoiceId))
+    .where(and(eq(invoices.orgId, orgId), eq(invoices.id, id)))
+    .orderBy(asc(position));
+}
+
+/** A page of an organization's invoices, the newest first. */
+export async function listInvoices(
+  db: Queryable,
+  orgId: string,
+  { cursor, limit }: PageRequest,
+): Promise<Invoice[]> {
+  return db
+    .select()
+    .from(invoices)
+    .where(and(eq(invoices.orgId, orgId), cursor === undefined ? undefined : lt(invoices.id, cursor)))
+    .orderBy(desc(invoices.id))
+    .limit(limit + 1);
+}
+
+/** A page of all invoices, the newest first. */
+export async function listAllInvoices(db: Queryable, { cursor, limit }: PageRequest): Promise<Invoice[]> {
+  return db
+    .select()
+    .from(invoices)
+    .where(cursor === undefined ? undefined : lt(invoices.id, cursor))
+    .orderBy(desc(invoices.id))
+    .limit(limit + 1);
+}
+
+/** At most `limit` organizations after `cursor` that used anything in a time, by id; deleted ones too. */
+export async function listOrganizationsWithUsage(
+  db: Queryable,
+  { from, to }: { from: Date; to: Date },
+  { cursor = NIL_ID, limit }: PageRequest,
+): Promise<string[]> {
+  const rows = await db
+    .select({ orgId: usageIntervals.organizationId })
+    .from(usageIntervals)
+    .where(
+      and(
+        gt(usageIntervals.organizationId, cursor),
+        sql`coalesce(${usageIntervals.endedAt}, 'infinity'::timestamptz) > ${from.toISOString()}::timestamptz`,
+        lt(usageIntervals.startedAt, to),
+      ),
+    )
+    .groupBy(usageIntervals.organizationId)
+    .orderBy(asc(usageIntervals.organizationId))
+    .limit(limit);
+  return rows.map(({ orgId }) => orgId);
+}

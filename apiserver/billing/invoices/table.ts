@@ -1,0 +1,121 @@
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  boolean,
+  check,
+  date,
+  index,
+  integer,
+  jsonb,
+  numeric,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  unique,
+  uuid,
+} from "drizzle-orm/pg-core";
+import type { Supplier } from "../../invoicing.ts";
+import type { MeteredType } from "../usage/interval.ts";
+import type { VatCase } from "./vat.ts";
+
+/** Who an invoice is for, as its profile was when it was issued. */
+export interface Buyer {
+  name: string;
+  street: string | null;
+  postalCode: string | null;
+  city: string | null;
+  country: string;
+  vatId: string | null;
+  email: string | null;
+}
+
+/**
+ * Issued invoices. Append-only, and each holds a copy of everything that it says, so that no later change of a profile, a
+ * price or the configuration reaches it. The sequences of a year have no gap.
+ */
+export const invoices = pgTable(
+  "invoices",
+  {
+    id: uuid().primaryKey(),
+    orgId: uuid("org_id").notNull(),
+    /** The first day of the month. */
+    period: date({ mode: "string" }).notNull(),
+    number: text().notNull().unique(),
+    /** The year of issue in UTC, and the position in it. */
+    year: integer().notNull(),
+    sequence: integer().notNull(),
+    issuedAt: timestamp("issued_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
+    /** The sum of the lines, net. */
+    amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
+    vatCase: text("vat_case").$type<VatCase>().notNull(),
+    /** Hundredths of a percent. */
+    vatBasisPoints: integer("vat_basis_points").notNull(),
+    vatCents: bigint("vat_cents", { mode: "bigint" }).notNull(),
+    supplier: jsonb().$type<Supplier>().notNull(),
+    buyer: jsonb().$type<Buyer>().notNull(),
+  },
+  (table) => [
+    unique("invoices_period_key").on(table.orgId, table.period),
+    unique("invoices_sequence_key").on(table.year, table.sequence),
+    check("invoices_amount", sql`${table.amountCents} >= 0`),
+  ],
+);
+
+/** The lines of issued invoices. Append-only. */
+export const invoiceLines = pgTable(
+  "invoice_lines",
+  {
+    invoiceId: uuid("invoice_id")
+      .notNull()
+      .references(() => invoices.id),
+    position: integer().notNull(),
+    /** The first day of the month that was used; before the invoice's own in an adjustment. */
+    period: date({ mode: "string" }).notNull(),
+    adjustment: boolean().notNull(),
+    clusterId: uuid("cluster_id"),
+    clusterName: text("cluster_name"),
+    resourceType: text("resource_type").$type<MeteredType>().notNull(),
+    /** In EUR for one unit and a whole month. */
+    unitPriceEUR: numeric("unit_price_eur", { precision: 16, scale: 6 }).notNull(),
+    unitSeconds: numeric("unit_seconds", { precision: 40, scale: 0, mode: "bigint" }).notNull(),
+    amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.invoiceId, table.position] })],
+);
+
+/** The last position that each year's sequence of invoices has given out. */
+export const invoiceSequences = pgTable("invoice_sequences", {
+  year: integer().primaryKey(),
+  last: integer().notNull(),
+});
+
+export const WAITING_REASONS = ["billing_profile_incomplete", "invoicing_not_configured"] as const;
+export type WaitingReason = (typeof WAITING_REASONS)[number];
+
+/** Months of organizations that have something to be invoiced, and why that has not happened. */
+export const waitingInvoices = pgTable(
+  "waiting_invoices",
+  {
+    id: uuid().notNull().unique(),
+    orgId: uuid("org_id").notNull(),
+    period: date({ mode: "string" }).notNull(),
+    reason: text().$type<WaitingReason>().notNull(),
+    /** What the month amounted to when it was closed, net. */
+    amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
+    since: timestamp({ withTimezone: true, mode: "date", precision: 3 }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.orgId, table.period] })],
+);
+
+/** Closes of months that were asked for, by the staff or by the calendar. */
+export const monthCloses = pgTable(
+  "month_closes",
+  {
+    period: date({ mode: "string" }).primaryKey(),
+    requestedAt: timestamp("requested_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
+    /** null: it is under way. */
+    finishedAt: timestamp("finished_at", { withTimezone: true, mode: "date", precision: 3 }),
+  },
+  (table) => [index("month_closes_open_idx").on(table.period).where(sql`${table.finishedAt} is null`)],
+);

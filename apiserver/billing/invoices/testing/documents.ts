@@ -1,0 +1,58 @@
+import { TEST_SUPPLIER } from "../../testing.ts";
+import type { InvoiceLine } from "../compose.ts";
+import type { Invoice } from "../store.ts";
+import type { VatCase } from "../vat.ts";
+
+export interface InvoiceTerms {
+  vatCase: VatCase;
+  vatBasisPoints?: number;
+  vatCents?: bigint;
+  /** Of the buyer. */
+  country?: string;
+  vatId?: string;
+}
+
+/** An invoice of October 2026 over a net amount. */
+export function anInvoice(
+  amountCents: bigint,
+  { vatCase, vatBasisPoints = 0, vatCents = 0n, country = "DE", vatId }: InvoiceTerms,
+): Invoice {
+  return {
+    id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+    orgId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+    period: "2026-10-01",
+    number: "M-2026-000001",
+    year: 2026,
+    sequence: 1,
+    issuedAt: new Date("2026-11-01T06:00:00Z"),
+    amountCents,
+    vatCase,
+    vatBasisPoints,
+    vatCents,
+    supplier: TEST_SUPPLIER,
+    buyer: {
+      name: "Beispiel & Söhne",
+      street: "Rue 1",
+      postalCode: "75001",
+      city: "Paris",
+      country,
+      vatId: vatId ?? null,
+      email: "billing@example.com",
+    },
+  };
+}
+
+/** A line of it. */
+export function aLine(line: Partial<InvoiceLine> = {}): InvoiceLine {
+  return {
+    period: "2026-10-01",
+    adjustment: false,
+    clusterId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+    clusterName: "production",
+    resourceType: "control_plane",
+    unitPriceEUR: "100.000000",
+    unitSeconds: 2_678_400n,
+    amountCents: 100n,
+    ...line,
+  } as InvoiceLine;
+}

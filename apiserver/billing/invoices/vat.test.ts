@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import type { Invoicing } from "../../invoicing.ts";
+import { vatCents, vatOf } from "./vat.ts";
+
+const supplier = {
+  name: "Marina Cloud GmbH",
+  street: "Hafen 1",
+  postalCode: "20457",
+  city: "Hamburg",
+  country: "DE",
+  vatId: "DE123456789",
+  email: "invoices@marina.example",
+};
+const invoicing: Invoicing = { supplier, vatBasisPoints: { DE: 1900, FR: 2000 }, numberPrefix: "INV" };
+
+describe("VAT of a supplier in Germany", () => {
+  test.each([
+    ["a German company", "DE", "DE987654321", "domestic", 1900],
+    ["a German person", "DE", null, "domestic", 1900],
+    ["a French company", "FR", "FR12345678901", "reverse_charge", 0],
+    ["a Greek company, whose id begins with EL", "GR", "EL123456789", "reverse_charge", 0],
+    ["a French person pays the rate of France", "FR", null, "eu_consumer", 2000],
+    ["a French buyer with the id of another country", "FR", "123", "eu_consumer", 2000],
+    ["a Polish person pays the supplier's rate, for none is configured", "PL", null, "eu_consumer", 1900],
+    ["a Swiss company", "CH", "CHE-123.456.789", "outside_eu", 0],
+    ["a British company", "GB", "GB123456789", "outside_eu", 0],
+  ])("%s", (_name, country, vatId, expected, basisPoints) => {
+    expect(vatOf(invoicing, { country, vatId })).toEqual({ case: expected, basisPoints });
+  });
+});
+
+test("a supplier outside the European Union charges VAT in its own country alone", () => {
+  const swiss = {
+    ...invoicing,
+    supplier: { ...supplier, country: "CH" },
+    vatBasisPoints: { CH: 810, DE: 1900 },
+  };
+  expect(vatOf(swiss, { country: "CH", vatId: null })).toEqual({ case: "domestic", basisPoints: 810 });
+  expect(vatOf(swiss, { country: "DE", vatId: null })).toEqual({ case: "outside_eu", basisPoints: 0 });
+});
+
+test.each([
+  [100n, 1900, 19n],
+  [50n, 1900, 10n],
+  [49n, 1900, 9n],
+  [-50n, 1900, -10n],
+  [10_000n, 0, 0n],
+])("VAT on %d cents at %d hundredths of a percent is %d cents", (net, basisPoints, expected) => {
+  expect(vatCents(net, { case: "domestic", basisPoints })).toBe(expected);
+});

@@ -1,0 +1,44 @@
+import type { Invoicing } from "../../invoicing.ts";
+import { divideHalfUp } from "../money.ts";
+
+/**
+ * Why a rate of VAT applies: the supplier's country; another country of the European Union, whose buyer accounts for the
+ * tax (Art. 196 of Directive 2006/112/EC) or pays that country's rate; or no country of it.
+ */
+export const VAT_CASES = ["domestic", "reverse_charge", "eu_consumer", "outside_eu"] as const;
+export type VatCase = (typeof VAT_CASES)[number];
+
+/** The VAT of an invoice. */
+export interface Vat {
+  case: VatCase;
+  basisPoints: number;
+}
+
+const EU_COUNTRIES = new Set(
+  "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split(" "),
+);
+
+const BASIS_POINTS = 10_000n;
+
+/** The VAT that a buyer pays. A buyer in the European Union without a VAT id pays the rate of its own country, if configured. */
+export function vatOf(
+  { supplier, vatBasisPoints }: Invoicing,
+  buyer: { country: string; vatId: string | null },
+): Vat {
+  const domestic = vatBasisPoints[supplier.country] ?? 0;
+  if (buyer.country === supplier.country) return { case: "domestic", basisPoints: domestic };
+  if (!EU_COUNTRIES.has(supplier.country) || !EU_COUNTRIES.has(buyer.country))
+    return { case: "outside_eu", basisPoints: 0 };
+  if (hasVatId(buyer)) return { case: "reverse_charge", basisPoints: 0 };
+  return { case: "eu_consumer", basisPoints: vatBasisPoints[buyer.country] ?? domestic };
+}
+
+/** VAT on a net amount, in cents, a half away from zero. */
+export function vatCents(netCents: bigint, { basisPoints }: Vat): bigint {
+  return divideHalfUp(netCents * BigInt(basisPoints), BASIS_POINTS);
+}
+
+/** VAT ids of Greece begin with EL. */
+function hasVatId({ country, vatId }: { country: string; vatId: string | null }): boolean {
+  return vatId?.startsWith(country === "GR" ? "EL" : country) === true;
+}

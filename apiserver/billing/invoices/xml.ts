@@ -1,0 +1,194 @@
+import Builder from "fast-xml-builder";
+import { formatCents } from "../money.ts";
+import { monthOfPeriod } from "../month.ts";
+import type { InvoiceLine } from "./compose.ts";
+import type { Invoice } from "./store.ts";
+import type { Buyer } from "./table.ts";
+import type { VatCase } from "./vat.ts";
+
+/** The media type of the electronic invoice. */
+export const XML = "application/xml";
+
+/** Whether a client asks for XML before anything else. */
+export function prefersXml(accept: string | undefined): boolean {
+  return accept?.startsWith(XML) === true;
+}
+
+const NAMESPACES = {
+  "@_xmlns:rsm": "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100",
+  "@_xmlns:ram": "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100",
+  "@_xmlns:udt": "urn:un:unece:uncefact:data:standard:UnqualifiedDataType:100",
+};
+/** BT-24: the core invoice, without any country's or sector's rules. */
+const SPECIFICATION = "urn:cen.eu:en16931:2017";
+/** BT-3: a commercial invoice (UNTDID 1001). */
+const COMMERCIAL_INVOICE = "380";
+/** BT-130: one of anything (UN/ECE recommendation 20). */
+const ONE = "C62";
+
+/** VAT categories of UNTDID 5305, with the reason that a category without tax must name. */
+const CATEGORIES: Readonly<Record<VatCase, { code: string; reason?: string }>> = {
+  domestic: { code: "S" },
+  eu_consumer: { code: "S" },
+  reverse_charge: { code: "AE", reason: "Reverse charge: the buyer accounts for the VAT." },
+  outside_eu: { code: "O", reason: "Not subject to VAT: supplied outside the European Union." },
+};
+const NOT_SUBJECT = "O";
+
+interface Tax {
+  code: string;
+  reason?: string;
+  /** In percent; none for what is not subject to VAT (BR-O-05). */
+  percent: string | undefined;
+}
+
+/**
+ * An invoice in the syntax Cross Industry Invoice (D16B) of EN 16931-1; BT and BG in comments are its terms, BR its rules. It
+ * says what the stored invoice says and calculates nothing.
+ */
+export function toInvoiceXml(invoice: Invoice, lines: readonly InvoiceLine[]): string {
+  const tax = toTax(invoice);
+  const document = {
+    "?xml": { "@_version": "1.0", "@_encoding": "UTF-8" },
+    "rsm:CrossIndustryInvoice": {
+      ...NAMESPACES,
+      "rsm:ExchangedDocumentContext": {
+        "ram:GuidelineSpecifiedDocumentContextParameter": { "ram:ID": SPECIFICATION },
+      },
+      "rsm:ExchangedDocument": {
+        "ram:ID": invoice.number,
+        "ram:TypeCode": COMMERCIAL_INVOICE,
+        "ram:IssueDateTime": toDate(invoice.issuedAt),
+      },
+      "rsm:SupplyChainTradeTransaction": {
+        "ram:IncludedSupplyChainTradeLineItem": lines.map((line, index) => toLine(line, index + 1, tax)),
+        "ram:ApplicableHeaderTradeAgreement": {
+          "ram:SellerTradeParty": toParty(invoice.supplier, tax, "seller"),
+          "ram:BuyerTradeParty": toParty(invoice.buyer, tax, "buyer"),
+        },
+        "ram:ApplicableHeaderTradeDelivery": {
+          "ram:ActualDeliverySupplyChainEvent": {
+            "ram:OccurrenceDateTime": toDate(lastDayOf(invoice.period)),
+          },
+        },
+        "ram:ApplicableHeaderTradeSettlement": toSettlement(invoice, tax),
+      },
+    },
+  };
+  return builder.build(document);
+}
+
+const builder = new Builder({
+  ignoreAttributes: false,
+  suppressEmptyNode: true,
+  tagValueProcessor: toXmlText,
+});
+
+/** BG-25. A negative amount is a negative quantity, for no price is below 0 (BR-27). */
+function toLine(line: InvoiceLine, position: number, tax: Tax) {
+  const isNegative = line.amountCents < 0n;
+  const amount = formatCents(isNegative ? -line.amountCents : line.amountCents);
+  return {
+    "ram:AssociatedDocumentLineDocument": { "ram:LineID": String(position) },
+    "ram:SpecifiedTradeProduct": {
+      "ram:Name": line.clusterName === null ? line.resourceType : `${line.resourceType}, ${line.clusterName}`,
+      "ram:Description": `${line.unitPriceEUR} EUR for a unit and month, ${line.unitSeconds} unit seconds`,
+    },
+    "ram:SpecifiedLineTradeAgreement": {
+      "ram:NetPriceProductTradePrice": { "ram:ChargeAmount": amount },
+    },
+    "ram:SpecifiedLineTradeDelivery": {
+      "ram:BilledQuantity": { "@_unitCode": ONE, "#text": isNegative ? "-1" : "1" },
+    },
+    "ram:SpecifiedLineTradeSettlement": {
+      "ram:ApplicableTradeTax": {
+        "ram:TypeCode": "VAT",
+        "ram:CategoryCode": tax.code,
+        ...(tax.percent !== undefined && { "ram:RateApplicablePercent": tax.percent }),
+      },
+      "ram:BillingSpecifiedPeriod": toPeriod(line.period),
+      "ram:SpecifiedTradeSettlementLineMonetarySummation": {
+        "ram:LineTotalAmount": formatCents(line.amountCents),
+      },
+    },
+  };
+}
+
+/** BG-4 and BG-7. Where nothing is subject to VAT, no VAT id may stand as such (BR-O-02): the seller's is its identifier then. */
+function toParty(party: Buyer, { code }: Tax, role: "seller" | "buyer") {
+  const isTaxed = code !== NOT_SUBJECT;
+  return {
+    ...(!isTaxed && role === "seller" && { "ram:ID": party.vatId }),
+    "ram:Name": party.name,
+    "ram:PostalTradeAddress": {
+      ...(party.postalCode !== null && { "ram:PostcodeCode": party.postalCode }),
+      ...(party.street !== null && { "ram:LineOne": party.street }),
+      ...(party.city !== null && { "ram:CityName": party.city }),
+      "ram:CountryID": party.country,
+    },
+    ...(party.email !== null && {
+      "ram:URIUniversalCommunication": { "ram:URIID": { "@_schemeID": "EM", "#text": party.email } },
+    }),
+    ...(isTaxed &&
+      party.vatId !== null && {
+        "ram:SpecifiedTaxRegistration": { "ram:ID": { "@_schemeID": "VA", "#text": party.vatId } },
+      }),
+  };
+}
+
+/** BG-23, BG-14, BT-20 and BG-22. */
+function toSettlement({ period, amountCents, vatCents }: Invoice, { code, reason, percent }: Tax) {
+  const [net, vat, total] = [amountCents, vatCents, amountCents + vatCents].map(formatCents);
+  return {
+    "ram:InvoiceCurrencyCode": "EUR",
+    "ram:ApplicableTradeTax": {
+      "ram:CalculatedAmount": vat,
+      "ram:TypeCode": "VAT",
+      ...(reason !== undefined && { "ram:ExemptionReason": reason }),
+      "ram:BasisAmount": net,
+      "ram:CategoryCode": code,
+      ...(percent !== undefined && { "ram:RateApplicablePercent": percent }),
+    },
+    "ram:BillingSpecifiedPeriod": toPeriod(period),
+    "ram:SpecifiedTradePaymentTerms": { "ram:Description": "Payable on receipt." },
+    "ram:SpecifiedTradeSettlementHeaderMonetarySummation": {
+      "ram:LineTotalAmount": net,
+      "ram:TaxBasisTotalAmount": net,
+      "ram:TaxTotalAmount": { "@_currencyID": "EUR", "#text": vat },
+      "ram:GrandTotalAmount": total,
+      "ram:DuePayableAmount": total,
+    },
+  };
+}
+
+function toTax({ vatCase, vatBasisPoints }: Invoice): Tax {
+  const category = CATEGORIES[vatCase];
+  // The standard category has a rate above 0 (BR-S-05).
+  if (category.code === "S" && vatBasisPoints === 0) return { code: "Z", percent: "0.00" };
+  const percent = category.code === NOT_SUBJECT ? undefined : formatCents(BigInt(vatBasisPoints));
+  return { ...category, percent };
+}
+
+function toPeriod(period: string) {
+  return {
+    "ram:StartDateTime": toDate(monthOfPeriod(period).start),
+    "ram:EndDateTime": toDate(lastDayOf(period)),
+  };
+}
+
+function lastDayOf(period: string): Date {
+  return new Date(monthOfPeriod(period).end.getTime() - 1);
+}
+
+/** A day in UTC, in the only format that EN 16931 takes: 102, YYYYMMDD. */
+function toDate(at: Date) {
+  const text = at.toISOString().slice(0, 10).replaceAll("-", "");
+  return { "udt:DateTimeString": { "@_format": "102", "#text": text } };
+}
+
+/** Without control characters and others that XML 1.0 (section 2.2) has no way to write. */
+function toXmlText(_name: string, value: unknown): string {
+  return String(value).toWellFormed().replaceAll(FORBIDDEN, "\uFFFD");
+}
+
+const FORBIDDEN = /[\p{Cc}\uFFFE\uFFFF]/gu;

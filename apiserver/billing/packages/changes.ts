@@ -1,0 +1,49 @@
+import { recordAudit } from "../../audit/index.ts";
+import { toActor } from "../../audit/record.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { Origin } from "../../http/authentication/principal.ts";
+import { type Preconditions, requireMatch } from "../../http/contract/etag.ts";
+import { notFound } from "../../http/errors.ts";
+import { markAllDue } from "../budgets/due-store.ts";
+import { effectiveAfter } from "../effective-from.ts";
+import { auditPackage, planTag } from "./present.ts";
+import { insertPackageTerms, lockPackages, type Package, type PackageTerms, readPackage } from "./store.ts";
+
+export interface PackageChange {
+  slug: string;
+  terms: Package;
+  preconditions?: Preconditions;
+  now: () => Date;
+}
+
+/**
+ * Sets the terms of a package from now on; changes follow each other. Throws 404 for an unknown package, and 412.
+ */
+export async function setPackage(
+  tx: Queryable,
+  origin: Origin,
+  { slug, terms, preconditions, now }: PackageChange,
+): Promise<PackageTerms> {
+  await lockPackages(tx);
+  const before = await requirePackage(tx, slug);
+  requireMatch(preconditions, planTag(before));
+  const effectiveFrom = effectiveAfter(before.effectiveFrom, now());
+  await insertPackageTerms(tx, { slug, ...terms, effectiveFrom, changedBy: toActor(origin) });
+  await markAllDue(tx, now());
+  await recordAudit(tx, origin, {
+    action: "plan.update",
+    orgId: null,
+    target: { kind: "plan", id: slug },
+    before: auditPackage(before),
+    after: auditPackage(terms),
+    result: "done",
+  });
+  return requirePackage(tx, slug);
+}
+
+/** The terms in force. Throws 404. */
+export async function requirePackage(db: Queryable, slug: string): Promise<PackageTerms> {
+  const found = await readPackage(db, slug);
+  if (found === undefined) throw notFound("plan");
+  return found;
+}

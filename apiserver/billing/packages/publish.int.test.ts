@@ -1,0 +1,81 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
+import { configMapKind, namespaceKind } from "../../../shared/kube/core-kinds.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { setPackage } from "./changes.ts";
+import { packageJobs } from "./jobs.ts";
+import { readPackage } from "./store.ts";
+
+const BY = { fieldManager: "test" };
+const namespace = `packages-${randomUUID()}`;
+let api: TestApp;
+
+beforeAll(async () => {
+  api = await startTestApp();
+  await api.deps.kube.create(namespaceKind, { metadata: { name: namespace } }, BY);
+});
+afterAll(async () => {
+  await api.deps.kube.delete(namespaceKind, undefined, namespace);
+  await api.close();
+});
+
+async function publish() {
+  const config = { ...api.deps.config, platformNamespace: namespace };
+  for (const job of packageJobs({ ...api.deps, config })) await job.run(new AbortController().signal);
+}
+
+async function readPublished() {
+  const map = await api.deps.kube.get(configMapKind, namespace, PACKAGES_CONFIG_MAP);
+  return {
+    version: map?.metadata.resourceVersion,
+    packages: JSON.parse(map?.data?.[PACKAGES_KEY] ?? "null"),
+  };
+}
+
+async function change(slug: string, terms: { retired: boolean; vcpus?: number }, now: Date) {
+  const before = await readPackage(api.deps.db, slug);
+  if (before === undefined) throw new Error(`no package ${slug}`);
+  const origin = { principal: { kind: "user", userId: randomUUID() }, asStaff: true } as never;
+  await api.deps.db.transaction((tx) =>
+    setPackage(tx, origin, { slug, terms: { ...before, ...terms }, now: () => now }),
+  );
+}
+
+test("the operator is told of each package, and since when a retired one is so", async () => {
+  await publish();
+  expect((await readPublished()).packages).toEqual({
+    dev: { controlPlaneReplicas: 1 },
+    starter: { controlPlaneReplicas: 1 },
+    growth: { controlPlaneReplicas: 3 },
+    scale: { controlPlaneReplicas: 3 },
+  });
+  const day = (number: number) => new Date(Date.UTC(2026, 10, number));
+  await change("growth", { retired: true }, day(1));
+  await change("growth", { retired: false }, day(2));
+  await change("growth", { retired: true }, day(3));
+  await change("growth", { retired: true, vcpus: 17 }, day(4));
+  await publish();
+  const { packages } = await readPublished();
+  expect(packages.growth).toEqual({ controlPlaneReplicas: 3, retiredAt: day(3).toISOString() });
+  expect(packages.dev).toEqual({ controlPlaneReplicas: 1 });
+});
+
+test("what was removed or changed by hand is published again, and what is right is not written", async () => {
+  await publish();
+  const { version, packages } = await readPublished();
+  await publish();
+  expect((await readPublished()).version).toBe(version);
+  await api.deps.kube.mergePatch(
+    configMapKind,
+    namespace,
+    PACKAGES_CONFIG_MAP,
+    { data: { [PACKAGES_KEY]: "{}" } },
+    BY,
+  );
+  await publish();
+  expect((await readPublished()).packages).toEqual(packages);
+  await api.deps.kube.delete(configMapKind, namespace, PACKAGES_CONFIG_MAP);
+  await publish();
+  expect((await readPublished()).packages).toEqual(packages);
+});

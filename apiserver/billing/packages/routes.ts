@@ -1,0 +1,111 @@
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import { isNotModified, readPreconditions } from "../../http/contract/etag.ts";
+import { textField } from "../../http/contract/fields.ts";
+import { pageQuery, toPage } from "../../http/contract/page.ts";
+import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { parseMicroEuros } from "../money.ts";
+import { requirePackage, setPackage } from "./changes.ts";
+import { planTag, presentPlan, presentPlanTerms } from "./present.ts";
+import { tryPublishPackages } from "./publish.ts";
+import { planHistoryRecord, planPage, planTermsRecord, setPlanBody } from "./schema.ts";
+import { PLANS } from "./slugs.ts";
+import { listPackageTerms, readPackages } from "./store.ts";
+
+const ADMIN_RECORD = "/api/v1/admin/plans/{slug}";
+const params = { slug: textField(40, "The slug of the package.", "starter") };
+const tag = "Platform administration";
+
+/** Operations on the packages that clusters can be billed as. */
+export function addPackageRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/plans",
+      operationId: "listPlans",
+      tag: "Catalogues",
+      summary: "List the packages that a cluster can be created with",
+      access: "signed-in",
+      query: positionPageQuery,
+      responses: { 200: { description: "A page, the smallest first.", body: planPage } },
+    },
+    async (c, { query }) => {
+      const offered = (await readPackages(deps.db)).filter(({ retired }) => !retired);
+      const plans = PLANS.flatMap((slug) => {
+        const terms = offered.find((one) => one.slug === slug);
+        return terms === undefined ? [] : [presentPlan(slug, terms)];
+      });
+      return c.json(
+        toPositionPage(plans, query, ({ slug }) => PLANS.indexOf(slug)),
+        200,
+      );
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: ADMIN_RECORD,
+      operationId: "getPlanHistory",
+      tag,
+      summary: "Get a package and its history",
+      access: "platform-admin",
+      params,
+      query: pageQuery,
+      responses: {
+        200: {
+          description: "The terms in force, and a page of all that ever held, the newest first.",
+          body: planHistoryRecord,
+          headers: ["ETag"],
+        },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { params: { slug }, query }) => {
+      const current = await requirePackage(deps.db, slug);
+      const etag = planTag(current);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      const history = await listPackageTerms(deps.db, slug, query);
+      const page = toPage(history, query.limit, presentPlanTerms);
+      return c.json({ current: presentPlanTerms(current), ...page }, 200, { ETag: etag });
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: ADMIN_RECORD,
+      operationId: "updatePlan",
+      tag,
+      summary: "Set the terms of a package",
+      description:
+        "They hold from now on; what was used before keeps the terms of its time. A retired package stays on the clusters that have it.",
+      access: "platform-admin",
+      params,
+      body: setPlanBody,
+      responses: { 200: { description: "The terms in force.", body: planTermsRecord, headers: ["ETag"] } },
+      errors: ["precondition_failed"],
+    },
+    async (c, { origin, params: { slug }, readBody }) => {
+      await requirePackage(deps.db, slug);
+      const { monthly_price_eur: price, includes, ...body } = await readBody();
+      const terms = {
+        priceMicroEuros: parseMicroEuros(String(price)),
+        controlPlaneReplicas: body.control_plane_replicas,
+        controlPlanes: includes.control_plane,
+        vcpus: includes.vcpu,
+        memoryGB: includes.memory,
+        diskGB: includes.disk,
+        retired: body.retired,
+      };
+      const change = { slug, terms, preconditions: readPreconditions(c), now: deps.now };
+      const after = await deps.db.transaction((tx) => setPackage(tx, origin, change));
+      await tryPublishPackages(deps);
+      return c.json(presentPlanTerms(after), 200, { ETag: planTag(after) });
+    },
+  );
+}

@@ -1,0 +1,46 @@
+import { recordAudit } from "../../audit/index.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { Origin } from "../../http/authentication/principal.ts";
+import { type Preconditions, requireMatch, versionTag } from "../../http/contract/etag.ts";
+import { notFound } from "../../http/errors.ts";
+import { lockOrganization, updateSettings } from "../../organizations/index.ts";
+import { auditProfile } from "./present.ts";
+import { type BillingProfile, type ProfileAddress, readProfile, upsertProfile } from "./store.ts";
+
+/** Fields that are left out are unchanged. */
+export type ProfileChange = Partial<ProfileAddress & Pick<BillingProfile, "vatId" | "billingEmail">>;
+
+/** Changes the profile of an organization, its VAT id and its e-mail address. Throws 404, 409 and 412. */
+export async function setProfile(
+  tx: Queryable,
+  origin: Origin,
+  target: { orgId: string; preconditions: Preconditions | undefined },
+  change: ProfileChange,
+): Promise<BillingProfile> {
+  const { orgId, preconditions } = target;
+  await lockOrganization(tx, orgId);
+  const before = await requireProfile(tx, orgId);
+  requireMatch(preconditions, versionTag(before.version));
+  const wanted = { ...before, ...change };
+  if (JSON.stringify(auditProfile(before)) === JSON.stringify(auditProfile(wanted))) return before;
+  const { name, street, postalCode, city, country, vatId, billingEmail } = wanted;
+  const { version } = await updateSettings(tx, orgId, { vatId, billingEmail });
+  await upsertProfile(tx, orgId, { name, street, postalCode, city, country });
+  const after = { ...wanted, version };
+  await recordAudit(tx, origin, {
+    action: "billing_profile.update",
+    orgId,
+    target: { kind: "billing_profile", id: orgId },
+    before: auditProfile(before),
+    after: auditProfile(after),
+    result: "done",
+  });
+  return after;
+}
+
+/** The profile of an organization. Throws 404. */
+export async function requireProfile(db: Queryable, orgId: string): Promise<BillingProfile> {
+  const profile = await readProfile(db, orgId);
+  if (profile === undefined) throw notFound("organization");
+  return profile;
+}

@@ -1,0 +1,63 @@
+import { z } from "@hono/zod-openapi";
+import { idField, textField } from "../../http/contract/fields.ts";
+import { immutableField } from "../../http/contract/immutable-fields.ts";
+import { nameField } from "../../http/contract/name-field.ts";
+import { idSchema } from "../../http/contract/validate.ts";
+import { billingEmailSchema, vatIdSchema } from "../../organizations/index.ts";
+
+const MAX_LENGTH = 200;
+const MAX_EMAIL_LENGTH = 254;
+const MAX_VAT_ID_LENGTH = 32;
+
+const DESCRIPTIONS = {
+  name: "The legal name; without it and a country no invoice is issued.",
+  street: "Street and number.",
+  postal_code: "Postal code.",
+  city: "City.",
+  country: "ISO 3166-1 alpha-2.",
+};
+
+const EXAMPLE = {
+  name: "Example Ltd",
+  street: "Main Street 1",
+  postal_code: "10115",
+  city: "Berlin",
+  country: "DE",
+  vat_id: "DE123456789",
+  billing_email: "billing@example.com",
+};
+
+export const billingProfileRecord = z
+  .object({
+    org_id: idField("The organization."),
+    name: textField(MAX_LENGTH, DESCRIPTIONS.name).nullable(),
+    street: textField(MAX_LENGTH, DESCRIPTIONS.street).nullable(),
+    postal_code: textField(MAX_LENGTH, DESCRIPTIONS.postal_code).nullable(),
+    city: textField(MAX_LENGTH, DESCRIPTIONS.city).nullable(),
+    country: textField(2, DESCRIPTIONS.country).nullable(),
+    vat_id: textField(MAX_VAT_ID_LENGTH, "The organization's VAT identification number.").nullable(),
+    billing_email: textField(MAX_EMAIL_LENGTH, "Where invoices go.").nullable(),
+  })
+  .openapi("BillingProfile", {
+    example: { org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11", ...EXAMPLE },
+  });
+
+/** Omitted fields are unchanged. What a GET returns may be sent back. */
+export const setBillingProfileBody = z
+  .strictObject({
+    name: nameField(MAX_LENGTH, DESCRIPTIONS.name, EXAMPLE.name).nullable().optional(),
+    street: nameField(MAX_LENGTH, DESCRIPTIONS.street, EXAMPLE.street).nullable().optional(),
+    postal_code: nameField(MAX_LENGTH, DESCRIPTIONS.postal_code, EXAMPLE.postal_code).nullable().optional(),
+    city: nameField(MAX_LENGTH, DESCRIPTIONS.city, EXAMPLE.city).nullable().optional(),
+    country: z
+      .string()
+      .max(2)
+      .regex(/^[A-Z]{2}$/, { error: "must be a country as two capitals, as DE (ISO 3166-1)" })
+      .nullable()
+      .optional()
+      .openapi({ description: DESCRIPTIONS.country, example: EXAMPLE.country }),
+    vat_id: vatIdSchema.optional(),
+    billing_email: billingEmailSchema.optional(),
+    org_id: immutableField(idSchema),
+  })
+  .openapi("SetBillingProfile", { example: EXAMPLE });

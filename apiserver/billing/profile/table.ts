@@ -1,0 +1,24 @@
+import { sql } from "drizzle-orm";
+import { check, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { organizations } from "../../organizations/index.ts";
+
+/** Who invoices are for. The VAT id and the e-mail address are those of the organization's own row. */
+export const billingProfiles = pgTable(
+  "billing_profiles",
+  {
+    orgId: uuid("org_id")
+      .primaryKey()
+      .references(() => organizations.id),
+    /** The legal name. */
+    name: text(),
+    street: text(),
+    postalCode: text("postal_code"),
+    city: text(),
+    /** ISO 3166-1 alpha-2. */
+    country: text(),
+    updatedAt: timestamp("updated_at", { withTimezone: true, mode: "date", precision: 3 })
+      .notNull()
+      .defaultNow(),
+  },
+  (table) => [check("billing_profiles_country", sql`${table.country} ~ '^[A-Z]{2}$'`)],
+);

@@ -1,0 +1,211 @@
+import type { Month } from "../month.ts";
+import type { ResourceType } from "../resource-types.ts";
+import type { MeteredType, UsageInterval } from "../usage/interval.ts";
+import { isPackage, type PriceHistory, type PriceTimeline, toDate, toTimeline } from "./histories.ts";
+
+/** A use in one month at one unit price. */
+export interface Charge {
+  clusterId: string | null;
+  clusterName: string | null;
+  nodePoolId: string | null;
+  resourceType: MeteredType;
+  unitPriceMicroEuros: bigint;
+  /** The first instant of its day when charges are split by days, else of its month. */
+  periodStart: Date;
+  /** Quantity times seconds of all that was used. */
+  usedUnitSeconds: bigint;
+  /** Quantity times seconds of what is billed: without the contents of a package. */
+  unitSeconds: bigint;
+  /** What is billed of the quantity that is in use at the end of the time that was looked at. */
+  runningQuantity: bigint;
+}
+
+export interface Rating {
+  month: Month;
+  /** The end of the time that is looked at, excluded. It may lie in the future: what runs is taken to go on. */
+  until: Date;
+  /** Of one organization; those outside the month are left out. */
+  intervals: readonly UsageInterval[];
+  history: PriceHistory;
+}
+
+const SECONDS_PER_DAY = 86_400;
+
+/** Quantities of one cluster by metered type and node pool. */
+type Quantities = Map<MeteredType, Map<string | null, bigint>>;
+
+interface Change {
+  second: number;
+  nodePoolId: string | null;
+  resourceType: MeteredType;
+  quantity: bigint;
+}
+
+/**
+ * What an organization's intervals amount to, by cluster, node pool, resource type, unit price and, if asked, day. Over
+ * the contents of a package max(0, sum - contents) is billed at each instant; the oldest node pools use them up first.
+ * An address costs the whole month's price that held when the month first saw it, and belongs to that day.
+ */
+export function findCharges({ month, until, intervals, history }: Rating, { byDay = false } = {}): Charge[] {
+  const span = { from: toSecond(month.start), to: Math.min(toSecond(until), toSecond(month.end)) };
+  if (span.to <= span.from) return [];
+  const timeline = toTimeline(history);
+  const periodSeconds = byDay ? SECONDS_PER_DAY : month.seconds;
+  const clusters = Map.groupBy(intervals, ({ clusterId }) => clusterId);
+  return [...clusters].flatMap(([clusterId, own]) => {
+    const clusterName = own.at(-1)?.clusterName ?? null;
+    const charges = new ClusterCharges({ clusterId, clusterName, span, periodSeconds, timeline });
+    return charges.rate(own, BigInt(month.seconds));
+  });
+}
+
+/** What the charges of one cluster are made with. */
+interface ClusterTerms {
+  clusterId: string | null;
+  clusterName: string | null;
+  span: { from: number; to: number };
+  /** How long the periods are that charges are split by; the first one begins with the span. */
+  periodSeconds: number;
+  timeline: PriceTimeline;
+}
+
+class ClusterCharges {
+  private readonly charges = new Map<string, Charge>();
+  private readonly terms: ClusterTerms;
+
+  constructor(terms: ClusterTerms) {
+    this.terms = terms;
+  }
+
+  rate(intervals: readonly UsageInterval[], monthSeconds: bigint): Charge[] {
+    const { to } = this.terms.span;
+    const changes = toChanges(intervals, this.terms.span);
+    const quantities: Quantities = new Map();
+    let next = 0;
+    let hasAddress = false;
+    const edges = this.findEdges(changes);
+    for (const [index, second] of edges.entries()) {
+      for (; changes[next]?.second === second; next++) addQuantity(quantities, changes[next] as Change);
+      const isLast = index === edges.length - 1;
+      if (isLast) continue;
+      const end = edges[index + 1] ?? to;
+      this.chargeSegment(quantities, { second, seconds: BigInt(end - second), isAtEnd: end === to });
+      if (!hasAddress && sumOf(quantities.get("public_ip")) > 0n) {
+        hasAddress = true;
+        this.add("public_ip", null, {
+          price: this.terms.timeline.priceAt("public_ip", second),
+          second,
+          used: monthSeconds,
+          billed: monthSeconds,
+          running: 0n,
+        });
+      }
+    }
+    return [...this.charges.values()].filter(({ usedUnitSeconds }) => usedUnitSeconds !== 0n);
+  }
+
+  /** Every second at which something that is charged may change, both ends of the span included. */
+  private findEdges(changes: readonly Change[]): number[] {
+    const { from, to } = this.terms.span;
+    const edges = new Set([from, to, ...changes.map(({ second }) => second)]);
+    for (const cut of this.terms.timeline.cuts) if (cut > from && cut < to) edges.add(cut);
+    for (let day = from; day < to; day += this.terms.periodSeconds) edges.add(day);
+    return [...edges].toSorted((a, b) => a - b);
+  }
+
+  private chargeSegment(
+    quantities: Quantities,
+    { second, seconds, isAtEnd }: { second: number; seconds: bigint; isAtEnd: boolean },
+  ): void {
+    const included = new Map<ResourceType, bigint>();
+    for (const [type, pools] of quantities) {
+      if (!isPackage(type)) continue;
+      const count = sumOf(pools);
+      const terms = this.terms.timeline.packageAt(type, second);
+      if (terms === undefined || count === 0n) continue;
+      for (const [resource, quantity] of terms.included)
+        included.set(resource, (included.get(resource) ?? 0n) + quantity * count);
+      const [used, running] = [count * seconds, isAtEnd ? count : 0n];
+      this.add(type, null, { price: terms.priceMicroEuros, second, used, billed: used, running });
+    }
+    for (const [type, pools] of quantities) {
+      if (isPackage(type) || type === "public_ip") continue;
+      const price = this.terms.timeline.priceAt(type, second);
+      const contents = included.get(type) ?? 0n;
+      let [sum, billedSum] = [0n, 0n];
+      for (const [pool, quantity] of [...pools].toSorted(byPool)) {
+        sum += quantity;
+        const billed = (sum > contents ? sum - contents : 0n) - billedSum;
+        billedSum += billed;
+        const running = isAtEnd ? billed : 0n;
+        this.add(type, pool, { price, second, used: quantity * seconds, billed: billed * seconds, running });
+      }
+    }
+  }
+
+  private add(
+    resourceType: MeteredType,
+    nodePoolId: string | null,
+    use: { price: bigint; second: number; used: bigint; billed: bigint; running: bigint },
+  ): void {
+    const { span, periodSeconds } = this.terms;
+    const periodsBefore = Math.floor((use.second - span.from) / periodSeconds);
+    const period = span.from + periodsBefore * periodSeconds;
+    const key = `${resourceType} ${nodePoolId} ${use.price} ${period}`;
+    let charge = this.charges.get(key);
+    if (charge === undefined) {
+      charge = {
+        clusterId: this.terms.clusterId,
+        clusterName: this.terms.clusterName,
+        nodePoolId,
+        resourceType,
+        unitPriceMicroEuros: use.price,
+        periodStart: toDate(period),
+        usedUnitSeconds: 0n,
+        unitSeconds: 0n,
+        runningQuantity: 0n,
+      };
+      this.charges.set(key, charge);
+    }
+    charge.usedUnitSeconds += use.used;
+    charge.unitSeconds += use.billed;
+    charge.runningQuantity += use.running;
+  }
+}
+
+/** The changes of quantities in a span, in order of time. */
+function toChanges(intervals: readonly UsageInterval[], span: { from: number; to: number }): Change[] {
+  const changes: Change[] = [];
+  for (const { nodePoolId, resourceType, quantity, startedAt, endedAt } of intervals) {
+    const start = Math.max(toSecond(startedAt), span.from);
+    const end = Math.min(endedAt === null ? span.to : toSecond(endedAt), span.to);
+    if (start >= end) continue;
+    changes.push({ second: start, nodePoolId, resourceType, quantity });
+    if (end < span.to) changes.push({ second: end, nodePoolId, resourceType, quantity: -quantity });
+  }
+  return changes.toSorted((a, b) => a.second - b.second);
+}
+
+function addQuantity(quantities: Quantities, { nodePoolId, resourceType, quantity }: Change): void {
+  const pools = quantities.get(resourceType) ?? new Map<string | null, bigint>();
+  const after = (pools.get(nodePoolId) ?? 0n) + quantity;
+  if (after === 0n) pools.delete(nodePoolId);
+  else pools.set(nodePoolId, after);
+  if (pools.size === 0) quantities.delete(resourceType);
+  else quantities.set(resourceType, pools);
+}
+
+function sumOf(pools: ReadonlyMap<string | null, bigint> | undefined): bigint {
+  let sum = 0n;
+  for (const quantity of pools?.values() ?? []) sum += quantity;
+  return sum;
+}
+
+/** Ids rise with the time of creation; what belongs to no node pool comes first. */
+function byPool([a]: [string | null, bigint], [b]: [string | null, bigint]): number {
+  return (a ?? "") < (b ?? "") ? -1 : 1;
+}
+
+function toSecond(instant: Date): number {
+  return Math.floor(instant.getTime() / 1000);
+}

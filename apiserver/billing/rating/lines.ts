@@ -1,0 +1,59 @@
+import { type PricedUse, priceInCents } from "../money.ts";
+import type { Month } from "../month.ts";
+import type { MeteredType } from "../usage/interval.ts";
+import { type Charge, findCharges, type Rating } from "./charges.ts";
+
+/** A line of an invoice: everything of one cluster and resource type at one unit price. */
+export interface RatedLine {
+  clusterId: string | null;
+  clusterName: string | null;
+  resourceType: MeteredType;
+  unitPriceMicroEuros: bigint;
+  /** Quantity times seconds; bytes times seconds for storage_rwx and registry. */
+  unitSeconds: bigint;
+  amountCents: bigint;
+  /** What grows by the second at the end of the time that was rated. */
+  runningQuantity: bigint;
+}
+
+const BYTES_PER_GIB = 1n << 30n;
+
+/** How much of the quantity the price of a resource type is for. */
+export function unitSizeOf(type: MeteredType): bigint {
+  return type === "storage_rwx" || type === "registry" ? BYTES_PER_GIB : 1n;
+}
+
+/** What money.ts prices, of a charge or a line. */
+export function toUse(
+  charge: Pick<RatedLine, "resourceType" | "unitPriceMicroEuros" | "unitSeconds">,
+): PricedUse {
+  const { resourceType, unitPriceMicroEuros: priceMicroEuros, unitSeconds } = charge;
+  return { priceMicroEuros, unitSeconds, unitSize: unitSizeOf(resourceType) };
+}
+
+/** The lines of an organization's month: the one place where amounts are rounded, once per line. */
+export function rateLines(rating: Rating): RatedLine[] {
+  return sumToLines(findCharges(rating), rating.month);
+}
+
+/** The lines that charges of one month amount to, in the order of the charges. What is not billed makes no line. */
+export function sumToLines(charges: readonly Charge[], month: Month): RatedLine[] {
+  const lines = Map.groupBy(
+    charges.filter(({ unitSeconds }) => unitSeconds !== 0n),
+    ({ clusterId, resourceType, unitPriceMicroEuros: price }) => `${clusterId} ${resourceType} ${price}`,
+  );
+  return [...lines.values()].map((own) => toLine(own as [Charge, ...Charge[]], month));
+}
+
+/** The sum of rounded lines, in cents. */
+export function sumCents(lines: readonly Pick<RatedLine, "amountCents">[]): bigint {
+  return lines.reduce((total, { amountCents }) => total + amountCents, 0n);
+}
+
+function toLine(charges: readonly [Charge, ...Charge[]], month: Month): RatedLine {
+  const [{ clusterId, clusterName, resourceType, unitPriceMicroEuros }] = charges;
+  const unitSeconds = charges.reduce((sum, charge) => sum + charge.unitSeconds, 0n);
+  const runningQuantity = charges.reduce((sum, charge) => sum + charge.runningQuantity, 0n);
+  const line = { clusterId, clusterName, resourceType, unitPriceMicroEuros, unitSeconds, runningQuantity };
+  return { ...line, amountCents: priceInCents(toUse(line), month.seconds) };
+}

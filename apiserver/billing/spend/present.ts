@@ -1,0 +1,139 @@
+import type { z } from "@hono/zod-openapi";
+import { NIL_ID } from "../../../shared/id.ts";
+import type { Page, PageRequest } from "../../http/contract/page.ts";
+import { centsToEuros, formatMicroEuros, formatPrice } from "../money.ts";
+import type { Month } from "../month.ts";
+import { sumByType } from "../rating/by-type.ts";
+import { type Charge, findCharges } from "../rating/charges.ts";
+import { type RatedLine, rateLines, sumCents, toUse } from "../rating/lines.ts";
+import type { RatingSource } from "../rating/read.ts";
+import { ASSUMPTION, type forecastRecord, type usageRecord } from "./schema.ts";
+
+type Usage = z.output<typeof usageRecord>;
+type UsageOfCluster = Usage["items"][number];
+type UsageOfResource = UsageOfCluster["resources"][number];
+
+export interface Spend {
+  orgId: string;
+  source: RatingSource;
+  now: Date;
+}
+
+/** A month of usage to date, with one page of its clusters by node pool, resource type and day. */
+export function presentUsage({ orgId, source, now }: Spend, { cursor = "", limit }: PageRequest): Usage {
+  const until = ratedUntil(source.month, now);
+  const lines = rateLines({ ...source, until });
+  const ids = [...new Set(source.intervals.map(keyOf))].filter((id) => id > cursor).toSorted();
+  const shown = ids.slice(0, limit);
+  const intervals = source.intervals.filter((interval) => shown.includes(keyOf(interval)));
+  const charges = Map.groupBy(findCharges({ ...source, intervals, until }, { byDay: true }), keyOf);
+  const items = shown.flatMap((id) => {
+    const own = charges.get(id);
+    return own === undefined ? [] : [presentCluster(own, lines, source.month)];
+  });
+  return {
+    ...presentMonth(orgId, source.month, until),
+    ...presentSum(lines),
+    resource_types: sumByType(lines).map(([resourceType, cents]) => ({
+      resource_type: resourceType,
+      amount_cents: Number(cents),
+    })),
+    items,
+    next_cursor: ids.length > limit ? (shown.at(-1) ?? null) : null,
+  } satisfies Usage & Page<UsageOfCluster>;
+}
+
+/** What the month that `now` lies in will amount to. */
+export function presentForecast({ orgId, source, now }: Spend): z.output<typeof forecastRecord> {
+  const until = ratedUntil(source.month, now);
+  const toDate = rateLines({ ...source, until });
+  const atEnd = rateLines({ ...source, until: source.month.end });
+  const amounts = new Map(sumByType(toDate));
+  const { amount_cents: forecastCents, amount_eur: forecastEuros } = presentSum(atEnd);
+  return {
+    ...presentMonth(orgId, source.month, until),
+    ...presentSum(toDate),
+    forecast_cents: forecastCents,
+    forecast_eur: forecastEuros,
+    assumption: ASSUMPTION,
+    resource_types: sumByType(atEnd).map(([resourceType, cents]) => ({
+      resource_type: resourceType,
+      amount_cents: Number(amounts.get(resourceType) ?? 0n),
+      forecast_cents: Number(cents),
+    })),
+  };
+}
+
+/** The instant up to which a month is rated: usage is counted in whole seconds that have passed. */
+export function ratedUntil(month: Month, now: Date): Date {
+  const second = Math.floor(now.getTime() / 1000) * 1000;
+  return new Date(Math.max(month.start.getTime(), Math.min(second, month.end.getTime())));
+}
+
+function presentMonth(orgId: string, month: Month, until: Date) {
+  return {
+    org_id: orgId,
+    month: month.name,
+    period_start: month.start.toISOString(),
+    period_end: month.end.toISOString(),
+    rated_until: until.toISOString(),
+    currency: "EUR" as const,
+  };
+}
+
+function presentSum(lines: readonly RatedLine[]) {
+  const cents = sumCents(lines);
+  return { amount_cents: Number(cents), amount_eur: centsToEuros(cents) };
+}
+
+function presentCluster(
+  charges: readonly Charge[],
+  lines: readonly RatedLine[],
+  month: Month,
+): UsageOfCluster {
+  const { clusterId = null, clusterName = null } = charges[0] ?? {};
+  const resources = Map.groupBy(
+    charges,
+    (one) => `${one.nodePoolId} ${one.resourceType} ${one.unitPriceMicroEuros}`,
+  );
+  return {
+    cluster_id: clusterId,
+    cluster_name: clusterName,
+    amount_cents: Number(sumCents(lines.filter((line) => line.clusterId === clusterId))),
+    resources: [...resources.values()].map((own) => presentResource(own as [Charge, ...Charge[]], month)),
+  };
+}
+
+function presentResource(charges: [Charge, ...Charge[]], month: Month): UsageOfResource {
+  const [first] = charges;
+  const sum = (read: (charge: Charge) => bigint) => charges.reduce((total, one) => total + read(one), 0n);
+  const whole = {
+    ...first,
+    usedUnitSeconds: sum((charge) => charge.usedUnitSeconds),
+    unitSeconds: sum((charge) => charge.unitSeconds),
+  };
+  return {
+    node_pool_id: first.nodePoolId,
+    resource_type: first.resourceType,
+    unit_price_eur: formatMicroEuros(first.unitPriceMicroEuros),
+    ...presentAmount(whole, month),
+    days: charges.map((charge) => ({ date: dateOf(charge), ...presentAmount(charge, month) })),
+  };
+}
+
+function presentAmount(charge: Charge, month: Month) {
+  return {
+    used_unit_seconds: String(charge.usedUnitSeconds),
+    unit_seconds: String(charge.unitSeconds),
+    amount_eur: formatPrice(toUse(charge), month.seconds),
+  };
+}
+
+function dateOf({ periodStart }: Charge): string {
+  return periodStart.toISOString().slice(0, 10);
+}
+
+/** The organization's own storage comes before each cluster. */
+function keyOf({ clusterId }: { clusterId: string | null }): string {
+  return clusterId ?? NIL_ID;
+}

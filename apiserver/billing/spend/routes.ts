@@ -1,0 +1,77 @@
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import { attachment } from "../../http/contract/attachment.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { CSV, prefersCsv } from "../csv.ts";
+import { monthOf } from "../month.ts";
+import { readRatingSnapshot } from "../rating/read.ts";
+import { presentForecast, presentUsage } from "./present.ts";
+import { forecastRecord, usageQuery, usageRecord } from "./schema.ts";
+import { toUsageCsv } from "./usage-csv.ts";
+
+const tag = "Billing";
+const BILLING = "/api/v1/organizations/{orgID}/billing";
+
+/** Operations on what an organization spends. */
+export function addSpendRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: `${BILLING}/usage`,
+      operationId: "getUsage",
+      tag,
+      summary: "Get the usage of a month",
+      description:
+        "By cluster, node pool, resource type, unit price and day; what it amounts to is what the invoice will say. " +
+        "With `Accept: text/csv`, all rows as a file, without pages.",
+      access: "billing:read",
+      query: usageQuery,
+      responses: {
+        200: {
+          description: "The month to date, with a page of its clusters.",
+          body: usageRecord,
+          texts: [
+            {
+              mediaType: CSV,
+              description: "One row for each day, cluster, node pool, resource type and unit price.",
+              maxLength: 268_435_456,
+              example: "date,cluster_id,cluster_name,node_pool_id,resource_type\r\n",
+            },
+          ],
+          headers: ["Content-Disposition"],
+        },
+      },
+    },
+    async (c, { orgId, query: { month: asked, ...page } }) => {
+      const now = deps.now();
+      const month = asked ?? monthOf(now);
+      const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now };
+      if (prefersCsv(c.req.header("accept"))) {
+        const headers = { "Content-Type": CSV, "Content-Disposition": attachment(month.name, "usage.csv") };
+        return c.body(toUsageCsv(spend), 200, headers) as never;
+      }
+      return c.json(presentUsage(spend, page), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: `${BILLING}/forecast`,
+      operationId: "getForecast",
+      tag,
+      summary: "Get a forecast of the current month",
+      access: "billing:read",
+      responses: {
+        200: { description: "What the month amounts to, and will amount to.", body: forecastRecord },
+      },
+    },
+    async (c, { orgId }) => {
+      const now = deps.now();
+      const source = await readRatingSnapshot(deps.db, orgId, monthOf(now));
+      return c.json(presentForecast({ orgId, source, now }), 200);
+    },
+  );
+}

@@ -1,0 +1,182 @@
+import { z } from "@hono/zod-openapi";
+import { idField, textField, timestampField } from "../../http/contract/fields.ts";
+import { pageQuery, pageSchema } from "../../http/contract/page.ts";
+import {
+  centsField,
+  currencyField,
+  decimalField,
+  eurosField,
+  meteredTypeField,
+  monthField,
+  monthSchema,
+} from "../fields-schema.ts";
+
+const MAX_DAYS = 31;
+const MAX_RESOURCES = 100_000;
+const MAX_TYPES = 1000;
+const EXAMPLE_MONTH = "2026-11";
+
+export const usageQuery = pageQuery.extend({
+  month: monthSchema
+    .optional()
+    .openapi({ description: "A calendar month in UTC; the current one by default." }),
+});
+
+const USED =
+  "Quantity times seconds of what was used; GiB, bytes for storage_rwx and registry, else a count.";
+const BILLED = "Of it, what is billed: without the contents of the cluster's package.";
+
+const EXAMPLE_DAY = {
+  date: "2026-11-21",
+  used_unit_seconds: "345600",
+  unit_seconds: "345600",
+  amount_eur: "0.666666666667",
+};
+
+const usageOfDay = z
+  .object({
+    date: z.iso.date().max(10).openapi({ description: "The day, in UTC.", example: EXAMPLE_DAY.date }),
+    used_unit_seconds: decimalField(USED, EXAMPLE_DAY.used_unit_seconds),
+    unit_seconds: decimalField(BILLED, EXAMPLE_DAY.unit_seconds),
+    amount_eur: decimalField(
+      "unit price x unit_seconds / seconds of the month, net, to 12 decimals.",
+      EXAMPLE_DAY.amount_eur,
+    ),
+  })
+  .openapi("UsageOfDay", { example: EXAMPLE_DAY });
+
+const EXAMPLE_RESOURCE = {
+  node_pool_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+  resource_type: "vcpu",
+  unit_price_eur: "5.000000",
+  used_unit_seconds: "345600",
+  unit_seconds: "345600",
+  amount_eur: "0.666666666667",
+  days: [EXAMPLE_DAY],
+};
+
+const usageOfResource = z
+  .object({
+    node_pool_id: idField("The node pool; null: it belongs to none.").nullable(),
+    resource_type: meteredTypeField,
+    unit_price_eur: decimalField("For one unit and the whole month, net.", EXAMPLE_RESOURCE.unit_price_eur),
+    used_unit_seconds: decimalField(USED, EXAMPLE_RESOURCE.used_unit_seconds),
+    unit_seconds: decimalField(BILLED, EXAMPLE_RESOURCE.unit_seconds),
+    amount_eur: decimalField(
+      "unit price x unit_seconds / seconds of the month, net, to 12 decimals.",
+      EXAMPLE_RESOURCE.amount_eur,
+    ),
+    days: z.array(usageOfDay).max(MAX_DAYS).openapi({ description: "The days with usage, in order." }),
+  })
+  .openapi("UsageOfResource", { example: EXAMPLE_RESOURCE });
+
+const EXAMPLE_CLUSTER = {
+  cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
+  cluster_name: "production",
+  amount_cents: 67,
+  resources: [EXAMPLE_RESOURCE],
+};
+
+const usageOfCluster = z
+  .object({
+    cluster_id: idField("The cluster; null: storage of the organization.").nullable(),
+    cluster_name: textField(256, "The name of the cluster.").nullable(),
+    amount_cents: centsField("The sum of the cluster's rounded lines, net.", EXAMPLE_CLUSTER.amount_cents),
+    resources: z
+      .array(usageOfResource)
+      .max(MAX_RESOURCES)
+      .openapi({ description: "By node pool, resource type and unit price." }),
+  })
+  .openapi("UsageOfCluster", { example: EXAMPLE_CLUSTER });
+
+const usageOfType = z
+  .object({
+    resource_type: meteredTypeField,
+    amount_cents: centsField("The sum of rounded lines, net.", 67),
+  })
+  .openapi("UsageOfType", { example: { resource_type: "vcpu", amount_cents: 67 } });
+
+const EXAMPLE_TOTALS = {
+  org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+  month: EXAMPLE_MONTH,
+  period_start: "2026-11-01T00:00:00.000Z",
+  period_end: "2026-12-01T00:00:00.000Z",
+  rated_until: "2026-11-21T09:00:00.000Z",
+  currency: "EUR" as const,
+};
+
+const totals = {
+  org_id: idField("The organization."),
+  month: monthField("The month."),
+  period_start: timestampField("The first instant of the month."),
+  period_end: timestampField("The first instant after the month."),
+  rated_until: timestampField("Usage before this instant is counted."),
+  currency: currencyField,
+};
+
+const { items, next_cursor: nextCursor } = pageSchema(usageOfCluster, "UsageOfClusterPage").shape;
+
+export const usageRecord = z
+  .object({
+    ...totals,
+    amount_cents: centsField("What the month amounts to so far, net: the sum of its rounded lines.", 67),
+    amount_eur: eurosField("The same in EUR.", 0.67),
+    resource_types: z
+      .array(usageOfType)
+      .max(MAX_TYPES)
+      .openapi({ description: "The whole month by resource type." }),
+    items: items.openapi({ description: "A page of the month by cluster, in the order of their ids." }),
+    next_cursor: nextCursor,
+  })
+  .openapi("Usage", {
+    example: {
+      ...EXAMPLE_TOTALS,
+      amount_cents: 67,
+      amount_eur: 0.67,
+      resource_types: [{ resource_type: "vcpu", amount_cents: 67 }],
+      items: [EXAMPLE_CLUSTER],
+      next_cursor: null,
+    },
+  });
+
+const EXAMPLE_FORECAST = {
+  resource_type: "vcpu",
+  amount_cents: 67,
+  forecast_cents: 1205,
+};
+
+const forecastOfType = z
+  .object({
+    resource_type: meteredTypeField,
+    amount_cents: centsField("To date, net.", EXAMPLE_FORECAST.amount_cents),
+    forecast_cents: centsField("At the end of the month, net.", EXAMPLE_FORECAST.forecast_cents),
+  })
+  .openapi("ForecastOfType", { example: EXAMPLE_FORECAST });
+
+export const ASSUMPTION =
+  "What runs at rated_until runs on unchanged until the end of the month, at the prices known by then.";
+
+export const forecastRecord = z
+  .object({
+    ...totals,
+    amount_cents: centsField("What the month amounts to so far, net.", EXAMPLE_FORECAST.amount_cents),
+    amount_eur: eurosField("The same in EUR.", 0.67),
+    forecast_cents: centsField("What the whole month will amount to, net.", EXAMPLE_FORECAST.forecast_cents),
+    forecast_eur: eurosField("The same in EUR.", 12.05),
+    assumption: textField(256, "What the forecast takes for granted.", ASSUMPTION),
+    resource_types: z
+      .array(forecastOfType)
+      .max(MAX_TYPES)
+      .openapi({ description: "The same by resource type." }),
+  })
+  .openapi("Forecast", {
+    example: {
+      ...EXAMPLE_TOTALS,
+      amount_cents: 67,
+      amount_eur: 0.67,
+      forecast_cents: 1205,
+      forecast_eur: 12.05,
+      assumption: ASSUMPTION,
+      resource_types: [EXAMPLE_FORECAST],
+    },
+  });

@@ -1,0 +1,66 @@
+import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
+import { type StorageInventory, storageInventoryKind } from "../../../shared/crd/storage-inventory.ts";
+import { createId } from "../../../shared/id.ts";
+import type { Deps } from "../../deps.ts";
+import { organizationNamespace } from "../../organizations/index.ts";
+import type { Metered } from "./evidence.ts";
+import { type Figure, findFigureEvidence, newestFigureTime } from "./figure-evidence.ts";
+import { lockLedger, readFigureTimes, readMeters, upsertFigureTimes, writeLedger } from "./ledger-store.ts";
+import { applyEvidence } from "./meters.ts";
+import type { LedgerDeps } from "./round.ts";
+
+/** The figure of each organization, by its id, with the uid of the object that has it. */
+type Figures = Map<string, { objectUid: string; figure: Figure }>;
+
+/** Writes to the ledger what the storage reports of each organization's shared storage. */
+export async function followSharedStorage(
+  { kube, ...deps }: LedgerDeps & Pick<Deps, "kube">,
+  signal: AbortSignal,
+): Promise<void> {
+  const inventories = await kube.listAll(storageInventoryKind, { signal });
+  await considerFigures(deps, "shared_storage", readSharedStorage(inventories));
+}
+
+function readSharedStorage(inventories: readonly StorageInventory[]): Figures {
+  return new Map(
+    inventories.flatMap(({ metadata, status }) => {
+      const organizationId = metadata.labels?.[LABEL_ORG_ID] ?? "";
+      const { usedBytes, observedAt } = status ?? {};
+      if (metadata.namespace !== organizationNamespace(organizationId)) return [];
+      if (usedBytes === undefined || observedAt === undefined) return [];
+      const figure = { use: { storage_rwx: usedBytes }, measuredAt: new Date(observedAt) };
+      return [[organizationId, { objectUid: metadata.uid ?? "", figure }] as const];
+    }),
+  );
+}
+
+async function considerFigures(deps: LedgerDeps, kind: "shared_storage", figures: Figures): Promise<void> {
+  const now = deps.now();
+  const evidence = await deps.db.transaction(async (tx) => {
+    await lockLedger(tx);
+    const times = await readFigureTimes(tx, kind);
+    const subjects = [...new Set([...figures.keys(), ...times.keys()])];
+    const meters = await readMeters(tx, subjects);
+    const found = subjects.flatMap((subject) => {
+      const { figure, objectUid = "" } = figures.get(subject) ?? {};
+      const place = { clusterId: null, clusterName: null, nodePoolId: null };
+      const metered: Metered = { organizationId: subject, kind, subject, objectUid, ...place };
+      return findFigureEvidence(metered, meters, { figure, lastMeasuredAt: times.get(subject), now });
+    });
+    const withIds = found.map((item) => ({ ...item, id: createId() }));
+    await writeLedger(tx, withIds, applyEvidence(meters, withIds, createId), now);
+    await upsertFigureTimes(tx, kind, newTimes(figures, times, now));
+    return withIds;
+  });
+  deps.ledgerMetrics.onEvidence(evidence);
+}
+
+function newTimes(figures: Figures, known: ReadonlyMap<string, Date>, now: Date): Map<string, Date> {
+  return new Map(
+    [...figures].flatMap(([subject, { figure }]) => {
+      const before = known.get(subject);
+      const measuredAt = newestFigureTime(figure, before, now);
+      return measuredAt === undefined || measuredAt === before ? [] : [[subject, measuredAt] as const];
+    }),
+  );
+}

@@ -1,0 +1,17 @@
+import type { Deps } from "../../deps.ts";
+import type { PeriodicJob } from "../../jobs/periodic.ts";
+import { followSharedStorage } from "./figures.ts";
+import { createLedgerMetrics } from "./metrics.ts";
+import { runRound } from "./round.ts";
+
+const ROUND_MS = 10_000;
+const FIGURES_MS = 60_000;
+
+/** Write the ledger of usage: what was projected of clusters and node pools, and the figures of the shared storage. */
+export function usageJobs(deps: Deps): PeriodicJob[] {
+  const ledgerDeps = { ...deps, ledgerMetrics: createLedgerMetrics(deps.metrics) };
+  return [
+    { name: "usage-ledger", everyMs: ROUND_MS, run: (signal) => runRound(ledgerDeps, signal) },
+    { name: "usage-figures", everyMs: FIGURES_MS, run: (signal) => followSharedStorage(ledgerDeps, signal) },
+  ];
+}

@@ -1,0 +1,109 @@
+import { and, asc, desc, eq, inArray, isNull, sql } from "drizzle-orm";
+import { chunk } from "../../db/chunk.ts";
+import type { Queryable } from "../../db/client.ts";
+import { markDue } from "../budgets/due-store.ts";
+import type { Evidence, EvidenceKind } from "./evidence.ts";
+import { type LedgerChanges, type Meters, setMeter } from "./meters.ts";
+import { usageEvidence, usageFigures, usageIntervals, usageRounds } from "./table.ts";
+
+/** Until the end of the transaction no other one writes to the ledger. */
+export async function lockLedger(tx: Queryable): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina usage ledger', 0))`);
+}
+
+/** The last intervals of these subjects. */
+export async function readMeters(tx: Queryable, subjects: readonly string[]): Promise<Meters> {
+  const meters: Meters = new Map();
+  if (subjects.length === 0) return meters;
+  const { id, subject, resourceType, quantity, startedAt, endedAt } = usageIntervals;
+  const rows = await tx
+    .selectDistinctOn([subject, resourceType], { id, subject, resourceType, quantity, startedAt, endedAt })
+    .from(usageIntervals)
+    .where(
+      and(
+        sql`${subject} in (select json_array_elements_text(${JSON.stringify(subjects)}::text::json))`,
+        isNull(usageIntervals.correctionOf),
+      ),
+    )
+    .orderBy(subject, resourceType, sql`${endedAt} desc nulls first`, desc(startedAt));
+  for (const { subject: of, ...meter } of rows) setMeter(meters, of, meter);
+  return meters;
+}
+
+/** The machines in use of each of these node pools, by the pool's id. */
+export async function readRunningMachines(
+  tx: Queryable,
+  nodePoolIds: readonly string[],
+): Promise<Map<string, Set<string>>> {
+  const running = new Map(nodePoolIds.map((id) => [id, new Set<string>()]));
+  if (nodePoolIds.length === 0) return running;
+  const rows = await tx
+    .select({ nodePoolId: usageIntervals.nodePoolId, subject: usageIntervals.subject })
+    .from(usageIntervals)
+    .where(and(inArray(usageIntervals.nodePoolId, [...nodePoolIds]), isNull(usageIntervals.endedAt)));
+  for (const { nodePoolId, subject } of rows) running.get(nodePoolId ?? "")?.add(subject);
+  return running;
+}
+
+/** Adds evidence with what follows from it; the budgets of its organizations are compared in the next round. */
+export async function writeLedger(
+  tx: Queryable,
+  evidence: readonly Evidence[],
+  { opened, ended }: LedgerChanges,
+  observedAt: Date,
+): Promise<void> {
+  for (const rows of chunk(evidence.map((item) => ({ ...item, observedAt }))))
+    await tx.insert(usageEvidence).values(rows);
+  // Before the others, for of one subject and resource type one interval runs at a time.
+  if (ended.length > 0)
+    await tx.execute(sql`update ${usageIntervals} set ended_at = change."endedAt"
+      from json_to_recordset(${JSON.stringify(ended)}::text::json) as change (id uuid, "endedAt" timestamptz)
+      where ${usageIntervals.id} = change.id and ${usageIntervals.endedAt} is null`);
+  for (const rows of chunk(opened)) await tx.insert(usageIntervals).values(rows);
+  await markDue(tx, [...new Set(evidence.map(({ organizationId }) => organizationId))], observedAt);
+}
+
+/** All evidence in the order in which it was stored. */
+export async function listEvidence(db: Queryable): Promise<Evidence[]> {
+  const { id, organizationId, kind, subject, objectUid, sample } = usageEvidence;
+  return db
+    .select({ id, organizationId, kind, subject, objectUid, sample })
+    .from(usageEvidence)
+    .orderBy(asc(usageEvidence.sequence));
+}
+
+/** Until when everything that existed has been seen and is in the ledger; undefined: no round has been completed yet. */
+export async function readSeenAt(db: Queryable): Promise<Date | undefined> {
+  const [row] = await db.select({ seenAt: usageRounds.seenAt }).from(usageRounds);
+  return row?.seenAt;
+}
+
+/** A round that began at `seenAt` has been completed. */
+export async function writeSeenAt(db: Queryable, seenAt: Date): Promise<void> {
+  await db
+    .insert(usageRounds)
+    .values({ seenAt })
+    .onConflictDoUpdate({ target: usageRounds.id, set: { seenAt } });
+}
+
+/** The times of the newest figures of a kind that the ledger has considered, by subject. */
+export async function readFigureTimes(tx: Queryable, kind: EvidenceKind): Promise<Map<string, Date>> {
+  const rows = await tx.select().from(usageFigures).where(eq(usageFigures.kind, kind));
+  return new Map(rows.map(({ subject, measuredAt }) => [subject, measuredAt]));
+}
+
+/** Records that the ledger has considered the figures of these times, by subject. */
+export async function upsertFigureTimes(
+  tx: Queryable,
+  kind: EvidenceKind,
+  times: ReadonlyMap<string, Date>,
+): Promise<void> {
+  for (const rows of chunk([...times].map(([subject, measuredAt]) => ({ kind, subject, measuredAt }))))
+    await tx
+      .insert(usageFigures)
+      .values(rows)
+      .onConflictDoUpdate({
+        target: [usageFigures.kind, usageFigures.subject],
+        set: { measuredAt: sql`excluded.measured_at` },
+      });
+}

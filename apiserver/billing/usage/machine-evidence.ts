@@ -1,0 +1,79 @@
+import type { NodePoolMachine, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
+import type { Metered, NewEvidence } from "./evidence.ts";
+import { type Meters, metersOf } from "./meters.ts";
+import type { SeenPool, UseEnd } from "./seen.ts";
+import { endUse, followUse, useOfMachine } from "./uses.ts";
+
+type GoneMachine = NonNullable<NodePoolStatus["goneMachines"]>[number];
+
+/** What the ledger holds of a pool. */
+export interface PoolMeters {
+  meters: Meters;
+  /** The uids of the machines of the pool that it says are in use. */
+  running: ReadonlySet<string>;
+  /** The last instant at which everything that exists was seen and written to the ledger. */
+  lastSeenAt: Date;
+}
+
+/**
+ * What a NodePool tells of its machines that the ledger does not say. A machine counts from its creation, once it has or had
+ * a node, until it is gone. One that the pool names no more ended when it was last seen: nobody knows more.
+ */
+export function findMachineEvidence(
+  pool: SeenPool,
+  { meters, running, lastSeenAt }: PoolMeters,
+  now: Date,
+): NewEvidence[] {
+  const { machines = [], goneMachines = [] } = pool.object.status ?? {};
+  const listed = new Set([...machines, ...goneMachines].map(({ uid }) => uid));
+  const lostEnd = pool.end ?? ({ at: lastSeenAt, reason: "not_seen" } as const);
+  return [
+    ...goneMachines.flatMap((machine) => findGone(toMetered(pool, machine.uid), meters, machine)),
+    ...machines.flatMap((machine) =>
+      findPresent(toMetered(pool, machine.uid), meters, machine, pool.end, now),
+    ),
+    ...[...running]
+      .filter((uid) => !listed.has(uid))
+      .flatMap((uid) => end(toMetered(pool, uid), meters, lostEnd)),
+  ];
+}
+
+function findGone(metered: Metered, meters: Meters, machine: GoneMachine): NewEvidence[] {
+  return endUse(metered, meters, {
+    use: machine.hadNode ? useOfMachine(machine) : {},
+    first: new Date(machine.createdAt),
+    end: { at: new Date(machine.goneAt), reason: "ended" },
+  });
+}
+
+function findPresent(
+  metered: Metered,
+  meters: Meters,
+  machine: NodePoolMachine,
+  poolEnd: UseEnd | undefined,
+  now: Date,
+): NewEvidence[] {
+  const isCounted = machine.node !== undefined && machine.vcpus !== undefined;
+  const use = isCounted ? useOfMachine(machine) : {};
+  const first = new Date(machine.createdAt);
+  if (poolEnd !== undefined) return endUse(metered, meters, { use, first, end: poolEnd });
+  const isKnown = metersOf(meters, metered.kind, metered.subject).length > 0;
+  return isCounted || !isKnown ? followUse(metered, meters, use, { first, now }) : [];
+}
+
+function end(metered: Metered, meters: Meters, at: UseEnd): NewEvidence[] {
+  return endUse(metered, meters, { use: {}, first: at.at, end: at });
+}
+
+function toMetered(pool: SeenPool, machineUID: string): Metered {
+  const { organizationId, clusterId, clusterName, nodePoolId, uid } = pool;
+  return {
+    organizationId,
+    kind: "machine",
+    subject: machineUID,
+    objectUid: uid,
+    clusterId,
+    clusterName,
+    nodePoolId,
+  };
+}

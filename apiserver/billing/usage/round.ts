@@ -1,0 +1,138 @@
+import { createId, NIL_ID } from "../../../shared/id.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { Deps } from "../../deps.ts";
+import { findLastSeenAt } from "../../projection/index.ts";
+import { findClusterEvidence } from "./cluster-evidence.ts";
+import type { Evidence, NewEvidence } from "./evidence.ts";
+import {
+  lockLedger,
+  readMeters,
+  readRunningMachines,
+  readSeenAt,
+  writeLedger,
+  writeSeenAt,
+} from "./ledger-store.ts";
+import { findMachineEvidence } from "./machine-evidence.ts";
+import { applyEvidence, type LedgerChanges, type Meters } from "./meters.ts";
+import type { LedgerMetrics } from "./metrics.ts";
+import {
+  type Considered,
+  listChangedSources,
+  readSeenClusters,
+  readSeenPools,
+  type SourceKind,
+  upsertSources,
+} from "./source-store.ts";
+
+/** Objects in one transaction; a pool has up to 1,200 machines. */
+const BATCH_SIZE = 50;
+
+export type LedgerDeps = Pick<Deps, "db" | "log" | "now"> & { ledgerMetrics: LedgerMetrics };
+
+/**
+ * Writes to the ledger what is projected of Clusters and NodePools and not in it yet. Safe to run twice, also at once. An
+ * object that cannot be written is logged and left for the next round.
+ */
+export async function runRound(deps: LedgerDeps, signal: AbortSignal): Promise<void> {
+  const seenAt = await findLastSeenAt(deps.db);
+  let isComplete = true;
+  for (const kind of ["cluster", "node_pool"] as const)
+    for await (const uids of changedSources(deps.db, kind, signal))
+      if (!(await tryConsider(deps, kind, uids))) isComplete = false;
+  if (!isComplete || signal.aborted || seenAt === undefined) return;
+  await writeSeenAt(deps.db, seenAt);
+  deps.ledgerMetrics.onRound(seenAt);
+}
+
+async function* changedSources(
+  db: Queryable,
+  kind: SourceKind,
+  signal: AbortSignal,
+): AsyncGenerator<string[]> {
+  let cursor: string | undefined = NIL_ID;
+  while (cursor !== undefined && !signal.aborted) {
+    const uids: string[] = await listChangedSources(db, kind, { cursor, limit: BATCH_SIZE });
+    if (uids.length > 0) yield uids;
+    cursor = uids.length === BATCH_SIZE ? uids.at(-1) : undefined;
+  }
+}
+
+/** When a batch fails, each object is tried alone. Returns whether all were written. */
+async function tryConsider(deps: LedgerDeps, kind: SourceKind, uids: readonly string[]): Promise<boolean> {
+  try {
+    await considerSources(deps, kind, uids);
+    return true;
+  } catch (error) {
+    if (uids.length === 1) {
+      const message = error instanceof Error ? error.message : String(error);
+      deps.log.warn({ kind, uid: uids[0], message }, "usage of an object is not in the ledger yet");
+      return false;
+    }
+  }
+  const results: boolean[] = [];
+  for (const uid of uids) results.push(await tryConsider(deps, kind, [uid]));
+  return results.every(Boolean);
+}
+
+async function considerSources(deps: LedgerDeps, kind: SourceKind, uids: readonly string[]): Promise<void> {
+  const now = deps.now();
+  const evidence = await deps.db.transaction(async (tx) => {
+    await lockLedger(tx);
+    const considered =
+      kind === "cluster" ? await considerClusters(tx, uids, now) : await considerPools(tx, uids, now);
+    await writeLedger(tx, considered.evidence, considered.changes, now);
+    await upsertSources(tx, considered.versions);
+    return considered.evidence;
+  });
+  deps.ledgerMetrics.onEvidence(evidence);
+}
+
+interface ConsideredBatch {
+  versions: Considered[];
+  evidence: Evidence[];
+  changes: LedgerChanges;
+}
+
+async function considerClusters(tx: Queryable, uids: readonly string[], now: Date): Promise<ConsideredBatch> {
+  const sources = await readSeenClusters(tx, uids);
+  const meters = await readMeters(
+    tx,
+    sources.map(({ seen }) => seen.clusterId),
+  );
+  return consider(sources, meters, (seen) => findClusterEvidence(seen, meters, now));
+}
+
+async function considerPools(tx: Queryable, uids: readonly string[], now: Date): Promise<ConsideredBatch> {
+  const sources = await readSeenPools(tx, uids);
+  const lastSeenAt = (await readSeenAt(tx)) ?? now;
+  const runningByPool = await readRunningMachines(
+    tx,
+    sources.map(({ seen }) => seen.nodePoolId),
+  );
+  const listed = sources.flatMap(({ seen: { object } }) =>
+    [...(object.status?.machines ?? []), ...(object.status?.goneMachines ?? [])].map(({ uid }) => uid),
+  );
+  const running = [...runningByPool.values()].flatMap((machines) => [...machines]);
+  const meters = await readMeters(tx, [...new Set([...listed, ...running])]);
+  return consider(sources, meters, (seen) => {
+    const ofPool = runningByPool.get(seen.nodePoolId) ?? new Set<string>();
+    return findMachineEvidence(seen, { meters, running: ofPool, lastSeenAt }, now);
+  });
+}
+
+function consider<SeenObject>(
+  sources: readonly { seen: SeenObject; version: Considered; isReplaced: boolean }[],
+  meters: Meters,
+  find: (seen: SeenObject) => NewEvidence[],
+): ConsideredBatch {
+  const batch: ConsideredBatch = { versions: [], evidence: [], changes: { opened: [], ended: [] } };
+  for (const { seen, version, isReplaced } of sources) {
+    batch.versions.push(version);
+    const evidence = isReplaced ? [] : find(seen).map((item) => ({ ...item, id: createId() }));
+    const { opened, ended } = applyEvidence(meters, evidence, createId);
+    batch.evidence.push(...evidence);
+    batch.changes.opened.push(...opened);
+    batch.changes.ended.push(...ended);
+  }
+  return batch;
+}

@@ -1,0 +1,65 @@
+import type { Cluster } from "../../../shared/crd/cluster.ts";
+import type { NodePool, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
+import type { Evidence, NewEvidence } from "./evidence.ts";
+import { applyEvidence, type LedgerInterval, type Meters } from "./meters.ts";
+import type { SeenCluster, SeenPool, UseEnd } from "./seen.ts";
+
+export const SIZE = { vcpus: 4, memoryGB: 8, diskGB: 80 };
+/** A time of the day that the tests play on. */
+export const at = (clock: string) => new Date(`2026-02-10T${clock}Z`);
+export const GONE = (clock: string): UseEnd => ({ at: at(clock), reason: "ended" });
+export const NOT_SEEN = (clock: string): UseEnd => ({ at: at(clock), reason: "not_seen" });
+
+const PLACE = { uid: "uid", organizationId: "organization", clusterId: "cluster", clusterName: "shop" };
+
+export function seenCluster(
+  status: object,
+  { plan, end }: { plan?: string; end?: UseEnd } = {},
+): SeenCluster {
+  const spec = { version: "1.34.2", publicEndpoint: true, ...(plan !== undefined && { plan }) };
+  const object = { apiVersion: "v1", kind: "Cluster", metadata: { name: "shop" }, spec, status } as Cluster;
+  return { ...PLACE, object, end };
+}
+
+export function seenPool(status: NodePoolStatus, { end }: { end?: UseEnd } = {}): SeenPool {
+  const object = { apiVersion: "v1", kind: "NodePool", metadata: { name: "web" }, status } as NodePool;
+  return { ...PLACE, nodePoolId: "pool", object, end };
+}
+
+/** A ledger in memory. */
+export interface Ledger {
+  evidence: Evidence[];
+  intervals: LedgerInterval[];
+  meters: Meters;
+  /** The subjects that it says are in use. */
+  running(): Set<string>;
+  observe(find: (meters: Meters) => NewEvidence[]): void;
+  /** `<type> <quantity> <start>-<end>`, sorted. */
+  uses(): string[];
+}
+
+export function createLedger(): Ledger {
+  const evidence: Evidence[] = [];
+  const intervals: LedgerInterval[] = [];
+  const meters: Meters = new Map();
+  return {
+    evidence,
+    intervals,
+    meters,
+    running: () => new Set(intervals.filter(({ endedAt }) => endedAt === null).map(({ subject }) => subject)),
+    observe(find) {
+      const found = find(meters).map((item) => ({ ...item, id: crypto.randomUUID() }));
+      evidence.push(...found);
+      const { opened, ended } = applyEvidence(meters, found, () => crypto.randomUUID());
+      for (const { id, endedAt } of ended)
+        for (const interval of intervals) if (interval.id === id) interval.endedAt = endedAt;
+      intervals.push(...opened);
+    },
+    uses: () => intervals.map(describe).sort(),
+  };
+}
+
+function describe({ resourceType, quantity, startedAt, endedAt }: LedgerInterval): string {
+  const clock = (time: Date | null) => time?.toISOString().slice(11, 19) ?? "";
+  return `${resourceType} ${quantity} ${clock(startedAt)}-${clock(endedAt)}`;
+}

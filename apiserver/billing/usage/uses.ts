@@ -1,0 +1,85 @@
+import type { ClusterSpec, ClusterStatus } from "../../../shared/crd/cluster.ts";
+import { composeEvidence, type Metered, type NewEvidence } from "./evidence.ts";
+import { type Meter, type Meters, metersOf } from "./meters.ts";
+import type { UseEnd } from "./seen.ts";
+
+/** In the units of UsageInterval; 0 and undefined: not in use. */
+export type Use = Record<string, number | undefined>;
+
+/** Resources of a machine; undefined: not known yet. */
+export interface MachineSize {
+  vcpus?: number | undefined;
+  memoryGB?: number | undefined;
+  diskGB?: number | undefined;
+}
+
+/** A cluster's control plane and package. */
+export function useOfControlPlane({ plan }: Pick<ClusterSpec, "plan">): Use {
+  return { control_plane: 1, ...(plan !== undefined && { [`plan:${plan}`]: 1 }) };
+}
+
+/** What a cluster uses beside its control plane and nodes, as its status names it. */
+export function useOfStatus({ publicAddress, usage }: ClusterStatus = {}): Use {
+  return {
+    public_ip: publicAddress === undefined ? 0 : 1,
+    storage_block: usage?.blockStorageGB,
+    loadbalancer: usage?.loadBalancers,
+    snapshot: usage?.snapshotGB,
+  };
+}
+
+/** A node, from the creation of its machine. */
+export function useOfMachine({ vcpus, memoryGB, diskGB }: MachineSize): Use {
+  return { vcpu: vcpus, memory: memoryGB, disk: diskGB };
+}
+
+/**
+ * Evidence that the subject uses this, if the ledger does not say so. It begins at `first` when the ledger knows nothing of
+ * the subject, else at `now`: what it recorded as ended, or as another quantity, is not changed afterwards.
+ */
+export function followUse(
+  metered: Metered,
+  meters: Meters,
+  use: Use,
+  { first, now }: { first: Date; now: Date },
+): NewEvidence[] {
+  const known = metersOf(meters, metered.kind, metered.subject);
+  if (isInUse(known, use)) return [];
+  return [composeEvidence(metered, known.length === 0 ? first : now, use)];
+}
+
+/** Evidence that the subject used this from `first` to its end, as far as the ledger does not say so. */
+export function endUse(
+  metered: Metered,
+  meters: Meters,
+  { use, first, end }: { use: Use; first: Date; end: UseEnd },
+): NewEvidence[] {
+  const known = metersOf(meters, metered.kind, metered.subject);
+  const ended = composeEvidence(metered, end.at, {}, end.reason);
+  if (known.some(isRunning)) return [ended];
+  if (known.length > 0 || isNothing(use) || first >= end.at) return [];
+  return [composeEvidence(metered, first, use), ended];
+}
+
+/** Whether these meters of one subject say that it uses this, and nothing else. */
+export function isInUse(known: readonly Meter[], use: Use): boolean {
+  const running = known.filter(isRunning);
+  const wanted = usedOf(use);
+  const quantityOf = (type: string) => running.find(({ resourceType }) => resourceType === type)?.quantity;
+  return (
+    running.length === wanted.length &&
+    wanted.every(([type, quantity]) => quantityOf(type) === BigInt(quantity ?? 0))
+  );
+}
+
+export function isNothing(use: Use): boolean {
+  return usedOf(use).length === 0;
+}
+
+function usedOf(use: Use): [type: string, quantity: number | undefined][] {
+  return Object.entries(use).filter(([, quantity = 0]) => quantity > 0);
+}
+
+function isRunning({ endedAt }: Meter): boolean {
+  return endedAt === null;
+}

@@ -1,0 +1,56 @@
+import { z } from "zod";
+
+const country = z.string().regex(/^[A-Z]{2}$/, "must be a country as two capitals, as DE");
+const line = z.string().trim().min(1).max(200);
+const BASIS_POINTS_PER_PERCENT = 100;
+
+/** Who issues the platform's invoices. */
+const supplierSchema = z.strictObject({
+  name: line,
+  street: line,
+  postalCode: line,
+  city: line,
+  /** ISO 3166-1 alpha-2. */
+  country,
+  vatId: line,
+  email: z.email(),
+});
+
+export type Supplier = z.output<typeof supplierSchema>;
+
+/** How the platform issues invoices. */
+export interface Invoicing {
+  supplier: Supplier;
+  /** Rates of VAT in hundredths of a percent by country; that of the supplier's own country is among them. */
+  vatBasisPoints: Readonly<Record<string, number>>;
+  /** What the number of an invoice begins with. */
+  numberPrefix: string;
+}
+
+/** Rates are given in percent, with at most 2 decimals. */
+export const invoicingSchema = z
+  .strictObject({
+    supplier: supplierSchema,
+    vatRates: z.record(
+      country,
+      z
+        .number()
+        .min(0)
+        .max(100)
+        .refine((percent) => /^\d+(\.\d{1,2})?$/.test(String(percent)), "must have at most 2 decimals"),
+    ),
+    numberPrefix: z
+      .string()
+      .regex(/^[A-Z0-9]{1,10}$/, "must be 1 to 10 capitals and digits")
+      .default("INV"),
+  })
+  .refine(({ supplier, vatRates }) => supplier.country in vatRates, {
+    path: ["vatRates"],
+    error: "must hold the rate of the supplier's own country",
+  })
+  .transform(({ vatRates, ...rest }): Invoicing => {
+    const entries = Object.entries(vatRates).map(
+      ([name, percent]) => [name, Math.round(percent * BASIS_POINTS_PER_PERCENT)] as const,
+    );
+    return { ...rest, vatBasisPoints: Object.fromEntries(entries) };
+  });

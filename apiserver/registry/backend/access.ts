@@ -1,0 +1,44 @@
+import { Counter, type Registry } from "../../../shared/metrics.ts";
+import type { Deps } from "../../deps.ts";
+import { dependencyUnavailable } from "../../http/errors.ts";
+import { noRegistry } from "../require-registry.ts";
+import { BackendError, type RegistryBackend } from "./backend.ts";
+import { createDistribution } from "./distribution.ts";
+
+const RETRY_SECONDS = 10;
+
+/** Does work on the registry. Throws 503 dependency_unavailable when it cannot be used. */
+export type UseRegistry = <T>(work: (backend: RegistryBackend) => Promise<T>) => Promise<T>;
+
+/**
+ * Access to the configured registry. `marina_apiserver_registry_failures_total{reason}` of this process says why it could
+ * not be used.
+ */
+export function createRegistryAccess(
+  { config, log, now }: Pick<Deps, "config" | "log" | "now">,
+  metrics: Registry,
+): UseRegistry {
+  const failures = new Counter({
+    name: "marina_apiserver_registry_failures_total",
+    help: "Requests about repositories that the registry was not available for, by reason",
+    labelNames: ["reason"],
+    registers: [metrics],
+  });
+  const { registry } = config;
+  if (registry === undefined)
+    return async () => {
+      failures.inc({ reason: "unconfigured" });
+      throw noRegistry();
+    };
+  const backend = createDistribution(registry, now);
+  return async (work) => {
+    try {
+      return await work(backend);
+    } catch (error) {
+      if (!(error instanceof BackendError)) throw error;
+      failures.inc({ reason: error.fault });
+      log.warn({ reason: error.fault, message: error.message }, "the registry is not available");
+      throw dependencyUnavailable("The registry", error, RETRY_SECONDS);
+    }
+  };
+}

@@ -1,0 +1,48 @@
+/** Names of one page in ascending order, after `after`. */
+export interface NamesRequest {
+  after: string | undefined;
+  limit: number;
+}
+
+export interface StoredManifest {
+  digest: string;
+  mediaType: string;
+  /** Of the manifest itself. */
+  sizeBytes: number;
+  /** The JSON that it holds. */
+  content: unknown;
+}
+
+/**
+ * A registry of container images. Repositories are given with the prefix of their organization. Each method throws
+ * BackendError when the registry does not do it.
+ */
+export interface RegistryBackend {
+  /** Repositories that start with a prefix. */
+  listRepositories(prefix: string, page: NamesRequest): Promise<string[]>;
+  /** None for a repository that is not there. */
+  listTags(repository: string, page: NamesRequest): Promise<string[]>;
+  /** The digest that a tag names; undefined when there is none. */
+  findDigest(repository: string, tag: string): Promise<string | undefined>;
+  /** By tag or digest. */
+  findManifest(repository: string, reference: string): Promise<StoredManifest | undefined>;
+  /** Removes a tag and nothing that another one names; false when it is not there. */
+  deleteTag(repository: string, tag: string): Promise<boolean>;
+  /** Removes a manifest with all its tags; false when it is not there. */
+  deleteManifest(repository: string, digest: string): Promise<boolean>;
+  /** A credential that may pull from one repository for five minutes. */
+  createPullToken(repository: string): Promise<string>;
+}
+
+export type BackendFault = "unreachable" | "timeout" | "refused" | "failed";
+
+/** The registry cannot be used right now. */
+export class BackendError extends Error {
+  override readonly name = "BackendError";
+  readonly fault: BackendFault;
+
+  constructor(fault: BackendFault, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.fault = fault;
+  }
+}

@@ -1,0 +1,60 @@
+import { generateKeyPairSync } from "node:crypto";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { createDistribution } from "./distribution.ts";
+import { createSender } from "./http.ts";
+
+const { privateKey: signingKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+
+let server: Server | undefined;
+afterEach(async () => {
+  server?.closeAllConnections();
+  await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));
+});
+
+/** A server in place of the registry; its address. */
+async function serve(respond: RequestListener): Promise<string> {
+  const started = createServer(respond);
+  server = started;
+  await new Promise<void>((resolve) => {
+    started.listen(0, "127.0.0.1", resolve);
+  });
+  return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+}
+
+const aRegistry = (url: string) =>
+  createDistribution({ url, service: "registry", signingKey }, () => new Date());
+
+test.each<[string, string, RequestListener]>([
+  ["refuses", "refused", (_request, response) => void response.writeHead(401).end()],
+  ["has a fault", "failed", (_request, response) => void response.writeHead(500).end()],
+  ["has too many requests", "failed", (_request, response) => void response.writeHead(429).end()],
+  ["responds with nonsense", "failed", (_request, response) => void response.end("<html>")],
+  ["responds with another object", "failed", (_request, response) => void response.end('{"tags":"all"}')],
+  ["responds with another status", "failed", (_request, response) => void response.writeHead(302).end()],
+  [
+    "responds with 100 MB",
+    "failed",
+    (_request, response) => void response.end(Buffer.alloc(100_000_000, 32)),
+  ],
+  ["closes the connection", "unreachable", (request) => void request.socket.destroy()],
+])("a registry that %s is an error of the registry", async (_what, fault, respond) => {
+  const registry = aRegistry(await serve(respond));
+  await expect(registry.listTags("org-1/web", { after: undefined, limit: 10 })).rejects.toMatchObject({
+    name: "BackendError",
+    fault,
+  });
+});
+
+test("a registry that does not respond in time is an error of the registry", async () => {
+  const url = await serve(() => undefined);
+  await expect(createSender(200)({ method: "GET", url, headers: {} })).rejects.toMatchObject({
+    fault: "timeout",
+  });
+});
+
+test("a manifest without its digest is not believed", async () => {
+  const registry = aRegistry(await serve((_request, response) => void response.end("{}")));
+  await expect(registry.findManifest("org-1/web", "1")).rejects.toMatchObject({ fault: "failed" });
+});

@@ -1,0 +1,49 @@
+import { Agent, errors, request } from "undici";
+import { BackendError } from "./backend.ts";
+
+/** One request has this long: a registry that takes longer counts as not available. */
+const TIMEOUT_MS = 5000;
+const MAX_CONNECTIONS = 32;
+/** The largest manifest that a registry takes is 4 MiB (distribution, `maxManifestBodySize`). */
+const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
+
+export interface BackendRequest {
+  method: "GET" | "HEAD" | "DELETE";
+  url: string;
+  headers: Record<string, string>;
+}
+
+export interface BackendResponse {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+/** Sends one request. Throws BackendError when no whole response came in time. */
+export type SendToBackend = (request: BackendRequest) => Promise<BackendResponse>;
+
+/** A sender with connections of its own. */
+export function createSender(timeoutMs = TIMEOUT_MS): SendToBackend {
+  const dispatcher = new Agent({
+    connections: MAX_CONNECTIONS,
+    maxResponseSize: MAX_RESPONSE_BYTES,
+    connect: { timeout: timeoutMs },
+  });
+  return async ({ url, method, headers }) => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      const response = await request(url, { method, headers, dispatcher, signal });
+      return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
+    } catch (error) {
+      throw toBackendError(error, signal.aborted);
+    }
+  };
+}
+
+function toBackendError(error: unknown, isLate: boolean): BackendError {
+  if (isLate || error instanceof errors.ConnectTimeoutError)
+    return new BackendError("timeout", "the registry did not respond in time", { cause: error });
+  if (error instanceof errors.ResponseExceededMaxSizeError)
+    return new BackendError("failed", "the registry responds with more than it may", { cause: error });
+  return new BackendError("unreachable", "the registry cannot be reached", { cause: error });
+}

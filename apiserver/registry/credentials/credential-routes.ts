@@ -1,0 +1,134 @@
+import { mintToken } from "../../api-tokens/index.ts";
+import { recordAudit } from "../../audit/index.ts";
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import { readPreconditions, requireMatch } from "../../http/contract/etag.ts";
+import { pageQuery, toPage } from "../../http/contract/page.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { ApiError, invalidField } from "../../http/errors.ts";
+import { isClusterServed } from "../../projection/index.ts";
+import { requireRegistry } from "../require-registry.ts";
+import { CREDENTIAL_TAG, presentCreated, presentCredential } from "./present.ts";
+import { createCredentialBody, createdCredentialRecord, credentialPage } from "./schema.ts";
+import { countCredentials, insertCredential, listCredentials, removeCredential } from "./store.ts";
+import { CREDENTIAL_PREFIX } from "./verify.ts";
+
+const tag = "Registry";
+const COLLECTION = "/api/v1/organizations/{orgID}/registry/credentials";
+/** Of one organization: ten for each of a hundred clusters. */
+const MAX_CREDENTIALS = 1000;
+
+/** Operations on the credentials with which clusters pull images. */
+export function addCredentialRoutes(router: Router, deps: Deps): void {
+  addCreate(router, deps);
+  addList(router, deps);
+  addDelete(router, deps);
+}
+
+function addCreate(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: COLLECTION,
+      operationId: "createRegistryCredential",
+      tag,
+      summary: "Create a credential for a cluster to pull images",
+      description:
+        "It pulls from every repository of the organization and pushes to none, belongs to no member and ends with the cluster.",
+      access: "registry:write",
+      recheckAccess: true,
+      body: createCredentialBody,
+      responses: {
+        201: {
+          description: "Created; the password is only in this response.",
+          body: createdCredentialRecord,
+          headers: ["Location", "ETag"],
+        },
+      },
+      errors: ["quota_exceeded"],
+    },
+    async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
+      const { host } = requireRegistry(deps.config);
+      const { cluster_id: clusterId } = await readBody();
+      return transact(
+        async (tx, { id }) => {
+          await confirmAccess(tx);
+          if (!(await isClusterServed(tx, orgId, clusterId)))
+            throw invalidField("cluster_id", "not_found", "must be a cluster of the organization");
+          if ((await countCredentials(tx, orgId)) >= MAX_CREDENTIALS)
+            throw new ApiError("quota_exceeded", `The organization has ${MAX_CREDENTIALS} credentials.`);
+          const { text, hash } = mintToken(id, CREDENTIAL_PREFIX);
+          const row = { id, orgId, clusterId, secretHash: hash, createdAt: deps.now(), lastUsedAt: null };
+          await insertCredential(tx, row);
+          await recordAudit(tx, origin, {
+            action: "registry_credential.create",
+            orgId,
+            target: { kind: "registry_credential", id },
+            after: { cluster_id: clusterId },
+            result: "done",
+          });
+          return { row, text };
+        },
+        ({ row, text }) =>
+          c.json(presentCreated(row, text, host), 201, {
+            Location: `${c.req.path}/${row.id}`,
+            ETag: CREDENTIAL_TAG,
+            "Cache-Control": "no-store",
+          }),
+        { secret: true },
+      );
+    },
+  );
+}
+
+function addList(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listRegistryCredentials",
+      tag,
+      summary: "List the credentials of clusters",
+      access: "registry:read",
+      query: pageQuery,
+      responses: { 200: { description: "A page, ordered by creation.", body: credentialPage } },
+    },
+    async (c, { orgId, query }) => {
+      const rows = await listCredentials(deps.db, orgId, query);
+      return c.json(toPage(rows, query.limit, presentCredential), 200);
+    },
+  );
+}
+
+function addDelete(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path: `${COLLECTION}/{credentialID}`,
+      operationId: "deleteRegistryCredential",
+      tag,
+      summary: "Delete a credential",
+      description: "Tokens of the registry that it was given end within five minutes.",
+      access: "registry:write",
+      responses: { 204: { description: "Deleted." } },
+      errors: ["precondition_failed"],
+    },
+    async (c, { orgId, origin, params: { credentialID } }) => {
+      await deps.db.transaction(async (tx) => {
+        const { id, clusterId } = await removeCredential(tx, orgId, credentialID);
+        requireMatch(readPreconditions(c), CREDENTIAL_TAG);
+        await recordAudit(tx, origin, {
+          action: "registry_credential.delete",
+          orgId,
+          target: { kind: "registry_credential", id },
+          before: { cluster_id: clusterId },
+          result: "done",
+        });
+      });
+      return c.body(null, 204);
+    },
+  );
+}

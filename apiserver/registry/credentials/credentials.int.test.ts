@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { projectObservations } from "../../projection/index.ts";
+import { projected } from "../../projection/testing.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { registryJobs } from "../index.ts";
+
+let api: TestApp;
+beforeAll(async () => {
+  api = await startTestApp({ registry: {} });
+});
+afterAll(() => api.close());
+
+const collectionOf = (orgId: string) => `/api/v1/organizations/${orgId}/registry/credentials`;
+
+async function addCluster(orgId: string) {
+  const object = projected(orgId, 1);
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
+  const remove = () => api.deps.db.transaction((tx) => projectObservations(tx, [{ object, gone: true }]));
+  return { cluster_id: object.id, remove };
+}
+
+async function create(orgId: string, cluster_id: string) {
+  const created = await api.request("POST", collectionOf(orgId), { body: { cluster_id } });
+  expect(created.status).toBe(201);
+  return created;
+}
+
+const requestToken = (password: string) =>
+  api.request("GET", "/registry/token?service=x", {
+    as: null,
+    headers: { authorization: `Basic ${Buffer.from(`cluster:${password}`).toString("base64")}` },
+  });
+
+test("a credential of a deleted cluster is neither listed nor found, and its row is deleted", async () => {
+  const [orgId, other] = [await api.createOrganization(), await api.createOrganization()];
+  const [ending, kept] = [await addCluster(orgId), await addCluster(other)];
+  const ended = (await create(orgId, ending.cluster_id)).body;
+  const { password } = (await create(other, kept.cluster_id)).body;
+  await ending.remove();
+  expect((await api.request("GET", collectionOf(orgId))).body.items).toEqual([]);
+  expect((await api.request("DELETE", `${collectionOf(orgId)}/${ended.id}`)).status).toBe(404);
+  const purge = registryJobs(api.deps).find(({ name }) => name === "purge-registry-credentials");
+  await purge?.run(new AbortController().signal);
+  expect(await api.deps.sql`select id from registry_credentials where id = ${ended.id}`).toEqual([]);
+  expect((await requestToken(password)).status).toBe(200);
+});
+
+test("tokens for a cluster count against a quota of its credential", async () => {
+  const orgId = await api.createOrganization();
+  const { password } = (await create(orgId, (await addCluster(orgId)).cluster_id)).body;
+  const { status, headers } = await requestToken(password);
+  expect([status, headers.get("ratelimit")]).toEqual([200, expect.stringContaining('"default"')]);
+});
+
+test("a credential that is not valid is asked for by HTTP Basic, which clients of registries speak", async () => {
+  const orgId = await api.createOrganization();
+  const { id, password } = (await create(orgId, (await addCluster(orgId)).cluster_id)).body;
+  await api.request("DELETE", `${collectionOf(orgId)}/${id}`);
+  const { status, headers } = await requestToken(password);
+  expect([status, headers.get("www-authenticate")]).toEqual([401, expect.stringMatching(/^Basic /)]);
+});
+
+test("the response with the password may not be stored", async () => {
+  const orgId = await api.createOrganization();
+  const { headers } = await create(orgId, (await addCluster(orgId)).cluster_id);
+  expect(headers.get("cache-control")).toBe("no-store");
+});

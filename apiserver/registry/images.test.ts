@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import type { NamesRequest } from "./backend/backend.ts";
+import { deleteImages, hasImages } from "./images.ts";
+
+/** A registry whose repositories all are there, and of which only some have a tag. */
+function aRegistry(repositories: readonly string[], tagged: readonly string[]) {
+  return {
+    listRepositories: async (prefix: string, { after = "", limit }: NamesRequest) =>
+      repositories.filter((name) => name.startsWith(prefix) && name > after).slice(0, limit),
+    listTags: async (repository: string) => (tagged.includes(repository) ? ["1"] : []),
+  };
+}
+
+const repositories = Array.from({ length: 1500 }, (_, n) => `org-1/r${String(n).padStart(4, "0")}`);
+
+test.each([
+  ["the last of 1,500 repositories has a tag", ["org-1/r1499"], true],
+  ["none has one", [], false],
+  ["another organization's has one", ["org-2/web"], false],
+])("whether there are images when %s", async (_what, tagged, expected) => {
+  const registry = aRegistry([...repositories, "org-2/web"], tagged);
+  expect(await hasImages(registry, "org-1/")).toBe(expected);
+});
+
+test("a deletion ends however much is pushed meanwhile, and removes tags that name nothing", async () => {
+  const deleted: string[] = [];
+  const registry = {
+    findDigest: async (_repository: string, tag: string) => (tag === "broken" ? undefined : `sha256:${tag}`),
+    deleteManifest: async (_repository: string, digest: string) => deleted.push(digest) > 0,
+    deleteTag: async (_repository: string, tag: string) => deleted.push(tag) > 0,
+  };
+  await deleteImages(registry, "org-1/web", ["1", "broken", "2"]);
+  expect(deleted).toEqual(["sha256:1", "sha256:2", "broken"]);
+});

@@ -1,0 +1,3 @@
+export { createImageCheck } from "./has-images.ts";
+export { registryJobs } from "./jobs.ts";
+export { startImageScanner } from "./scanner.ts";

@@ -1,0 +1,26 @@
+import type { Deps } from "../deps.ts";
+import type { PeriodicJob } from "../jobs/periodic.ts";
+import { createDistribution } from "./backend/distribution.ts";
+import { purgeEndedCredentials } from "./credentials/store.ts";
+import { sweepRegistry } from "./scans/sweep.ts";
+
+const SWEEP_EVERY_MS = 3_600_000;
+
+/** Finds what the registry's notifications did not tell, and deletes the credentials of deleted clusters. Without a registry there are none. */
+export function registryJobs(deps: Deps): PeriodicJob[] {
+  const { registry } = deps.config;
+  if (registry === undefined) return [];
+  const backend = createDistribution(registry, deps.now);
+  return [
+    {
+      name: "unscanned-images",
+      everyMs: SWEEP_EVERY_MS,
+      run: (signal) => sweepRegistry(deps, backend, signal),
+    },
+    {
+      name: "purge-registry-credentials",
+      everyMs: SWEEP_EVERY_MS,
+      run: () => purgeEndedCredentials(deps.db),
+    },
+  ];
+}

@@ -1,0 +1,66 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { bodyLimit } from "hono/body-limit";
+import type { Deps } from "../deps.ts";
+import { parseBody } from "../http/contract/body.ts";
+import type { Router } from "../http/contract/router.ts";
+import { ApiError } from "../http/errors.ts";
+import { findKnownOrganizations } from "../organizations/index.ts";
+import { findImageUses, type ImageUse, notificationSchema } from "./scans/notification.ts";
+import { PRIORITIES, requestMissingScans, touchScans } from "./scans/store.ts";
+
+const ROUTE = "/registry/notifications";
+const MAX_BODY_BYTES = 1_048_576;
+
+/** Takes the registry's notifications: an image that is pushed is scanned, one that is pulled is in use. */
+export function addNotificationRoutes(router: Router, deps: Deps): void {
+  const onError = (): never => {
+    throw new ApiError("payload_too_large", `The body must not be longer than ${MAX_BODY_BYTES} bytes.`);
+  };
+  router.app.post(ROUTE, bodyLimit({ maxSize: MAX_BODY_BYTES, onError }), async (c) => {
+    c.set("route", ROUTE);
+    const { notificationToken } = deps.config.registry ?? {};
+    if (notificationToken === undefined || !isBearer(c.req.header("authorization"), notificationToken))
+      throw new ApiError("unauthorized", "Notifications need the credential of the registry.");
+    const { value } = parseBody(notificationSchema, await c.req.text());
+    await recordUses(deps, findImageUses(value));
+    return c.body(null, 204);
+  });
+}
+
+async function recordUses({ db, now }: Deps, uses: readonly ImageUse[]): Promise<void> {
+  const at = now();
+  const known = await findKnownOrganizations(
+    db,
+    uses.map(({ orgId }) => orgId),
+  );
+  // One statement cannot write a row twice.
+  const distinct = new Map(
+    uses
+      .filter(({ orgId }) => known.has(orgId))
+      .map((use) => [`${use.orgId}/${use.digest}/${use.isPushed}`, use]),
+  );
+  const pushed = [...distinct.values()].filter(({ isPushed }) => isPushed);
+  await requestMissingScans(
+    db,
+    pushed.map(({ orgId, digest, repository }) => ({
+      orgId,
+      digest,
+      repository,
+      priority: PRIORITIES.pushed,
+      at,
+    })),
+  );
+  const others = [...distinct.values()].filter(({ isPushed }) => !isPushed);
+  for (const [orgId, images] of Map.groupBy(others, (use) => use.orgId))
+    await touchScans(
+      db,
+      orgId,
+      images.map(({ digest }) => digest),
+      at,
+    );
+}
+
+function isBearer(authorization: string | undefined, token: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${token}`));
+}

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import type { z } from "@hono/zod-openapi";
+import type { RegistryConfig } from "../registry-config.ts";
+import { repositoryPrefix } from "./names.ts";
+import type { ScanRow, ScanState } from "./scans/table.ts";
+import type { repositoryRecord, scanRecord } from "./schema.ts";
+
+/** The wire form of a repository. */
+export function presentRepository(
+  registry: Pick<RegistryConfig, "host"> | undefined,
+  orgId: string,
+  name: string,
+): z.output<typeof repositoryRecord> {
+  return { name, image: `${registry?.host ?? ""}/${repositoryPrefix(orgId)}${name}` };
+}
+
+/** The entity tag of a repository with these tags. */
+export function repositoryTag(tags: readonly string[]): string {
+  return `"${createHash("sha256").update(JSON.stringify(tags)).digest("hex").slice(0, 32)}"`;
+}
+
+const STATUS = {
+  pending: "Pending",
+  running: "Running",
+  success: "Success",
+  error: "Error",
+  unsupported: "Unsupported",
+} as const satisfies Record<ScanState, string>;
+
+/** The wire form of a scan (spec section 2.12); undefined for a digest that was never to be scanned. */
+export function presentScan(scan: ScanRow | undefined): z.output<typeof scanRecord> {
+  const { scannedAt, summary, vulnerabilities } = scan ?? {};
+  return {
+    Status: scan === undefined ? "NotScanned" : STATUS[scan.state],
+    ...(scannedAt instanceof Date && { ScannedAt: scannedAt.toISOString() }),
+    Summary: summary ?? { Critical: 0, High: 0, Medium: 0, Low: 0, Unknown: 0 },
+    Vulnerabilities: vulnerabilities ?? [],
+  };
+}
+
+/** The entity tag of the scan of one digest. */
+export function scanTag(digest: string, scan: ScanRow | undefined): string {
+  const parts = [digest, scan?.databaseVersion, scan?.state, scan?.scannedAt?.toISOString()];
+  return `"${createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)}"`;
+}

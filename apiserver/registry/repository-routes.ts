@@ -1,0 +1,101 @@
+import { recordAudit } from "../audit/index.ts";
+import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
+import type { Router } from "../http/contract/router.ts";
+import { notFound } from "../http/errors.ts";
+import type { UseRegistry } from "./backend/access.ts";
+import { deleteImages, listRepositories, listTagNames } from "./images.ts";
+import { cursorToName, namePageQuery, nameToCursor } from "./name-page.ts";
+import { repositoryParam, repositoryPrefix, requireRepositoryName } from "./names.ts";
+import { presentRepository, repositoryTag } from "./present.ts";
+import { repositoryDetail, repositoryPage } from "./schema.ts";
+
+const tag = "Registry";
+const COLLECTION = "/api/v1/organizations/{orgID}/registry/repositories";
+const RECORD = `${COLLECTION}/{repoName}`;
+
+/** Operations on the repositories of an organization. */
+export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: UseRegistry): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: COLLECTION,
+      operationId: "listRepositories",
+      tag,
+      summary: "List the repositories",
+      access: "registry:read",
+      query: namePageQuery,
+      responses: { 200: { description: "A page, in the order of their names.", body: repositoryPage } },
+    },
+    async (c, { orgId, query }) => {
+      const { names, next } = await useRegistry((backend) =>
+        listRepositories(backend, repositoryPrefix(orgId), {
+          after: cursorToName(query.cursor),
+          limit: query.limit,
+        }),
+      );
+      const items = names.map((name) => presentRepository(deps.config.registry, orgId, name));
+      return c.json({ items, next_cursor: next === undefined ? null : nameToCursor(next) }, 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: RECORD,
+      operationId: "getRepository",
+      tag,
+      summary: "Get a repository",
+      access: "registry:read",
+      params: { repoName: repositoryParam },
+      responses: {
+        200: { description: "The repository.", body: repositoryDetail, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { orgId, params: { repoName } }) => {
+      const repository = requireRepositoryName(orgId, repoName);
+      const tags = await useRegistry((backend) => listTagNames(backend, repository));
+      if (tags.length === 0) throw notFound("repository");
+      const etag = repositoryTag(tags);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      const record = presentRepository(deps.config.registry, orgId, repoName);
+      return c.json({ ...record, tag_count: tags.length }, 200, { ETag: etag });
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path: RECORD,
+      operationId: "deleteRepository",
+      tag,
+      summary: "Delete a repository",
+      description: "With all its tags. A repeated request continues a deletion that was interrupted.",
+      access: "registry:write",
+      params: { repoName: repositoryParam },
+      responses: { 204: { description: "Deleted." } },
+      errors: ["precondition_failed"],
+    },
+    async (c, { orgId, origin, params: { repoName } }) => {
+      const repository = requireRepositoryName(orgId, repoName);
+      await useRegistry(async (backend) => {
+        const tags = await listTagNames(backend, repository);
+        if (tags.length === 0) throw notFound("repository");
+        requireMatch(readPreconditions(c), repositoryTag(tags));
+        await deleteImages(backend, repository, tags);
+      });
+      await recordAudit(deps.db, origin, {
+        action: "repository.delete",
+        orgId,
+        target: { kind: "repository", id: repoName },
+        result: "done",
+      });
+      return c.body(null, 204);
+    },
+  );
+}

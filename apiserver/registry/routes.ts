@@ -1,0 +1,20 @@
+import type { Deps } from "../deps.ts";
+import type { Router } from "../http/contract/router.ts";
+import { createRegistryAccess } from "./backend/access.ts";
+import { addCredentialRoutes } from "./credentials/credential-routes.ts";
+import { addNotificationRoutes } from "./notification-routes.ts";
+import { addRepositoryRoutes } from "./repository-routes.ts";
+import { addScanRoutes } from "./scan-routes.ts";
+import { addTagRoutes } from "./tag-routes.ts";
+import { addTokenRoutes } from "./token-routes.ts";
+
+/** Operations on the images of an organization, and what the registry itself asks of the API server. */
+export function addRegistryRoutes(router: Router, deps: Deps): void {
+  const useRegistry = createRegistryAccess(deps, deps.metrics);
+  addRepositoryRoutes(router, deps, useRegistry);
+  addTagRoutes(router, deps, useRegistry);
+  addScanRoutes(router, deps, useRegistry);
+  addCredentialRoutes(router, deps);
+  addTokenRoutes(router, deps);
+  addNotificationRoutes(router, deps);
+}

@@ -1,0 +1,121 @@
+import { and, eq, sql } from "drizzle-orm";
+import { createId } from "../../../shared/id.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { ScanReport } from "./report.ts";
+import type { ScanError } from "./scan-error.ts";
+import { registryScans } from "./table.ts";
+
+/** A scan that this process runs. */
+export interface ClaimedScan {
+  orgId: string;
+  digest: string;
+  repository: string;
+  claimId: string;
+  /** Attempts that failed before. */
+  attempts: number;
+  /** How many critical vulnerabilities the last report has; 0 without one. */
+  knownCritical: number;
+}
+
+/**
+ * Claims the scan that is due: of the highest priority, of the organization whose last scan started first, and of those the
+ * one that has waited longest. A claim that is not completed in time is claimed again.
+ */
+export async function claimScan(
+  db: Queryable,
+  { at, leaseSeconds }: { at: Date; leaseSeconds: number },
+): Promise<ClaimedScan | undefined> {
+  const now = at.toISOString();
+  const due = sql`
+    select scan.org_id, scan.digest from ${registryScans} as scan
+    where scan.due_at <= ${now}::timestamptz
+    order by scan.priority,
+      (select max(other.started_at) from ${registryScans} as other where other.org_id = scan.org_id) nulls first,
+      scan.due_at
+    limit 1 for update of scan skip locked`;
+  const claimId = createId();
+  const [row] = await db
+    .update(registryScans)
+    .set({
+      state: "running",
+      claimId,
+      startedAt: at,
+      dueAt: new Date(at.getTime() + leaseSeconds * 1000),
+    })
+    .where(sql`(${registryScans.orgId}, ${registryScans.digest}) in (${due})`)
+    .returning();
+  if (row === undefined) return undefined;
+  const { orgId, digest, repository, attempts, summary } = row;
+  return { orgId, digest, repository, claimId, attempts, knownCritical: summary?.Critical ?? 0 };
+}
+
+const isClaimed = ({ orgId, digest, claimId }: ClaimedScan) =>
+  and(eq(registryScans.orgId, orgId), eq(registryScans.digest, digest), eq(registryScans.claimId, claimId));
+
+const ENDED = { dueAt: null, claimId: null, attempts: 0 };
+
+/** Lets a claim last until `endsAt`; false when it has ended and another process may run the scan. */
+export async function extendClaim(db: Queryable, scan: ClaimedScan, endsAt: Date): Promise<boolean> {
+  const rows = await db
+    .update(registryScans)
+    .set({ dueAt: endsAt })
+    .where(isClaimed(scan))
+    .returning({ digest: registryScans.digest });
+  return rows.length > 0;
+}
+
+/** Stores a report; false when the claim has ended, and nothing is stored. */
+export async function completeScan(
+  tx: Queryable,
+  scan: ClaimedScan,
+  { report, databaseVersion, at }: { report: ScanReport; databaseVersion: string; at: Date },
+): Promise<boolean> {
+  const rows = await tx
+    .update(registryScans)
+    .set({
+      ...ENDED,
+      state: "success",
+      fault: null,
+      faultMessage: null,
+      scannedAt: at,
+      databaseVersion,
+      summary: report.summary,
+      vulnerabilities: report.vulnerabilities,
+    })
+    .where(isClaimed(scan))
+    .returning({ digest: registryScans.digest });
+  return rows.length > 0;
+}
+
+/** Ends a scan of what is no image. */
+export async function markUnsupported(db: Queryable, scan: ClaimedScan, reason: string): Promise<void> {
+  await db
+    .update(registryScans)
+    .set({ ...ENDED, state: "unsupported", fault: null, faultMessage: reason })
+    .where(isClaimed(scan));
+}
+
+/** Ends a scan that failed. The last report stays. */
+export async function failScan(db: Queryable, scan: ClaimedScan, error: ScanError): Promise<void> {
+  await db
+    .update(registryScans)
+    .set({ ...ENDED, state: "error", fault: error.fault, faultMessage: error.message })
+    .where(isClaimed(scan));
+}
+
+/** Gives a claim back, to be tried again at `dueAt`. */
+export async function postponeScan(
+  db: Queryable,
+  scan: ClaimedScan,
+  { attempts, dueAt }: { attempts: number; dueAt: Date },
+): Promise<void> {
+  await db
+    .update(registryScans)
+    .set({ state: "pending", claimId: null, attempts, dueAt })
+    .where(isClaimed(scan));
+}
+
+/** Forgets the scan of an image that is in the registry no longer. */
+export async function deleteScan(db: Queryable, scan: ClaimedScan): Promise<void> {
+  await db.delete(registryScans).where(isClaimed(scan));
+}

@@ -1,0 +1,132 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parseGrypeOutput, type Vulnerability } from "./report.ts";
+import { ScanError, toScanError } from "./scan-error.ts";
+import { type UsageLimits, watchScannerUsage } from "./scanner-usage.ts";
+
+export interface ScannerLimits extends UsageLimits {
+  timeoutSeconds: number;
+}
+
+export interface ScannerOptions extends ScannerLimits {
+  /** Path of grype. */
+  command: string;
+  /** The folder of its vulnerability database. */
+  databaseDir: string;
+}
+
+/** An image that can be pulled. */
+export interface PullableImage {
+  /** `<host>[:<port>]` of the registry. */
+  authority: string;
+  /** With the prefix of its organization. */
+  repository: string;
+  digest: string;
+  /** A token of the registry that may pull this repository; none for one that asks for none. */
+  token: string | undefined;
+  isPlainHttp: boolean;
+}
+
+/** The report of 50,000 matches, about 1 KB each. */
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+
+const run = promisify(execFile);
+
+/** Scans one image with grype, which is killed when `signal` aborts or a limit is exceeded. Throws ScanError. */
+export async function scanWithGrype(
+  options: ScannerOptions,
+  image: PullableImage,
+  signal: AbortSignal,
+): Promise<Vulnerability[]> {
+  const workDir = await mkdtemp(join(tmpdir(), "marina-scan-"));
+  try {
+    return parseOutput(await runGrype(options, image, workDir, signal));
+  } finally {
+    await rm(workDir, { recursive: true, force: true });
+  }
+}
+
+async function runGrype(
+  options: ScannerOptions,
+  image: PullableImage,
+  workDir: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const exceeded = new AbortController();
+  const running = run(
+    options.command,
+    [`registry:${image.authority}/${image.repository}@${image.digest}`, "-o", "json"],
+    {
+      cwd: workDir,
+      env: toEnvironment(options, image, workDir),
+      maxBuffer: MAX_OUTPUT_BYTES,
+      timeout: options.timeoutSeconds * 1000,
+      killSignal: "SIGKILL",
+      signal: AbortSignal.any([signal, exceeded.signal]),
+    },
+  );
+  const watch = watchScannerUsage(running.child.pid, workDir, options, (fault) => exceeded.abort(fault));
+  try {
+    const { stdout } = await running;
+    return stdout;
+  } catch (error) {
+    signal.throwIfAborted();
+    exceeded.signal.throwIfAborted();
+    throw toRunError(error, options);
+  } finally {
+    watch.stop();
+  }
+}
+
+interface ChildError extends Error {
+  /** An exit code, or why there is none. */
+  code?: number | string | null;
+  /** By this process: the time is over. */
+  killed?: boolean;
+  signal?: string | null;
+  stderr?: string;
+}
+
+function toRunError(error: unknown, { timeoutSeconds }: ScannerLimits): unknown {
+  const { code, killed, signal, stderr, message } = error as ChildError;
+  if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER")
+    return new ScanError("failed", `the report has more than ${MAX_OUTPUT_BYTES} bytes`);
+  if (typeof code === "string") return new ScanError("scanner_unavailable", message);
+  if (killed === true) return new ScanError("timeout", `the scan took more than ${timeoutSeconds} s`);
+  if (signal === "SIGKILL") return new ScanError("out_of_memory", "the scanner was killed by the system");
+  return toScanError(stderr ?? "");
+}
+
+function toEnvironment(
+  { databaseDir, memoryBytes }: ScannerOptions,
+  { authority, token, isPlainHttp }: PullableImage,
+  workDir: string,
+): Record<string, string> {
+  return {
+    HOME: workDir,
+    TMPDIR: workDir,
+    // Its collector works harder before the limit ends it.
+    GOMEMLIMIT: String(Math.floor(memoryBytes * 0.9)),
+    GRYPE_DB_CACHE_DIR: databaseDir,
+    GRYPE_DB_AUTO_UPDATE: "false",
+    // The age of the database is a metric with an alert: an old result is worth more than none.
+    GRYPE_DB_VALIDATE_AGE: "false",
+    GRYPE_CHECK_FOR_APP_UPDATE: "false",
+    GRYPE_REGISTRY_INSECURE_USE_HTTP: String(isPlainHttp),
+    ...(token !== undefined && {
+      GRYPE_REGISTRY_AUTH_AUTHORITY: authority,
+      GRYPE_REGISTRY_AUTH_TOKEN: token,
+    }),
+  };
+}
+
+function parseOutput(output: string): Vulnerability[] {
+  try {
+    return parseGrypeOutput(output);
+  } catch (error) {
+    throw new ScanError("failed", `the report is not as expected: ${String(error).slice(0, 500)}`);
+  }
+}

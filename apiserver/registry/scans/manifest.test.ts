@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { findScanTarget } from "./manifest.ts";
+
+const config = { mediaType: "application/vnd.oci.image.config.v1+json", digest: "sha256:c", size: 10 };
+const layer = { mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", digest: "sha256:l", size: 10 };
+const image = { config, layers: [layer] };
+const unsupported = { kind: "unsupported", reason: expect.any(String) };
+
+test.each([
+  ["an image", image, { kind: "image" }],
+  [
+    "an image of Docker",
+    { ...image, config: { ...config, mediaType: "application/vnd.docker.container.image.v1+json" } },
+    { kind: "image" },
+  ],
+  ["an artifact", { ...image, artifactType: "application/x" }, unsupported],
+  ["an attached artifact", { ...image, subject: { digest: "sha256:x" } }, unsupported],
+  [
+    "a Helm chart",
+    { ...image, config: { ...config, mediaType: "application/vnd.cncf.helm.config.v1+json" } },
+    unsupported,
+  ],
+  ["10,000 layers", { config, layers: Array.from({ length: 10_000 }, () => layer) }, unsupported],
+  ["a layer of an exabyte", { config, layers: [{ ...layer, size: 1e18 }] }, unsupported],
+  ["nothing", {}, unsupported],
+  ["no object", "text", unsupported],
+  [
+    "an index",
+    {
+      manifests: [
+        { digest: "sha256:a", size: 1, platform: { os: "linux", architecture: "amd64" } },
+        { digest: "sha256:a", size: 1, platform: { os: "linux", architecture: "arm64" } },
+        { digest: "sha256:b", size: 1, platform: { os: "unknown", architecture: "unknown" } },
+      ],
+    },
+    { kind: "index", digests: ["sha256:a"] },
+  ],
+  ["an empty index", { manifests: [] }, unsupported],
+  [
+    "an index of 33 images",
+    { manifests: Array.from({ length: 33 }, (_, n) => ({ digest: `sha256:${n}`, size: 1 })) },
+    unsupported,
+  ],
+])("what is scanned of %s", (_what, manifest, expected) => {
+  expect(findScanTarget(manifest)).toEqual(expected);
+});

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { findImageUses } from "./notification.ts";
+
+const orgId = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const digest = `sha256:${"ab".repeat(32)}`;
+const target = {
+  mediaType: "application/vnd.oci.image.manifest.v1+json",
+  digest,
+  repository: `org-${orgId}/web`,
+  tag: "1",
+};
+const use = { orgId, digest, repository: "web", isPushed: true };
+
+test.each([
+  ["a push under a tag", { action: "push", target }, [use]],
+  ["a push without a tag", { action: "push", target: { ...target, tag: "" } }, [{ ...use, isPushed: false }]],
+  ["a pull", { action: "pull", target }, [{ ...use, isPushed: false }]],
+  [
+    "an index",
+    { action: "push", target: { ...target, mediaType: "application/vnd.oci.image.index.v1+json" } },
+    [use],
+  ],
+  ["a blob", { action: "push", target: { ...target, mediaType: "application/octet-stream" } }, []],
+  ["a deletion", { action: "delete", target }, []],
+  ["a repository of nobody", { action: "push", target: { ...target, repository: "web" } }, []],
+  ["a name that can be none", { action: "push", target: { ...target, repository: `org-${orgId}/../x` } }, []],
+  ["no digest", { action: "push", target: { ...target, digest: "sha256:1" } }, []],
+])("what a notification of %s tells", (_what, event, expected) => {
+  expect(findImageUses({ events: [event] })).toEqual(expected);
+});

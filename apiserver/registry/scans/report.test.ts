@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { MAX_VULNERABILITIES, mergeReport, parseGrypeOutput, type Vulnerability } from "./report.ts";
+
+const aMatch = (severity: string, fields: object = {}) => ({
+  vulnerability: { id: "CVE-1", severity, description: "Bad.", dataSource: "https://a.example", ...fields },
+  artifact: { name: "openssl", version: "3.0" },
+});
+const parse = (...matches: object[]) => parseGrypeOutput(JSON.stringify({ matches }));
+
+const aVulnerability = (ID: string, Severity: Vulnerability["Severity"], Package = "p"): Vulnerability => ({
+  ID,
+  Package,
+  Version: "1",
+  FixVersion: "",
+  Severity,
+  Description: "",
+  Links: [],
+});
+
+describe("the output of grype", () => {
+  test.each([
+    ["Critical", "Critical"],
+    ["high", "High"],
+    ["Negligible", "Low"],
+    ["Defcon1", "Unknown"],
+    ["", "Unknown"],
+  ])("with the severity %s is %s", (given, expected) => {
+    expect(parse(aMatch(given)).map(({ Severity }) => Severity)).toEqual([expected]);
+  });
+
+  test("with no severity at all (None) is no vulnerability", () => {
+    expect(parse(aMatch("None"))).toEqual([]);
+  });
+
+  test("names the first fix, each link once, and the package as it is in the image", () => {
+    const fields = { urls: ["https://b.example", "https://a.example"], fix: { versions: ["3.1", "4.0"] } };
+    expect(parse(aMatch("Low", fields))).toEqual([
+      {
+        ID: "CVE-1",
+        Package: "openssl",
+        Version: "3.0",
+        FixVersion: "3.1",
+        Severity: "Low",
+        Description: "Bad.",
+        Links: ["https://b.example", "https://a.example"],
+      },
+    ]);
+  });
+
+  test.each([
+    ["", "Unexpected end of JSON input"],
+    ["not JSON", "is not valid JSON"],
+    ["[]", "expected object"],
+    ["{}", "expected array"],
+    ['{"matches":[{}]}', "expected object"],
+  ])("that is something else is refused: %s", (text, message) => {
+    expect(() => parseGrypeOutput(text)).toThrow(message);
+  });
+});
+
+describe("a report", () => {
+  test("counts the same vulnerability of the same version of a package once, with its worst severity", () => {
+    const found = [aVulnerability("A", "Low"), aVulnerability("A", "High"), aVulnerability("A", "High", "q")];
+    const { summary, vulnerabilities } = mergeReport(found);
+    expect(summary).toEqual({ Critical: 0, High: 2, Medium: 0, Low: 0, Unknown: 0 });
+    expect(vulnerabilities).toHaveLength(2);
+  });
+
+  test("lists the worst first", () => {
+    const found = (["Unknown", "Low", "Critical", "Medium", "High"] as const).map((severity, n) =>
+      aVulnerability(String(n), severity),
+    );
+    expect(mergeReport(found).vulnerabilities.map(({ Severity }) => Severity)).toEqual([
+      "Critical",
+      "High",
+      "Medium",
+      "Low",
+      "Unknown",
+    ]);
+  });
+
+  test("of more than it lists counts all of them", () => {
+    const found = Array.from({ length: MAX_VULNERABILITIES + 5 }, (_, n) => aVulnerability(String(n), "Low"));
+    const { summary, vulnerabilities } = mergeReport(found);
+    expect([summary.Low, vulnerabilities.length]).toEqual([MAX_VULNERABILITIES + 5, MAX_VULNERABILITIES]);
+  });
+});

@@ -1,0 +1,102 @@
+import { z } from "zod";
+
+/** The severities of a scan result (spec section 2.12), the worst first. */
+export const SEVERITIES = ["Critical", "High", "Medium", "Low", "Unknown"] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+/** One vulnerability of one package in an image, as tenants see it. */
+export interface Vulnerability {
+  ID: string;
+  Package: string;
+  Version: string;
+  /** Empty when no version is known that does not have it. */
+  FixVersion: string;
+  Severity: Severity;
+  Description: string;
+  Links: string[];
+}
+
+export type Summary = Record<Severity, number>;
+
+/** What a scan of one digest found. */
+export interface ScanReport {
+  summary: Summary;
+  /** The worst first; at most MAX_VULNERABILITIES, while `summary` counts all of them. */
+  vulnerabilities: Vulnerability[];
+}
+
+/** 5,000 with descriptions of the usual 300 characters are 3 MB of JSON; an image of a whole distribution has about 1,000. */
+export const MAX_VULNERABILITIES = 5000;
+const MAX_DESCRIPTION_LENGTH = 2000;
+const MAX_LINKS = 20;
+
+const grypeOutput = z.object({
+  matches: z.array(
+    z.object({
+      vulnerability: z.object({
+        id: z.string(),
+        severity: z.string().default(""),
+        description: z.string().default(""),
+        dataSource: z.string().default(""),
+        urls: z.array(z.string()).nullish(),
+        fix: z.object({ versions: z.array(z.string()).nullish() }).nullish(),
+      }),
+      artifact: z.object({ name: z.string(), version: z.string().default("") }),
+    }),
+  ),
+});
+
+/** The vulnerabilities in the JSON that grype writes with `-o json`. Throws SyntaxError or ZodError for anything else. */
+export function parseGrypeOutput(text: string): Vulnerability[] {
+  return grypeOutput.parse(JSON.parse(text)).matches.flatMap(({ vulnerability, artifact }) => {
+    const severity = toSeverity(vulnerability.severity);
+    if (severity === undefined) return [];
+    const links = [...(vulnerability.urls ?? []), vulnerability.dataSource].filter((link) => link !== "");
+    return [
+      {
+        ID: vulnerability.id,
+        Package: artifact.name,
+        Version: artifact.version,
+        FixVersion: vulnerability.fix?.versions?.[0] ?? "",
+        Severity: severity,
+        Description: vulnerability.description.slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed(),
+        Links: [...new Set(links)].slice(0, MAX_LINKS),
+      },
+    ];
+  });
+}
+
+/**
+ * One report of everything that was found in the images behind one digest. The same vulnerability of the same version of a
+ * package counts once, with its worst severity.
+ */
+export function mergeReport(found: readonly Vulnerability[]): ScanReport {
+  const distinct = new Map<string, Vulnerability>();
+  for (const one of found) {
+    const key = JSON.stringify([one.ID, one.Package, one.Version]);
+    const known = distinct.get(key);
+    if (known === undefined || rankOf(one) < rankOf(known)) distinct.set(key, one);
+  }
+  const all = [...distinct.values()].sort(
+    (a, b) => rankOf(a) - rankOf(b) || compare(a.ID, b.ID) || compare(a.Package, b.Package),
+  );
+  const summary: Summary = { Critical: 0, High: 0, Medium: 0, Low: 0, Unknown: 0 };
+  for (const { Severity } of all) summary[Severity]++;
+  return { summary, vulnerabilities: all.slice(0, MAX_VULNERABILITIES) };
+}
+
+/** Negligible counts as Low; what is no vulnerability (None) is left out; every other word is Unknown. */
+function toSeverity(text: string): Severity | undefined {
+  const lower = text.toLowerCase();
+  if (lower === "none") return undefined;
+  if (lower === "negligible") return "Low";
+  return SEVERITIES.find((severity) => severity.toLowerCase() === lower) ?? "Unknown";
+}
+
+function rankOf({ Severity }: Vulnerability): number {
+  return SEVERITIES.indexOf(Severity);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,50 @@
+/** Why an image could not be scanned. */
+export type ScanFault =
+  /** The vulnerability database or the scanner itself is missing, damaged or too old. */
+  | "scanner_unavailable"
+  | "registry_unavailable"
+  /** The image is not in the registry any more. */
+  | "image_gone"
+  | "timeout"
+  | "out_of_memory"
+  | "out_of_disk"
+  /** The scanner refused the image or failed. */
+  | "failed";
+
+/** A scan that ended without a report. `message` is for the platform's staff: it may quote the scanner. */
+export class ScanError extends Error {
+  override readonly name = "ScanError";
+  readonly fault: ScanFault;
+
+  constructor(fault: ScanFault, message: string) {
+    super(message);
+    this.fault = fault;
+  }
+
+  /** Whether the fault lies with the platform, so that it is never counted against the image. */
+  get isOfPlatform(): boolean {
+    return this.fault === "scanner_unavailable" || this.fault === "registry_unavailable";
+  }
+}
+
+/**
+ * What the last words of grype mean (read from v0.120.1: "failed to load vulnerability db", "failed to catalog" with the
+ * registry's error codes of the OCI distribution specification).
+ */
+export function toScanError(errorText: string): ScanError {
+  const message = errorText.slice(-MAX_MESSAGE_LENGTH).toWellFormed().trim();
+  if (/failed to load vulnerability db|database does not exist/.test(errorText))
+    return new ScanError("scanner_unavailable", message);
+  if (/MANIFEST_UNKNOWN|NAME_UNKNOWN|BLOB_UNKNOWN/.test(errorText))
+    return new ScanError("image_gone", message);
+  if (/no space left on device/.test(errorText)) return new ScanError("out_of_disk", message);
+  if (
+    /connection refused|connection reset|no such host|i\/o timeout|TLS handshake|UNAUTHORIZED|DENIED|TOOMANYREQUESTS|status code 5\d\d/.test(
+      errorText,
+    )
+  )
+    return new ScanError("registry_unavailable", message);
+  return new ScanError("failed", message === "" ? "the scanner ended without a word" : message);
+}
+
+const MAX_MESSAGE_LENGTH = 1000;

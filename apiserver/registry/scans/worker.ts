@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { recordSystemAudits } from "../../audit/index.ts";
+import type { Deps } from "../../deps.ts";
+import type { ScannerConfig } from "../../registry-config.ts";
+import { BackendError, type RegistryBackend } from "../backend/backend.ts";
+import { repositoryPrefix } from "../names.ts";
+import {
+  type ClaimedScan,
+  claimScan,
+  completeScan,
+  deleteScan,
+  extendClaim,
+  failScan,
+  markUnsupported,
+  postponeScan,
+} from "./claim-store.ts";
+import { readScannerDatabase } from "./database.ts";
+import { scanWithGrype } from "./grype.ts";
+import type { ScannerMetrics } from "./metrics.ts";
+import { mergeReport } from "./report.ts";
+import { ScanError } from "./scan-error.ts";
+import { scanImage } from "./scan-image.ts";
+import { requestOutdatedScans } from "./store.ts";
+
+export interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
+  config: ScannerConfig;
+  backend: RegistryBackend;
+  /** `<host>[:<port>]` of the registry, and whether it speaks plain HTTP. */
+  registry: { authority: string; isPlainHttp: boolean };
+  metrics: ScannerMetrics;
+}
+
+const IDLE_MS = 2000;
+/** While there is no database, or no scanner. */
+const UNAVAILABLE_MS = 10_000;
+const PLATFORM_RETRY_MS = 60_000;
+const IMAGE_RETRY_MS = 30_000;
+/** One retry. */
+const MAX_ATTEMPTS = 2;
+/** A claim outlives one image's time by this. */
+const LEASE_MARGIN_SECONDS = 60;
+const OUTDATED_EVERY_MS = 60_000;
+const OUTDATED_BATCH = 500;
+/** Images that nobody has pushed or pulled for longer are not scanned again. */
+const USED_WITHIN_MS = 30 * 24 * 3_600_000;
+
+/** Scans what is due, some images at once, until `signal` aborts; then what it has begun is pending again. */
+export function startScanner(deps: WorkerDeps, signal: AbortSignal): { stopped: Promise<void> } {
+  const loops = Array.from({ length: deps.config.concurrency }, () => repeat(deps, signal, scanNext));
+  return { stopped: Promise.all([...loops, repeat(deps, signal, refreshOutdated)]).then(() => undefined) };
+}
+
+/** Runs `work` again and again, after the pause that it returns. A failure is one of the platform: it is tried again. */
+async function repeat(
+  deps: WorkerDeps,
+  signal: AbortSignal,
+  work: (deps: WorkerDeps, signal: AbortSignal) => Promise<number>,
+): Promise<void> {
+  while (!signal.aborted) {
+    const pauseMs = await work(deps, signal).catch((error: unknown) => {
+      deps.log.warn(
+        { message: error instanceof Error ? error.message : String(error) },
+        "scanning is not possible",
+      );
+      return UNAVAILABLE_MS;
+    });
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function scanNext(deps: WorkerDeps, signal: AbortSignal): Promise<number> {
+  const { db, now, config } = deps;
+  const database = await readScannerDatabase(config.command, config.databaseDir);
+  deps.metrics.setDatabaseBuiltAt(database.builtAt);
+  const scan = await claimScan(db, { at: now(), leaseSeconds: leaseSecondsOf(config) });
+  if (scan === undefined) return IDLE_MS;
+  const startedMs = performance.now();
+  try {
+    await runScan(deps, scan, database.version, signal);
+    deps.metrics.onScan("done", (performance.now() - startedMs) / 1000);
+  } catch (error) {
+    await settleFailure(deps, scan, error, signal);
+  }
+  return 0;
+}
+
+function leaseSecondsOf({ timeoutSeconds }: ScannerConfig): number {
+  return timeoutSeconds + LEASE_MARGIN_SECONDS;
+}
+
+async function runScan(
+  deps: WorkerDeps,
+  scan: ClaimedScan,
+  databaseVersion: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, now, config, backend } = deps;
+  const repository = `${repositoryPrefix(scan.orgId)}${scan.repository}`;
+  const limits = { memoryBytes: config.memoryMiB * 1024 ** 2, diskBytes: config.diskMiB * 1024 ** 2 };
+  const scanManifest = async (digest: string) => {
+    const endsAt = new Date(now().getTime() + leaseSecondsOf(config) * 1000);
+    if (!(await extendClaim(db, scan, endsAt))) throw new ScanError("timeout", "the claim has ended");
+    const token = await backend.createPullToken(repository);
+    return scanWithGrype({ ...config, ...limits }, { ...deps.registry, repository, digest, token }, signal);
+  };
+  const outcome = await scanImage({ backend, scanManifest }, repository, scan.digest);
+  if (outcome.kind === "unsupported") {
+    await markUnsupported(db, scan, outcome.reason);
+    return;
+  }
+  const report = mergeReport(outcome.vulnerabilities);
+  await db.transaction(async (tx) => {
+    if (!(await completeScan(tx, scan, { report, databaseVersion, at: now() }))) return;
+    if (report.summary.Critical <= scan.knownCritical) return;
+    await recordSystemAudits(tx, "scanner", [
+      {
+        action: "image.critical_found",
+        orgId: scan.orgId,
+        target: { kind: "image", id: scan.digest },
+        after: { repository: scan.repository, critical: report.summary.Critical },
+        result: "done",
+      },
+    ]);
+  });
+}
+
+/** Every way in which a scan ends without a result. */
+async function settleFailure(
+  deps: WorkerDeps,
+  scan: ClaimedScan,
+  thrown: unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, log, now } = deps;
+  const at = now().getTime();
+  if (signal.aborted) return postponeScan(db, scan, { attempts: scan.attempts, dueAt: new Date(at) });
+  const error = toScanError(thrown);
+  deps.metrics.onScan(error.fault, undefined);
+  if (error.fault === "image_gone") return deleteScan(db, scan);
+  log.warn(
+    { orgId: scan.orgId, digest: scan.digest, fault: error.fault, message: error.message },
+    "an image was not scanned",
+  );
+  if (error.isOfPlatform)
+    return postponeScan(db, scan, { attempts: scan.attempts, dueAt: new Date(at + PLATFORM_RETRY_MS) });
+  const attempts = scan.attempts + 1;
+  if (attempts >= MAX_ATTEMPTS) return failScan(db, scan, error);
+  return postponeScan(db, scan, { attempts, dueAt: new Date(at + IMAGE_RETRY_MS) });
+}
+
+function toScanError(error: unknown): ScanError {
+  if (error instanceof ScanError) return error;
+  if (error instanceof BackendError) return new ScanError("registry_unavailable", error.message);
+  return new ScanError("scanner_unavailable", error instanceof Error ? error.message : String(error));
+}
+
+/** Requests the scans again that another database made. */
+async function refreshOutdated({ db, now, config, log }: WorkerDeps): Promise<number> {
+  const database = await readScannerDatabase(config.command, config.databaseDir);
+  const at = now();
+  const count = await requestOutdatedScans(db, {
+    databaseVersion: database.version,
+    usedSince: new Date(at.getTime() - USED_WITHIN_MS),
+    at,
+    limit: OUTDATED_BATCH,
+  });
+  if (count > 0) log.info({ count }, "images are scanned again with a new vulnerability database");
+  return OUTDATED_EVERY_MS;
+}

@@ -1,0 +1,117 @@
+import { z } from "@hono/zod-openapi";
+import { countField, textField, timestampField } from "../http/contract/fields.ts";
+import { namePageSchema } from "./name-page.ts";
+import { MAX_REPOSITORY_LENGTH, MAX_TAG_LENGTH } from "./names.ts";
+import { MAX_VULNERABILITIES, SEVERITIES } from "./scans/report.ts";
+
+const MAX_COUNT = 1_000_000;
+const DIGEST_LENGTH = 71;
+const EXAMPLE_DIGEST = `sha256:${"4b".repeat(32)}`;
+
+const EXAMPLE_REPOSITORY = {
+  name: "web",
+  image: "registry.example.com/org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/web",
+};
+
+const repositoryShape = {
+  name: textField(MAX_REPOSITORY_LENGTH, "The name below the organization's prefix.", "web"),
+  image: textField(
+    512,
+    "What `docker push` and `docker pull` take, without a tag.",
+    "registry.example.com/org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11/web",
+  ),
+};
+
+export const repositoryRecord = z
+  .object(repositoryShape)
+  .openapi("Repository", { example: EXAMPLE_REPOSITORY });
+export const repositoryDetail = z
+  .object({ ...repositoryShape, tag_count: countField(MAX_COUNT, "Tags of the repository.", 3) })
+  .openapi("RepositoryDetail", { example: { ...EXAMPLE_REPOSITORY, tag_count: 3 } });
+export const repositoryPage = namePageSchema(repositoryRecord, "RepositoryPage");
+
+const bytesField = (description: string) =>
+  z.int().min(0).max(Number.MAX_SAFE_INTEGER).openapi({ format: "int64", description, example: 52_428_800 });
+
+export const tagRecord = z
+  .object({
+    name: textField(MAX_TAG_LENGTH, "The tag.", "v1.4.2"),
+    digest: textField(DIGEST_LENGTH, "The image or the index of images that it names.", EXAMPLE_DIGEST),
+    media_type: textField(255, "Of the manifest.", "application/vnd.oci.image.manifest.v1+json"),
+    size_bytes: bytesField(
+      "Bytes of the image as it is stored, each layer once; of an index, of all its images.",
+    ),
+  })
+  .openapi("RepositoryTag", {
+    example: {
+      name: "v1.4.2",
+      digest: EXAMPLE_DIGEST,
+      media_type: "application/vnd.oci.image.manifest.v1+json",
+      size_bytes: 52_428_800,
+    },
+  });
+export const tagPage = namePageSchema(tagRecord, "RepositoryTagPage");
+
+const severityField = z.enum(SEVERITIES);
+
+const vulnerabilityRecord = z
+  .object({
+    ID: textField(256, "As the source names it.", "CVE-2024-3094"),
+    Package: textField(512, "The package that has it.", "liblzma5"),
+    Version: textField(512, "Of the package in the image.", "5.6.0-1"),
+    FixVersion: textField(
+      512,
+      "The first version without it; empty when none is known.",
+      "5.6.1+really5.4.5-1",
+    ),
+    Severity: severityField.openapi({ description: "Negligible counts as Low." }),
+    Description: textField(2000, "What it is; cut after 2,000 characters."),
+    Links: z
+      .array(textField(2048, "An address."))
+      .max(20)
+      .openapi({ description: "Where more is said of it." }),
+  })
+  .openapi("Vulnerability");
+
+export const scanRecord = z
+  .object({
+    Status: z
+      .enum(["NotScanned", "Pending", "Running", "Success", "Error", "Unsupported"])
+      .openapi({ description: "Unsupported: the tag names something that is no image." }),
+    ScannedAt: timestampField("When the last scan finished; left out until one has.").optional(),
+    Summary: z
+      .object({
+        Critical: countField(MAX_COUNT, "Of this severity.", 1),
+        High: countField(MAX_COUNT, "Of this severity.", 3),
+        Medium: countField(MAX_COUNT, "Of this severity.", 12),
+        Low: countField(MAX_COUNT, "Of this severity.", 40),
+        Unknown: countField(MAX_COUNT, "Of this severity.", 0),
+      })
+      .openapi("VulnerabilitySummary", {
+        description: "What the last finished scan counted; zeros without one.",
+      }),
+    Vulnerabilities: z
+      .array(vulnerabilityRecord)
+      .max(MAX_VULNERABILITIES)
+      .openapi({
+        description: `What the last finished scan found, the worst first; at most ${MAX_VULNERABILITIES}, while Summary counts all.`,
+      }),
+  })
+  .openapi("ScanResult", {
+    example: {
+      Status: "Success",
+      ScannedAt: "2026-11-21T09:00:00.000Z",
+      Summary: { Critical: 1, High: 0, Medium: 0, Low: 0, Unknown: 0 },
+      Vulnerabilities: [
+        {
+          ID: "CVE-2024-3094",
+          Package: "liblzma5",
+          Version: "5.6.0-1",
+          FixVersion: "5.6.1+really5.4.5-1",
+          Severity: "Critical",
+          Description: "Malicious code was discovered in the upstream tarballs of xz.",
+          Links: ["https://security-tracker.debian.org/tracker/CVE-2024-3094"],
+        },
+      ],
+    },
+  });

@@ -1,0 +1,86 @@
+import type { Context } from "hono";
+import type { Deps } from "../deps.ts";
+import type { Principal } from "../http/authentication/principal.ts";
+import type { Router } from "../http/contract/router.ts";
+import type { HttpEnv } from "../http/env.ts";
+import type { RegistryConfig } from "../registry-config.ts";
+import { CREDENTIAL_PREFIX, createCredentialControl } from "./credentials/verify.ts";
+import { requireRegistry } from "./require-registry.ts";
+import { passwordRefused, readBasicPassword } from "./tokens/basic-credential.ts";
+import { grantActions, parseScopes, type RequestedScope } from "./tokens/scope.ts";
+import {
+  type RegistryAccess,
+  type RegistryClaims,
+  signRegistryToken,
+  TOKEN_LIFE_SECONDS,
+  toPublicJwk,
+} from "./tokens/sign.ts";
+
+const ROUTE = "/registry/token";
+const KEYS_ROUTE = "/registry/jwks.json";
+
+/**
+ * The token service of the registry (Docker token specification). The password of `docker login` is an API token, whose
+ * rights are read for every token, or the credential of a cluster; what it may not do is left out of the token, and the
+ * registry refuses it.
+ */
+export function addTokenRoutes(router: Router, deps: Deps): void {
+  // The public key alone, for the configuration of the registry.
+  router.app.get(KEYS_ROUTE, async (c) => {
+    c.set("route", KEYS_ROUTE);
+    return c.json({ keys: [await toPublicJwk(requireRegistry(deps.config))] }, 200);
+  });
+  const credentials = createCredentialControl(deps);
+  router.app.get(ROUTE, async (c) => {
+    c.set("route", ROUTE);
+    const registry = requireRegistry(deps.config);
+    const password = readBasicPassword(c.req.header("authorization"));
+    if (password === undefined) throw passwordRefused("Sign in with an API token as the password.");
+    const scopes = parseScopes(c.req.queries("scope") ?? []);
+    const now = deps.now();
+    if (password.startsWith(CREDENTIAL_PREFIX)) {
+      const credential = await router.limiter.authenticateHolder(credentials, password, c);
+      const access = scopes
+        .filter(({ orgId }) => orgId === credential.orgId)
+        .flatMap((scope) => toAccess(scope, { canRead: true, canWrite: false }));
+      return respond(c, registry, { subject: credential.id, access, now });
+    }
+    const control = router.limiter.limit(router.access, { method: "get", access: "signed-in" }, c);
+    const principal = await control.authenticate(`Bearer ${password}`);
+    const access = await grantAccess(router, principal, scopes);
+    return respond(c, registry, { subject: principal.userId, access, now });
+  });
+}
+
+async function respond(
+  c: Context<HttpEnv>,
+  registry: RegistryConfig,
+  claims: RegistryClaims,
+): Promise<Response> {
+  const token = await signRegistryToken(registry, claims);
+  const issued = { expires_in: TOKEN_LIFE_SECONDS, issued_at: claims.now.toISOString() };
+  return c.json({ token, access_token: token, ...issued }, 200, { "Cache-Control": "no-store" });
+}
+
+function toAccess(
+  { repository, actions }: RequestedScope,
+  rights: { canRead: boolean; canWrite: boolean },
+): RegistryAccess[] {
+  const allowed = grantActions(actions, rights);
+  return allowed.length === 0 ? [] : [{ type: "repository", name: repository, actions: allowed }];
+}
+
+async function grantAccess(
+  router: Router,
+  principal: Principal,
+  scopes: readonly RequestedScope[],
+): Promise<RegistryAccess[]> {
+  const granted: RegistryAccess[] = [];
+  for (const scope of scopes) {
+    const membership = await router.access.findMembership(principal, scope.orgId);
+    const canRead = membership?.rights.has("registry:read") ?? false;
+    const canWrite = membership?.rights.has("registry:write") ?? false;
+    granted.push(...toAccess(scope, { canRead, canWrite }));
+  }
+  return granted;
+}

@@ -1,0 +1,49 @@
+import { createPublicKey } from "node:crypto";
+import { calculateJwkThumbprint, exportJWK, type JWK, SignJWT } from "jose";
+import type { RegistryConfig } from "../../registry-config.ts";
+
+/** A right in the form of the registry's token specification: `repository`, `org-<id>/web`, `pull`. */
+export interface RegistryAccess {
+  type: "repository" | "registry";
+  name: string;
+  actions: string[];
+}
+
+export interface RegistryClaims {
+  subject: string;
+  access: readonly RegistryAccess[];
+  now: Date;
+}
+
+/** Longer than any request that a token begins; short, because nothing revokes a token. */
+export const TOKEN_LIFE_SECONDS = 300;
+/** The issuer of the tokens, as the registry is configured with it. */
+export const TOKEN_ISSUER = "marina";
+
+/** Signs a token of the registry (Docker token specification, JWT) that lasts five minutes. */
+export async function signRegistryToken(
+  { signingKey, service }: Pick<RegistryConfig, "signingKey" | "service">,
+  { subject, access, now }: RegistryClaims,
+): Promise<string> {
+  const issuedAt = Math.floor(now.getTime() / 1000);
+  const { kid = "" } = await toPublicJwk({ signingKey });
+  return (
+    new SignJWT({ access })
+      .setProtectedHeader({ alg: "ES256", typ: "JWT", kid })
+      .setIssuer(TOKEN_ISSUER)
+      .setSubject(subject)
+      .setAudience(service)
+      .setIssuedAt(issuedAt)
+      // The clock of the registry may be a little behind.
+      .setNotBefore(issuedAt - 30)
+      .setExpirationTime(issuedAt + TOKEN_LIFE_SECONDS)
+      .setJti(crypto.randomUUID())
+      .sign(signingKey)
+  );
+}
+
+/** The public half of the key, for the registry's JWKS. */
+export async function toPublicJwk({ signingKey }: Pick<RegistryConfig, "signingKey">): Promise<JWK> {
+  const jwk = await exportJWK(createPublicKey(signingKey));
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: "ES256", use: "sig" };
+}

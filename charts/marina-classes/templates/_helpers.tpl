@@ -1,0 +1,172 @@
+{{/* An object stays when the release is uninstalled: clusters use it. */}}
+{{- define "classes.metadata" -}}
+name: {{ .name }}
+namespace: {{ .namespace }}
+labels:
+  app.kubernetes.io/part-of: marina
+annotations:
+  helm.sh/resource-policy: keep
+{{- end }}
+
+{{/* What kubeadm tells the kubelet of a machine. */}}
+{{- define "classes.node" -}}
+nodeRegistration:
+  {{- with .nodeName }}
+  name: {{ . | quote }}
+  {{- end }}
+  {{- with .criSocket }}
+  criSocket: {{ . }}
+  {{- end }}
+  {{- with .kubelet }}
+  kubeletExtraArgs:
+    {{- range $name, $value := . }}
+    - { name: {{ $name }}, value: {{ $value | quote }} }
+    {{- end }}
+  {{- end }}
+{{- end }}
+
+{{/* How kubeadm makes control planes and workers. With `externalCloud` nodes wait for a cloud controller manager. */}}
+{{- define "classes.kubeadm" -}}
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlaneTemplate
+metadata:
+  {{- include "classes.metadata" . | nindent 2 }}
+spec:
+  template:
+    spec:
+      kubeadmConfigSpec:
+        {{- if or .certSANs .externalCloud }}
+        clusterConfiguration:
+          {{- with .certSANs }}
+          apiServer:
+            certSANs: {{ toJson . }}
+          {{- end }}
+          {{- if .externalCloud }}
+          controllerManager:
+            extraArgs:
+              - { name: cloud-provider, value: external }
+          {{- end }}
+        {{- end }}
+        {{- with concat (.nodeCommands | default list) (.preCommands | default list) }}
+        preKubeadmCommands: {{ toJson . }}
+        {{- end }}
+        initConfiguration:
+          {{- include "classes.node" . | nindent 10 }}
+        joinConfiguration:
+          {{- include "classes.node" . | nindent 10 }}
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfigTemplate
+metadata:
+  {{- include "classes.metadata" . | nindent 2 }}
+spec:
+  template:
+    spec:
+      joinConfiguration:
+        {{- include "classes.node" . | nindent 8 }}
+      {{- with .nodeCommands }}
+      preKubeadmCommands: {{ toJson . }}
+      {{- end }}
+{{- end }}
+
+{{- define "classes.health" -}}
+healthCheck:
+  checks:
+    nodeStartupTimeoutSeconds: 900
+    unhealthyNodeConditions:
+      - { type: Ready, status: Unknown, timeoutSeconds: 300 }
+      - { type: Ready, status: "False", timeoutSeconds: 300 }
+{{- end }}
+
+{{/* The variables that Marina sets, of those in the list `variables`. `sizes` are all {vcpus, memoryGB} on offer; empty = any. */}}
+{{- define "classes.variables" -}}
+- name: machine
+  required: false
+  schema:
+    openAPIV3Schema:
+      type: object
+      required: [vcpus, memoryGB, diskGB]
+      properties:
+        vcpus: { type: integer, minimum: 1, maximum: 512 }
+        memoryGB: { type: integer, minimum: 1, maximum: 8192 }
+        diskGB: { type: integer, minimum: 1, maximum: 16384 }
+      {{- if .sizes }}
+      {{- $rules := list }}
+      {{- $names := list }}
+      {{- range .sizes }}
+      {{- $rules = append $rules (printf "(self.vcpus == %d && self.memoryGB == %d)" (int .vcpus) (int .memoryGB)) }}
+      {{- $names = append $names (printf "%d vCPUs with %d GB" (int .vcpus) (int .memoryGB)) }}
+      {{- end }}
+      x-kubernetes-validations:
+        - rule: {{ join " || " $rules | quote }}
+          message: {{ printf "no machine type has these vCPUs and this memory: on offer are %s" (join ", " $names) | quote }}
+      {{- end }}
+{{- if has "publicEndpoint" .variables }}
+- name: publicEndpoint
+  required: false
+  schema: { openAPIV3Schema: { type: boolean } }
+{{- end }}
+{{- if has "authorizedCIDRs" .variables }}
+- name: authorizedCIDRs
+  required: false
+  schema:
+    openAPIV3Schema:
+      type: array
+      maxItems: 512
+      items: { type: string, maxLength: 43 }
+{{- end }}
+{{- if has "workerSubnet" .variables }}
+- name: workerSubnet
+  required: {{ has "workerSubnet" (.required | default list) }}
+  schema: { openAPIV3Schema: { type: string, maxLength: 18 } }
+{{- end }}
+{{- end }}
+
+{{/*
+The ClusterClass of a provider. `kind` is the beginning of its kinds, `version` their API version, `patches` the path of a file
+with the patches, which is read as it is.
+*/}}
+{{- define "classes.class" -}}
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata:
+  {{- include "classes.metadata" . | nindent 2 }}
+spec:
+  infrastructure:
+    templateRef:
+      apiVersion: infrastructure.cluster.x-k8s.io/{{ .version }}
+      kind: {{ .kind }}ClusterTemplate
+      name: {{ .name }}
+  controlPlane:
+    templateRef:
+      apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+      kind: KubeadmControlPlaneTemplate
+      name: {{ .name }}
+    machineInfrastructure:
+      templateRef:
+        apiVersion: infrastructure.cluster.x-k8s.io/{{ .version }}
+        kind: {{ .kind }}MachineTemplate
+        name: {{ .name }}-control-plane
+    {{- include "classes.health" . | nindent 4 }}
+  workers:
+    machineDeployments:
+      - class: default
+        bootstrap:
+          templateRef:
+            apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+            kind: KubeadmConfigTemplate
+            name: {{ .name }}
+        infrastructure:
+          templateRef:
+            apiVersion: infrastructure.cluster.x-k8s.io/{{ .version }}
+            kind: {{ .kind }}MachineTemplate
+            name: {{ .name }}-worker
+        {{- include "classes.health" . | nindent 8 }}
+  variables:
+    {{- include "classes.variables" . | nindent 4 }}
+  patches:
+    {{- .chartFiles.Get .patches | nindent 4 }}
+    {{- with .morePatches }}
+    {{- . | nindent 4 }}
+    {{- end }}
+{{- end }}

@@ -1,0 +1,12 @@
+import { join } from "node:path";
+import { defineConfig } from "vitest/config";
+
+/** Invoices judged by a validator that is not ours: `npm run test:invoices`. It needs Java 17 and Maven. */
+export default defineConfig({
+  root: join(import.meta.dirname, "..", ".."),
+  test: {
+    include: ["apiserver/billing/invoices/testing/validation.ts"],
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
+});

@@ -1,0 +1,65 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parse, stringify } from "yaml";
+import { readEngineManifests } from "../stack/cluster-api-manifests.ts";
+import { fetchGoModule } from "../stack/go-module.ts";
+import type { Manifest } from "../stack/kube-api.ts";
+import { kubectl, readStack } from "../stack/testing.ts";
+
+const MODULE_DIR = join(import.meta.dirname, "..", "stack", "tools", "providers");
+/** The kinds of a provider that cluster classes use. */
+const USED = /^(dev|kubevirt|openstack|vsphere|proxmox|aws)(cluster|machine)(template)?s\.infrastructure\./;
+
+/**
+ * Where the definitions of an infrastructure provider are: with Cluster API, or in the folder of a kustomization in a Go module that
+ * e2e/stack/tools/providers/go.mod names.
+ */
+export type ProviderDefinitions = "cluster-api" | { module: string; folder: string };
+
+/** The version of a module in go.mod: named with it, a download needs no other module. */
+function readVersion(module: string): string {
+  const lines = readFileSync(join(MODULE_DIR, "go.mod"), "utf8").split("\n");
+  const [, version] = lines.map((line) => line.trim().split(" ")).find(([name]) => name === module) ?? [];
+  if (version === undefined) throw new Error(`go.mod of the providers does not name ${module}`);
+  return version;
+}
+
+/** A server-side apply refuses a schema that lists a rule twice, as that of Proxmox does. */
+function withoutRepeatedRules(definition: Manifest): Manifest {
+  return JSON.parse(
+    JSON.stringify(definition, (key, value) =>
+      key === "x-kubernetes-validations"
+        ? [...new Map(value.map((one: { rule: string }) => [one.rule, one])).values()]
+        : value,
+    ),
+  );
+}
+
+async function readDefinitions(module: string, folder: string): Promise<Manifest[]> {
+  const source = join(await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`), folder);
+  const { commonLabels } = parse(readFileSync(join(source, "kustomization.yaml"), "utf8"));
+  const files = readdirSync(join(source, "bases")).filter((name) => name.endsWith(".yaml"));
+  return files.map((name) => {
+    const { metadata, ...rest }: Manifest = parse(readFileSync(join(source, "bases", name), "utf8"));
+    const labels = { ...metadata.labels, ...commonLabels };
+    return withoutRepeatedRules({ ...rest, metadata: { ...metadata, labels } });
+  });
+}
+
+/**
+ * Installs the kinds of kubeadm and those of a provider that cluster classes use, with the contract labels of the provider's own
+ * kustomization, and waits until they are served. No program of the provider runs.
+ */
+export async function installDefinitions(provider: ProviderDefinitions): Promise<void> {
+  const engine = readEngineManifests(join(dirname(readStack().helm), "cluster-api.json"));
+  const kubeadm = [...engine["capi-kubeadm-bootstrap"].crds, ...engine["capi-kubeadm-control-plane"].crds];
+  const infrastructure =
+    provider === "cluster-api"
+      ? engine["capi-in-memory"].crds
+      : await readDefinitions(provider.module, provider.folder);
+  const used = [...kubeadm, ...infrastructure.filter(({ metadata }) => USED.test(metadata.name))];
+  const text = used.map((one) => stringify(one, { aliasDuplicateObjects: false })).join("---\n");
+  await kubectl(["apply", "--server-side", "--filename", "-"], { stdin: text });
+  const names = used.map(({ metadata }) => `crd/${metadata.name}`);
+  await kubectl(["wait", "--for=condition=Established", "--timeout=60s", ...names]);
+}

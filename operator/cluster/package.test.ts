@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import type { Packages } from "../../shared/packages.ts";
+import { findPackageFault } from "./package.ts";
+import { aCluster, observeBlue } from "./testing.ts";
+
+const CREATED_AT = "2026-11-01T10:00:00Z";
+const packages: Packages = {
+  dev: { controlPlaneReplicas: 1 },
+  old: { controlPlaneReplicas: 3, retiredAt: "2026-11-01T09:00:00.000Z" },
+  leaving: { controlPlaneReplicas: 3, retiredAt: "2026-11-01T11:00:00.000Z" },
+};
+
+function aNewCluster(spec: Parameters<typeof aCluster>[0], status?: object) {
+  const cluster = aCluster(spec);
+  return observeBlue({
+    cluster: { ...cluster, metadata: { ...cluster.metadata, creationTimestamp: CREATED_AT }, ...status },
+    engine: undefined,
+    packages,
+  });
+}
+
+test.each([
+  ["without a plan", {}, undefined],
+  ["with a plan that is no package", { plan: "custom", controlPlaneReplicas: 5 as const }, undefined],
+  ["with a plan named like a property of every object", { plan: "constructor" }, undefined],
+  ["with a package on offer", { plan: "dev" }, undefined],
+  [
+    "with the number of replicas of its package",
+    { plan: "dev", controlPlaneReplicas: 1 as const },
+    undefined,
+  ],
+  ["with another number", { plan: "dev", controlPlaneReplicas: 3 as const }, "ReplicasNotInPlan"],
+  ["with a package that was retired before", { plan: "old" }, "PlanRetired"],
+  ["with a package that was retired after its creation", { plan: "leaving" }, undefined],
+])("a new cluster %s: %j has the fault %s", (_what, spec, reason) => {
+  expect(findPackageFault(aNewCluster(spec))?.reason).toBe(reason);
+});
+
+test("a cluster that exists keeps a retired package, also while Cluster API has nothing of it", () => {
+  expect(
+    findPackageFault(aNewCluster({ plan: "old" }, { status: { clusterClass: "standard-v1" } })),
+  ).toBeUndefined();
+});
+
+test("a running cluster keeps its replicas when those of its package change, and can have no others but these", () => {
+  const cases = ([1, 3, 5] as const).map((controlPlaneReplicas) =>
+    findPackageFault(observeBlue({ cluster: aCluster({ plan: "old", controlPlaneReplicas }), packages })),
+  );
+  expect(cases.map((fault) => fault?.reason)).toEqual([undefined, undefined, "ReplicasNotInPlan"]);
+});

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ClassTest, openClassTest, type ShippedClass } from "./testing-classes.ts";
+
+const RESIZED = { vcpus: 4, memoryGB: 8, diskGB: 40 };
+
+const CLASSES: ShippedClass[] = [
+  {
+    name: "docker",
+    values: {},
+    definitions: "cluster-api",
+    infrastructure: { kind: "Dev", version: "v1beta2" },
+    wishes: {},
+    image: ({ spec }) => spec.template.spec.backend.docker.customImage,
+    size({ spec }) {
+      const { annotations } = spec.template.metadata;
+      return ["vcpus", "memory-gb", "disk-gb"].map((name) => annotations[`machine.marina.dev/${name}`]);
+    },
+    resized: RESIZED,
+    sizes: [
+      ["2", "4", "20"],
+      ["4", "8", "40"],
+    ],
+  },
+  {
+    name: "kubevirt",
+    values: { image: "registry.example.com/disks/ubuntu-2404", storageClass: "fast" },
+    definitions: { module: "sigs.k8s.io/cluster-api-provider-kubevirt", folder: "config/crd" },
+    infrastructure: { kind: "Kubevirt", version: "v1alpha1" },
+    wishes: { publicEndpoint: false },
+    image: ({ spec }) => findDisk(spec).source.registry.url,
+    size({ spec }) {
+      const { cpu, memory } = spec.template.spec.virtualMachineTemplate.spec.template.spec.domain;
+      return [cpu.cores, memory.guest, findDisk(spec).storage.resources.requests.storage];
+    },
+    resized: RESIZED,
+    sizes: [
+      [2, "4Gi", "20Gi"],
+      [4, "8Gi", "40Gi"],
+    ],
+  },
+  {
+    name: "openstack",
+    values: {
+      cloudSecret: "cloud",
+      imagePrefix: "ubuntu-2404-",
+      flavours: [
+        { vcpus: 2, memoryGB: 4, name: "m1.small" },
+        { vcpus: 4, memoryGB: 8, name: "m1.medium" },
+      ],
+      controlPlane: { flavour: "m1.medium" },
+    },
+    definitions: { module: "sigs.k8s.io/cluster-api-provider-openstack", folder: "config/crd" },
+    infrastructure: { kind: "OpenStack", version: "v1beta1" },
+    wishes: { publicEndpoint: false, authorizedCIDRs: ["192.0.2.0/24"] },
+    image: ({ spec }) => spec.template.spec.image.filter.name,
+    size: ({ spec }) => [spec.template.spec.flavor, spec.template.spec.rootVolume.sizeGiB],
+    resized: RESIZED,
+    sizes: [
+      ["m1.small", 20],
+      ["m1.medium", 40],
+    ],
+    refusal: "on offer are 2 vCPUs with 4 GB, 4 vCPUs with 8 GB",
+  },
+  {
+    name: "vsphere",
+    values: {
+      server: "vcenter.example.com",
+      identity: "vcenter",
+      datacenter: "one",
+      datastore: "fast",
+      network: "machines",
+      endpointNetwork: "10.0.5",
+      templatePrefix: "ubuntu-2404-kube-",
+    },
+    definitions: { module: "sigs.k8s.io/cluster-api-provider-vsphere", folder: "config/default/crd" },
+    infrastructure: { kind: "VSphere", version: "v1beta1" },
+    wishes: {},
+    image: ({ spec }) => spec.template.spec.template,
+    size({ spec: { template } }) {
+      return [template.spec.numCPUs, template.spec.memoryMiB, template.spec.diskGiB];
+    },
+    resized: RESIZED,
+    sizes: [
+      [2, 4096, 20],
+      [4, 8192, 40],
+    ],
+  },
+  {
+    name: "proxmox",
+    values: { templateTag: "ubuntu-2404", storage: "ceph", allowedNodes: ["pve1", "pve2"] },
+    definitions: { module: "github.com/ionos-cloud/cluster-api-provider-proxmox", folder: "config/crd" },
+    infrastructure: { kind: "Proxmox", version: "v1alpha1" },
+    wishes: {},
+    image: ({ spec }) => spec.template.spec.templateSelector.matchTags.join(" "),
+    size({ spec: { template } }) {
+      return [template.spec.numCores, template.spec.memoryMiB, template.spec.disks.bootVolume.sizeGb];
+    },
+    // The provider's schema lets nobody change a disk.
+    resized: { ...RESIZED, diskGB: 20 },
+    sizes: [
+      [2, 4096, 20],
+      [4, 8192, 20],
+    ],
+  },
+  {
+    name: "aws",
+    values: {
+      region: "eu-central-1",
+      flavours: [
+        { vcpus: 2, memoryGB: 4, name: "c7i.large" },
+        { vcpus: 4, memoryGB: 8, name: "c7i.xlarge" },
+      ],
+      controlPlane: { instanceType: "m7i.large" },
+    },
+    definitions: { module: "sigs.k8s.io/cluster-api-provider-aws/v2", folder: "config/crd" },
+    infrastructure: { kind: "AWS", version: "v1beta2" },
+    wishes: { publicEndpoint: false, authorizedCIDRs: ["192.0.2.0/24", "2001:db8::/32"] },
+    // The provider looks the image up by the version of the machine.
+    image: (_, version) => version,
+    size: ({ spec }) => [spec.template.spec.instanceType, spec.template.spec.rootVolume.size],
+    resized: RESIZED,
+    sizes: [
+      ["c7i.large", 20],
+      ["c7i.xlarge", 40],
+    ],
+    refusal: "on offer are 2 vCPUs with 4 GB, 4 vCPUs with 8 GB",
+  },
+];
+
+// biome-ignore lint/suspicious/noExplicitAny: the specification of a provider's template
+const findDisk = (spec: any) => spec.template.spec.virtualMachineTemplate.spec.dataVolumeTemplates[0].spec;
+
+describe.each(CLASSES)("$name", (shipped) => {
+  let one: ClassTest;
+  beforeAll(async () => {
+    one = await openClassTest(shipped);
+  });
+  afterAll(() => one.close());
+
+  test("the objects of a new cluster are those that were reviewed", async () => {
+    await one.apply({});
+    await one.completeControlPlane("v1.34.2");
+    await one.waitForPool({ replicas: 2, version: "v1.34.2" });
+    expect(shipped.size(await one.readPoolTemplate())).toEqual(shipped.sizes[0]);
+    await expect(await one.describeObjects()).toMatchFileSnapshot(`testing-classes/${shipped.name}.yaml`);
+  });
+
+  test("a pool is scaled with the machines of its template", async () => {
+    const before = await one.readPoolTemplate();
+    await one.apply({ nodes: 5 });
+    await one.waitForPool({ replicas: 5, version: "v1.34.2", machines: 5 });
+    expect((await one.readPoolTemplate()).metadata.name).toBe(before.metadata.name);
+  });
+
+  test("another size makes another template of the pool, and none of the control plane", async () => {
+    const controlPlane = await one.readControlPlane();
+    const before = await one.readPoolTemplate();
+    await one.apply({ machine: shipped.resized });
+    const after = await one.waitForPoolTemplate((name) => name !== before.metadata.name);
+    expect(shipped.size(after)).toEqual(shipped.sizes[1]);
+    expect((await one.readControlPlane()).spec.machineTemplate).toEqual(controlPlane.spec.machineTemplate);
+  });
+
+  test("an upgrade takes the control plane first, then the pool, each with its image", async () => {
+    await one.apply({ version: "1.35.0" });
+    await one.waitForControlPlane("v1.35.0");
+    await one.waitForPool({ replicas: 2, version: "v1.34.2" });
+    await one.completeControlPlane("v1.35.0");
+    const pool = await one.waitForPool({ replicas: 2, version: "v1.35.0" });
+    const { version } = pool.spec.template.spec;
+    expect(shipped.image(await one.readPoolTemplate(), version)).toContain("v1.35.0");
+    expect(shipped.image(await one.readControlPlaneTemplate(), version)).toContain("v1.35.0");
+  });
+
+  test("the taints of a pool are those of its machines", async () => {
+    const taints = [{ key: "gpu", value: "yes", effect: "NoExecute" }];
+    await one.apply({ version: "1.35.0", taints });
+    const pool = await one.waitForPool({ replicas: 2, version: "v1.35.0", taint: "gpu" });
+    expect(pool.spec.template.spec.taints).toEqual([{ ...taints[0], propagation: "OnInitialization" }]);
+  });
+
+  test.each([shipped.refusal].filter((text) => text !== undefined))(
+    "a size that no machine type has is refused: %s",
+    async (refusal) => {
+      const refused = one.apply({ version: "1.35.0", machine: { vcpus: 3, memoryGB: 7, diskGB: 20 } });
+      await expect(refused).rejects.toThrow(refusal);
+    },
+  );
+});

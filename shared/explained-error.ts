@@ -1,0 +1,4 @@
+/** An error whose message alone says what is wrong and what to do: a program that ends by it prints no stack. */
+export class ExplainedError extends Error {
+  override readonly name: string = "ExplainedError";
+}
