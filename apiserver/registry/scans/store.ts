@@ -1,4 +1,5 @@
 import { and, eq, inArray, lt, ne, sql } from "drizzle-orm";
+import { chunk } from "../../db/chunk.ts";
 import type { Queryable } from "../../db/client.ts";
 import { registryScans, type ScanRow } from "./table.ts";
 
@@ -59,14 +60,15 @@ export async function requestScan(tx: Queryable, request: ScanRequest): Promise<
 
 /** Requests a scan of digests that have none, and notes that the others are in use. */
 export async function requestMissingScans(tx: Queryable, requests: readonly ScanRequest[]): Promise<void> {
-  if (requests.length === 0) return;
-  await tx
-    .insert(registryScans)
-    .values(requests.map(pendingValues))
-    .onConflictDoUpdate({
-      target: [registryScans.orgId, registryScans.digest],
-      set: { usedAt: sql`greatest(${registryScans.usedAt}, excluded.used_at)` },
-    });
+  for (const rows of chunk(requests.map(pendingValues))) {
+    await tx
+      .insert(registryScans)
+      .values(rows)
+      .onConflictDoUpdate({
+        target: [registryScans.orgId, registryScans.digest],
+        set: { usedAt: sql`greatest(${registryScans.usedAt}, excluded.used_at)` },
+      });
+  }
 }
 
 /** Requests the scans again that were made with another database, of images in use since `usedSince`; at most `limit`. */
@@ -105,12 +107,15 @@ export async function findDigestsWithScan(
   orgId: string,
   digests: readonly string[],
 ): Promise<Set<string>> {
-  if (digests.length === 0) return new Set();
-  const rows = await db
-    .select({ digest: registryScans.digest })
-    .from(registryScans)
-    .where(and(eq(registryScans.orgId, orgId), inArray(registryScans.digest, [...digests])));
-  return new Set(rows.map(({ digest }) => digest));
+  const found = new Set<string>();
+  for (const part of chunk(digests)) {
+    const rows = await db
+      .select({ digest: registryScans.digest })
+      .from(registryScans)
+      .where(and(eq(registryScans.orgId, orgId), inArray(registryScans.digest, part)));
+    for (const { digest } of rows) found.add(digest);
+  }
+  return found;
 }
 
 /** Notes that images were pulled; those that were never to be scanned stay so. */
