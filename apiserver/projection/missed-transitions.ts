@@ -39,6 +39,7 @@ async function findGaps(tx: Queryable, written: readonly Written[]): Promise<Gap
     from json_to_recordset(${JSON.stringify(later)}::text::json)
       as written ("objectId" uuid, "objectKind" text, "orgId" uuid, sequence integer)
     cross join lateral (select coalesce(max(known.sequence), 0) as last from ${transitions} as known
-      where known.object_id = written."objectId" and known.sequence < written.sequence) as before
+      where known.org_id = written."orgId" and known.object_id = written."objectId"
+        and known.sequence < written.sequence) as before
     where before.last < written.sequence - 1`);
 }
