@@ -1,20 +1,7 @@
 import { sql } from "drizzle-orm";
-import {
-  bigint,
-  check,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  text,
-  timestamp,
-  unique,
-  uuid,
-} from "drizzle-orm/pg-core";
-import type { Supplier } from "../../invoicing.ts";
-import { type Buyer, invoices } from "../invoices/table.ts";
-import type { VatCase } from "../invoices/vat.ts";
+import { bigint, check, index, integer, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
+import { documentColumns } from "../invoices/document-columns.ts";
+import { invoices } from "../invoices/table.ts";
 
 /**
  * Issued credit notes. Append-only; VAT and both parties are those of the invoice. The sequences of a year, which are not those
@@ -23,25 +10,11 @@ import type { VatCase } from "../invoices/vat.ts";
 export const creditNotes = pgTable(
   "credit_notes",
   {
-    id: uuid().primaryKey(),
-    orgId: uuid("org_id").notNull(),
+    ...documentColumns(),
     invoiceId: uuid("invoice_id")
       .notNull()
       .references(() => invoices.id),
-    number: text().notNull().unique(),
-    /** The year of issue in UTC, and the position in it. */
-    year: integer().notNull(),
-    sequence: integer().notNull(),
-    issuedAt: timestamp("issued_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
     reason: text().notNull(),
-    /** The sum of the lines, net: what the buyer gets back. */
-    amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
-    vatCase: text("vat_case").$type<VatCase>().notNull(),
-    /** Hundredths of a percent. */
-    vatBasisPoints: integer("vat_basis_points").notNull(),
-    vatCents: bigint("vat_cents", { mode: "bigint" }).notNull(),
-    supplier: jsonb().$type<Supplier>().notNull(),
-    buyer: jsonb().$type<Buyer>().notNull(),
   },
   (table) => [
     unique("credit_notes_sequence_key").on(table.year, table.sequence),

@@ -10,6 +10,7 @@ import { sumCents } from "../rating/lines.ts";
 import { readRatingSource } from "../rating/read.ts";
 import { deleteWaiting, upsertWaiting } from "./close-store.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
+import type { Buyer } from "./document-columns.ts";
 import {
   findInvoicedPeriods,
   type Invoice,
@@ -20,7 +21,7 @@ import {
   readInvoicedLines,
   takeSequence,
 } from "./store.ts";
-import type { Buyer, WaitingReason } from "./table.ts";
+import type { WaitingReason } from "./table.ts";
 import { vatCents, vatOf } from "./vat.ts";
 
 /** Months before the one that is closed whose usage may still have changed since their invoice. */

@@ -6,9 +6,9 @@ import { unitSizeOf } from "../rating/lines.ts";
 import type { Outcome } from "./close.ts";
 import type { WaitingInvoice } from "./close-store.ts";
 import type { InvoiceLine } from "./compose.ts";
+import type { Buyer } from "./document-columns.ts";
 import type { dryCloseRecord, invoicePage, invoiceRecord, waitingInvoicePage } from "./schema.ts";
 import type { Invoice } from "./store.ts";
-import type { Buyer } from "./table.ts";
 
 const CSV_COLUMNS = [
   "invoice_number",

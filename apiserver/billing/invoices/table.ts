@@ -6,7 +6,6 @@ import {
   date,
   index,
   integer,
-  jsonb,
   numeric,
   pgTable,
   primaryKey,
@@ -15,20 +14,8 @@ import {
   unique,
   uuid,
 } from "drizzle-orm/pg-core";
-import type { Supplier } from "../../invoicing.ts";
 import type { MeteredType } from "../usage/interval.ts";
-import type { VatCase } from "./vat.ts";
-
-/** Who an invoice is for, as its profile was when it was issued. */
-export interface Buyer {
-  name: string;
-  street: string | null;
-  postalCode: string | null;
-  city: string | null;
-  country: string;
-  vatId: string | null;
-  email: string | null;
-}
+import { documentColumns } from "./document-columns.ts";
 
 /**
  * Issued invoices. Append-only, and each holds a copy of everything that it says, so that no later change of a profile, a
@@ -37,23 +24,9 @@ export interface Buyer {
 export const invoices = pgTable(
   "invoices",
   {
-    id: uuid().primaryKey(),
-    orgId: uuid("org_id").notNull(),
+    ...documentColumns(),
     /** The first day of the month. */
     period: date({ mode: "string" }).notNull(),
-    number: text().notNull().unique(),
-    /** The year of issue in UTC, and the position in it. */
-    year: integer().notNull(),
-    sequence: integer().notNull(),
-    issuedAt: timestamp("issued_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
-    /** The sum of the lines, net. */
-    amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
-    vatCase: text("vat_case").$type<VatCase>().notNull(),
-    /** Hundredths of a percent. */
-    vatBasisPoints: integer("vat_basis_points").notNull(),
-    vatCents: bigint("vat_cents", { mode: "bigint" }).notNull(),
-    supplier: jsonb().$type<Supplier>().notNull(),
-    buyer: jsonb().$type<Buyer>().notNull(),
   },
   (table) => [
     unique("invoices_period_key").on(table.orgId, table.period),

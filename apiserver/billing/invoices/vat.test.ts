@@ -1,17 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Invoicing } from "../../invoicing.ts";
+import { TEST_SUPPLIER } from "../testing.ts";
 import { vatCents, vatOf } from "./vat.ts";
 
-const supplier = {
-  name: "Marina Cloud GmbH",
-  street: "Hafen 1",
-  postalCode: "20457",
-  city: "Hamburg",
-  country: "DE",
-  vatId: "DE123456789",
-  email: "invoices@marina.example",
+const invoicing: Invoicing = {
+  supplier: TEST_SUPPLIER,
+  vatBasisPoints: { DE: 1900, FR: 2000 },
+  numberPrefix: "INV",
 };
-const invoicing: Invoicing = { supplier, vatBasisPoints: { DE: 1900, FR: 2000 }, numberPrefix: "INV" };
 
 describe("VAT of a supplier in Germany", () => {
   test.each([
@@ -32,7 +28,7 @@ describe("VAT of a supplier in Germany", () => {
 test("a supplier outside the European Union charges VAT in its own country alone", () => {
   const swiss = {
     ...invoicing,
-    supplier: { ...supplier, country: "CH" },
+    supplier: { ...TEST_SUPPLIER, country: "CH" },
     vatBasisPoints: { CH: 810, DE: 1900 },
   };
   expect(vatOf(swiss, { country: "CH", vatId: null })).toEqual({ case: "domestic", basisPoints: 810 });

@@ -2,8 +2,8 @@ import Builder from "fast-xml-builder";
 import { formatCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import type { InvoiceLine } from "./compose.ts";
+import type { Buyer } from "./document-columns.ts";
 import type { Invoice } from "./store.ts";
-import type { Buyer } from "./table.ts";
 import type { VatCase } from "./vat.ts";
 
 /** The media type of the electronic invoice. */

@@ -1,0 +1,33 @@
+import { bigint, integer, jsonb, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import type { Supplier } from "../../invoicing.ts";
+import type { VatCase } from "./vat.ts";
+
+/** Who a document is for, as its profile was when the invoice was issued. */
+export interface Buyer {
+  name: string;
+  street: string | null;
+  postalCode: string | null;
+  city: string | null;
+  country: string;
+  vatId: string | null;
+  email: string | null;
+}
+
+/** Columns of both kinds of documents, invoices and credit notes: a number without a gap, the amounts and the parties. */
+export const documentColumns = () => ({
+  id: uuid().primaryKey(),
+  orgId: uuid("org_id").notNull(),
+  number: text().notNull().unique(),
+  /** The year of issue in UTC, and the position in it. */
+  year: integer().notNull(),
+  sequence: integer().notNull(),
+  issuedAt: timestamp("issued_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
+  /** The sum of the lines, net. */
+  amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
+  vatCase: text("vat_case").$type<VatCase>().notNull(),
+  /** Hundredths of a percent. */
+  vatBasisPoints: integer("vat_basis_points").notNull(),
+  vatCents: bigint("vat_cents", { mode: "bigint" }).notNull(),
+  supplier: jsonb().$type<Supplier>().notNull(),
+  buyer: jsonb().$type<Buyer>().notNull(),
+});
