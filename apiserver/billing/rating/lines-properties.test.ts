@@ -3,27 +3,10 @@ import { describe, expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
 import type { MeteredType, UsageInterval } from "../usage/interval.ts";
 import { findCharges } from "./charges.ts";
-import type { PriceHistory } from "./histories.ts";
 import { rateLines, sumCents, sumToLines } from "./lines.ts";
-import {
-  anyHistory,
-  anyIntervals,
-  anyMonth,
-  flatPrices,
-  interval,
-  toHistory,
-  toIntervals,
-} from "./testing.ts";
+import { anyHistory, anyIntervals, anyMonth, interval, rate, toHistory, toIntervals } from "./testing.ts";
 
 const MONTH = parseMonth("2026-02") as Month;
-
-const rate = (intervals: UsageInterval[], history: Partial<PriceHistory> = {}, month = MONTH) =>
-  rateLines({
-    month,
-    until: month.end,
-    intervals,
-    history: { prices: flatPrices(28_000_000n), packages: [], ...history },
-  });
 
 describe("for all intervals and prices", () => {
   test("cutting intervals anywhere changes no line", () => {

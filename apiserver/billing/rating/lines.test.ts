@@ -2,21 +2,11 @@ import { describe, expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
 import type { UsageInterval } from "../usage/interval.ts";
 import { findCharges } from "./charges.ts";
-import type { PriceHistory } from "./histories.ts";
-import { rateLines } from "./lines.ts";
-import { flatPrices, interval } from "./testing.ts";
+import { flatPrices, interval, rate } from "./testing.ts";
 
 const MONTH = parseMonth("2026-02") as Month;
 const at = (text: string) => new Date(`2026-02-${text}Z`);
 const DAY = 86_400n;
-
-const rate = (intervals: UsageInterval[], history: Partial<PriceHistory> = {}, month = MONTH) =>
-  rateLines({
-    month,
-    until: month.end,
-    intervals,
-    history: { prices: flatPrices(28_000_000n), packages: [], ...history },
-  });
 
 test.each(["2024-02", "2026-02", "2026-04", "2026-12", "2100-02"])(
   "a whole %s costs exactly the price",

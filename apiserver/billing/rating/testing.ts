@@ -1,9 +1,10 @@
 import fc from "fast-check";
-import { monthOf } from "../month.ts";
+import { type Month, monthOf, parseMonth } from "../month.ts";
 import type { PricePoint } from "../rate-card/store.ts";
 import { RESOURCE_TYPES, type ResourceType } from "../resource-types.ts";
 import type { UsageInterval } from "../usage/interval.ts";
 import type { PriceHistory } from "./histories.ts";
+import { rateLines } from "./lines.ts";
 
 /** An interval of one organization: one vCPU of one cluster unless told otherwise. */
 export function interval(given: Partial<UsageInterval>): UsageInterval {
@@ -114,3 +115,14 @@ export function toHistory({ prices, packages }: Generated<typeof anyHistory>, st
 function atSecond(start: Date, second: number): Date {
   return new Date(start.getTime() + (second - 864_000) * 1000);
 }
+
+const FEBRUARY = parseMonth("2026-02") as Month;
+
+/** The lines of a whole month, February 2026 unless told otherwise, with flat prices unless the history has others. */
+export const rate = (intervals: UsageInterval[], history: Partial<PriceHistory> = {}, month = FEBRUARY) =>
+  rateLines({
+    month,
+    until: month.end,
+    intervals,
+    history: { prices: flatPrices(28_000_000n), packages: [], ...history },
+  });
