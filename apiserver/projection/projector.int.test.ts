@@ -79,8 +79,8 @@ describe("the projector", () => {
     await stopped;
   });
 
-  const apply = (id: string) => {
-    const namespace = `org-${orgId}`;
+  const apply = (id: string, owner = orgId) => {
+    const namespace = `org-${owner}`;
     const labels = { "cloud.marina.dev/id": id };
     return Promise.all([
       api.deps.kube.apply(
@@ -219,12 +219,17 @@ describe("the projector", () => {
   });
 
   test("writes nothing for objects that did not change", async () => {
+    // Rows of other organizations are rebuilt by tests that run meanwhile.
+    const owner = await api.createOrganization();
+    await apply(createId(), owner);
     await start();
     stop?.abort();
     await stopped;
     const readVersions = () => api.deps.sql<{ uid: string; version: string; xmin: string }[]>`
-      select uid, resource_version::text as version, xmin::text from projected_clusters`;
+      select uid, resource_version::text as version, xmin::text from projected_clusters
+      where org_id = ${owner}`;
     const before = await readVersions();
+    expect(before).toHaveLength(1);
     await start();
     const after = new Map((await readVersions()).map((row) => [row.uid, row]));
     const rewritten = before.filter(({ uid, version, xmin }) => {
