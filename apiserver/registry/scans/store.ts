@@ -1,4 +1,4 @@
-import { and, eq, inArray, lt, ne, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, lt, ne, sql } from "drizzle-orm";
 import { chunk } from "../../db/chunk.ts";
 import type { Queryable } from "../../db/client.ts";
 import { registryScans, type ScanRow } from "./table.ts";
@@ -135,4 +135,32 @@ export async function touchScans(
         lt(registryScans.usedAt, at),
       ),
     );
+}
+
+/** The organizations that have scans, deleted ones too. */
+export async function listScannedOrganizations(db: Queryable): Promise<string[]> {
+  const rows = await db
+    .selectDistinctOn([registryScans.orgId], { orgId: registryScans.orgId })
+    .from(registryScans);
+  return rows.map(({ orgId }) => orgId);
+}
+
+/**
+ * Deletes the results of an organization for images that are not in `keep` and that nobody has pushed or pulled since
+ * `usedBefore`. Scans that are pending or run end by themselves when their image is gone.
+ */
+export async function deleteScansExcept(
+  db: Queryable,
+  orgId: string,
+  { keep, usedBefore }: { keep: ReadonlySet<string>; usedBefore: Date },
+): Promise<void> {
+  const isUnused = and(
+    eq(registryScans.orgId, orgId),
+    isNull(registryScans.dueAt),
+    lt(registryScans.usedAt, usedBefore),
+  );
+  const rows = await db.select({ digest: registryScans.digest }).from(registryScans).where(isUnused);
+  const ended = rows.map(({ digest }) => digest).filter((digest) => !keep.has(digest));
+  for (const digests of chunk(ended))
+    await db.delete(registryScans).where(and(isUnused, inArray(registryScans.digest, digests)));
 }

@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { type ClaimedScan, claimScan, completeScan } from "./claim-store.ts";
+import { mergeReport } from "./report.ts";
+import { PRIORITIES, requestMissingScans, requestScan } from "./store.ts";
+
+const LEASE_SECONDS = 60;
+let api: TestApp;
+/** Each claim is a second later than the one before. */
+let atMs = Date.parse("2026-05-01T12:00:00Z");
+
+beforeAll(async () => {
+  api = await startTestApp();
+});
+beforeEach(async () => {
+  await api.deps.db.execute(sql`delete from registry_scans`);
+});
+afterAll(() => api.close());
+
+const digestOf = (name: string) => `sha256:${createHash("sha256").update(name).digest("hex")}`;
+
+async function request(orgId: string, priority: keyof typeof PRIORITIES, names: readonly string[]) {
+  for (const name of names)
+    await requestScan(api.deps.db, {
+      orgId,
+      digest: digestOf(name),
+      repository: name,
+      priority: PRIORITIES[priority],
+      at: new Date(atMs),
+    });
+}
+
+async function claim(): Promise<ClaimedScan | undefined> {
+  atMs += 1000;
+  return claimScan(api.deps.db, { at: new Date(atMs), leaseSeconds: LEASE_SECONDS });
+}
+
+async function claimNames(count: number): Promise<(string | undefined)[]> {
+  const names = [];
+  for (let n = 0; n < count; n++) names.push((await claim())?.repository);
+  return names;
+}
+
+describe("a claim", () => {
+  test("takes turns between organizations, whatever one of them requests by hand", async () => {
+    const [busy, other] = [await api.createOrganization(), await api.createOrganization()];
+    await request(busy, "requested", ["busy/1", "busy/2", "busy/3", "busy/4"]);
+    await request(other, "pushed", ["other/1", "other/2"]);
+    const [first, second, third, fourth, ...rest] = await claimNames(6);
+    expect(new Set([first, second])).toEqual(new Set(["busy/1", "other/1"]));
+    expect(new Set([third, fourth])).toEqual(new Set(["busy/2", "other/2"]));
+    expect(rest).toEqual(["busy/3", "busy/4"]);
+  });
+
+  test("takes what was requested by hand first, then what was pushed, of one organization", async () => {
+    const orgId = await api.createOrganization();
+    await request(orgId, "sweep", ["found"]);
+    await request(orgId, "pushed", ["pushed"]);
+    await request(orgId, "requested", ["requested"]);
+    expect(await claimNames(4)).toEqual(["requested", "pushed", "found", undefined]);
+  });
+
+  test("takes what a new database caused last, of every organization in turn", async () => {
+    const [first, second] = [await api.createOrganization(), await api.createOrganization()];
+    await request(first, "newDatabase", ["first/1", "first/2"]);
+    await request(second, "newDatabase", ["second/1", "second/2"]);
+    await request(second, "pushed", ["second/3", "second/4"]);
+    expect(await claimNames(6)).toEqual([
+      "second/3",
+      "second/4",
+      "first/1",
+      "second/1",
+      "first/2",
+      "second/2",
+    ]);
+  });
+
+  test("of a process that was killed ends: the scan is claimed again, and what that process still says is not stored", async () => {
+    const orgId = await api.createOrganization();
+    await request(orgId, "pushed", ["web"]);
+    const killed = await claim();
+    expect(await claim()).toBeUndefined();
+    atMs += LEASE_SECONDS * 1000;
+    const again = await claim();
+    expect(again).toMatchObject({ orgId, digest: killed?.digest, repository: "web" });
+    const result = { report: mergeReport([]), databaseVersion: "1", at: new Date(atMs) };
+    const complete = (scan = killed) => scan && completeScan(api.deps.db, scan, result);
+    expect(await complete()).toBe(false);
+    expect(await complete(again)).toBe(true);
+  });
+
+  test("of one process is of one scan: claims at the same time are of different ones", async () => {
+    const orgId = await api.createOrganization();
+    const names = Array.from({ length: 8 }, (_, n) => `web/${n}`);
+    await requestMissingScans(
+      api.deps.db,
+      names.map((repository) => ({
+        orgId,
+        digest: digestOf(repository),
+        repository,
+        priority: PRIORITIES.pushed,
+        at: new Date(atMs),
+      })),
+    );
+    const claims = await Promise.all(names.map(claim));
+    const claimed = claims.flatMap((scan) => scan?.repository ?? []);
+    expect(claimed.length).toBe(new Set(claimed).size);
+    expect(claimed.length).toBeGreaterThan(0);
+  });
+});
