@@ -22,6 +22,10 @@ export interface ScannerConfig {
   command: string;
   /** Folder of its vulnerability database. */
   databaseDir: string;
+  /** Where the database is downloaded from, again and again; absent: something else writes the folder. */
+  databaseUrl: string | undefined;
+  /** Folder of certificate authorities that the scanner trusts besides the public ones. */
+  caDir: string | undefined;
   /** Scans at once of one process. */
   concurrency: number;
   /** Of one image. */
@@ -57,13 +61,16 @@ export const registrySchema = z
     notificationToken: z.string().min(16).optional(),
     scanner: z
       .strictObject({
-        command: filled,
-        databaseDir: filled,
+        command: filled.default("/usr/local/bin/grype"),
+        databaseDir: filled.default("/var/lib/grype"),
+        databaseUrl: z.url({ protocol: /^https?$/ }).optional(),
+        caDir: filled.optional(),
         concurrency: z.int().min(1).max(64).default(2),
         timeoutSeconds: z.int().min(10).max(3600).default(600),
         memoryMiB: megabytes.default(2048),
         diskMiB: megabytes.default(20_480),
       })
+      .transform(({ databaseUrl, caDir, ...scanner }) => ({ ...scanner, databaseUrl, caDir }))
       .optional(),
   })
   .transform(

@@ -1,28 +1,92 @@
-import { access, constants, readFile, stat } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { access, constants, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { z } from "zod";
+import type { ScannerConfig } from "../../registry-config.ts";
 import { ScanError } from "./scan-error.ts";
 
 /** The model of grype's database; its files lie in a folder of this name (grype v0.120.1). */
 const MODEL = "6";
+/** A database has some 100 MB packed. */
+const UPDATE_TIMEOUT_MS = 600_000;
+const STATUS_TIMEOUT_MS = 30_000;
 const importSchema = z.object({ digest: z.string().min(1) });
+const statusSchema = z.object({ built: z.coerce.date() });
 
-/** The vulnerability database that a scan uses now. */
-export interface ScannerDatabase {
-  /** The digest of its content. */
-  version: string;
-  builtAt: Date;
-}
+type DatabaseConfig = Pick<ScannerConfig, "command" | "databaseDir" | "caDir">;
 
-/** Reads which database grype uses. Throws ScanError when there is none, or no grype. */
-export async function readScannerDatabase(command: string, databaseDir: string): Promise<ScannerDatabase> {
-  const folder = join(databaseDir, MODEL);
+const run = promisify(execFile);
+
+/** Reads the digest of the database that grype uses now. Throws ScanError when there is none, or no grype. */
+export async function readDatabaseVersion({ command, databaseDir }: DatabaseConfig): Promise<string> {
   try {
     await access(command, constants.X_OK);
-    const { digest } = importSchema.parse(JSON.parse(await readFile(join(folder, "import.json"), "utf8")));
-    const { mtime } = await stat(join(folder, "vulnerability.db"));
-    return { version: digest, builtAt: mtime };
+    const text = await readFile(join(databaseDir, MODEL, "import.json"), "utf8");
+    return importSchema.parse(JSON.parse(text)).digest;
   } catch (error) {
-    throw new ScanError("scanner_unavailable", error instanceof Error ? error.message : String(error));
+    throw toScanError(error);
   }
+}
+
+/** When the database was built by who offers it. Throws ScanError. */
+export async function readDatabaseBuiltAt(config: DatabaseConfig): Promise<Date> {
+  try {
+    const args = ["db", "status", "-o", "json"];
+    const { stdout } = await runGrype(config, args, { timeout: STATUS_TIMEOUT_MS });
+    return statusSchema.parse(JSON.parse(stdout)).built;
+  } catch (error) {
+    throw toScanError(error);
+  }
+}
+
+/** Downloads the newest database, if it is another one; scans that run go on with the one that they began with. Throws ScanError. */
+export async function updateDatabase(
+  config: DatabaseConfig & { databaseUrl: string },
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await mkdir(config.databaseDir, { recursive: true });
+    const environment = { GRYPE_DB_UPDATE_URL: config.databaseUrl };
+    await runGrype(config, ["db", "update"], { timeout: UPDATE_TIMEOUT_MS, signal, environment });
+  } catch (error) {
+    throw toScanError(error);
+  }
+}
+
+/** The settings of grype that every call has. */
+export function grypeEnvironment(
+  { databaseDir, caDir }: Pick<ScannerConfig, "databaseDir" | "caDir">,
+  workDir: string,
+): Record<string, string> {
+  return {
+    HOME: workDir,
+    TMPDIR: workDir,
+    GRYPE_DB_CACHE_DIR: databaseDir,
+    GRYPE_DB_AUTO_UPDATE: "false",
+    // The age of the database is a metric with an alert: an old result is worth more than none.
+    GRYPE_DB_VALIDATE_AGE: "false",
+    GRYPE_CHECK_FOR_APP_UPDATE: "false",
+    ...(caDir !== undefined && { SSL_CERT_DIR: caDir }),
+  };
+}
+
+async function runGrype(
+  config: DatabaseConfig,
+  args: readonly string[],
+  options: { timeout: number; signal?: AbortSignal; environment?: Record<string, string> },
+): Promise<{ stdout: string }> {
+  const { environment, ...limits } = options;
+  const workDir = await mkdtemp(join(tmpdir(), "marina-grype-"));
+  try {
+    const env = { ...grypeEnvironment(config, workDir), ...environment };
+    return await run(config.command, args, { env, killSignal: "SIGKILL", ...limits });
+  } finally {
+    await rm(workDir, { recursive: true, force: true });
+  }
+}
+
+function toScanError(error: unknown): ScanError {
+  return new ScanError("scanner_unavailable", error instanceof Error ? error.message : String(error));
 }

@@ -33,7 +33,7 @@ function aProgram(name: string, script: string): string {
 
 function scan(command: string, signal = new AbortController().signal) {
   const limits = { timeoutSeconds: 3, memoryBytes: 128 * 1024 ** 2, diskBytes: 32 * 1024 ** 2 };
-  return scanWithGrype({ command, databaseDir: folder, ...limits }, image, signal);
+  return scanWithGrype({ command, databaseDir: folder, caDir: undefined, ...limits }, image, signal);
 }
 
 const NODE = process.execPath;

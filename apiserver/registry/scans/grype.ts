@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { grypeEnvironment } from "./database.ts";
 import { parseGrypeOutput, type Vulnerability } from "./report.ts";
 import { ScanError, toScanError } from "./scan-error.ts";
 import { type UsageLimits, watchScannerUsage } from "./scanner-usage.ts";
@@ -16,6 +17,8 @@ export interface ScannerOptions extends ScannerLimits {
   command: string;
   /** The folder of its vulnerability database. */
   databaseDir: string;
+  /** Certificate authorities that it trusts besides the public ones. */
+  caDir: string | undefined;
 }
 
 /** An image that can be pulled. */
@@ -101,20 +104,14 @@ function toRunError(error: unknown, { timeoutSeconds }: ScannerLimits): unknown 
 }
 
 function toEnvironment(
-  { databaseDir, memoryBytes }: ScannerOptions,
+  options: ScannerOptions,
   { authority, token, isPlainHttp }: PullableImage,
   workDir: string,
 ): Record<string, string> {
   return {
-    HOME: workDir,
-    TMPDIR: workDir,
+    ...grypeEnvironment(options, workDir),
     // Its collector works harder before the limit ends it.
-    GOMEMLIMIT: String(Math.floor(memoryBytes * 0.9)),
-    GRYPE_DB_CACHE_DIR: databaseDir,
-    GRYPE_DB_AUTO_UPDATE: "false",
-    // The age of the database is a metric with an alert: an old result is worth more than none.
-    GRYPE_DB_VALIDATE_AGE: "false",
-    GRYPE_CHECK_FOR_APP_UPDATE: "false",
+    GOMEMLIMIT: String(Math.floor(options.memoryBytes * 0.9)),
     GRYPE_REGISTRY_INSECURE_USE_HTTP: String(isPlainHttp),
     ...(token !== undefined && {
       GRYPE_REGISTRY_AUTH_AUTHORITY: authority,

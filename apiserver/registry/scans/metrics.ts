@@ -4,6 +4,7 @@ import type { ScanFault } from "./scan-error.ts";
 export interface ScannerMetrics {
   onScan(result: "done" | ScanFault, seconds: number | undefined): void;
   setDatabaseBuiltAt(at: Date): void;
+  onDatabaseUpdate(result: "done" | "failed"): void;
 }
 
 /** What the scanner of this process did. */
@@ -23,7 +24,13 @@ export function createScannerMetrics(registry: Registry): ScannerMetrics {
   });
   const builtAt = new Gauge({
     name: "marina_apiserver_vulnerability_database_timestamp_seconds",
-    help: "When the vulnerability database that scans use was written",
+    help: "When the vulnerability database that scans use was built",
+    registers,
+  });
+  const updates = new Counter({
+    name: "marina_apiserver_vulnerability_database_updates_total",
+    help: "Downloads of the vulnerability database by this process, by result",
+    labelNames: ["result"],
     registers,
   });
   return {
@@ -32,5 +39,6 @@ export function createScannerMetrics(registry: Registry): ScannerMetrics {
       if (duration !== undefined) seconds.observe(duration);
     },
     setDatabaseBuiltAt: (at) => builtAt.set(at.getTime() / 1000),
+    onDatabaseUpdate: (result) => updates.inc({ result }),
   };
 }

@@ -23,6 +23,8 @@ beforeAll(async () => {
   const scanner = {
     command: await ensureGrype(),
     databaseDir,
+    databaseUrl: undefined,
+    caDir: undefined,
     concurrency: 2,
     timeoutSeconds: 60,
     memoryMiB: 2048,

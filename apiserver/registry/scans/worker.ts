@@ -14,7 +14,7 @@ import {
   markUnsupported,
   postponeScan,
 } from "./claim-store.ts";
-import { readScannerDatabase } from "./database.ts";
+import { readDatabaseBuiltAt, readDatabaseVersion, updateDatabase } from "./database.ts";
 import { scanWithGrype } from "./grype.ts";
 import type { ScannerMetrics } from "./metrics.ts";
 import { mergeReport } from "./report.ts";
@@ -39,6 +39,9 @@ const IMAGE_RETRY_MS = 30_000;
 const MAX_ATTEMPTS = 2;
 /** A claim outlives one image's time by this. */
 const LEASE_MARGIN_SECONDS = 60;
+/** Who offers databases builds one a day; of a new Pod with an empty folder the first attempt is at once. */
+const DOWNLOAD_EVERY_MS = 4 * 3_600_000;
+const DOWNLOAD_RETRY_MS = 300_000;
 const OUTDATED_EVERY_MS = 60_000;
 const OUTDATED_BATCH = 500;
 /** Images that nobody has pushed or pulled for longer are not scanned again. */
@@ -47,7 +50,9 @@ const USED_WITHIN_MS = 30 * 24 * 3_600_000;
 /** Scans what is due, some images at once, until `signal` aborts; then what it has begun is pending again. */
 export function startScanner(deps: WorkerDeps, signal: AbortSignal): { stopped: Promise<void> } {
   const loops = Array.from({ length: deps.config.concurrency }, () => repeat(deps, signal, scanNext));
-  return { stopped: Promise.all([...loops, repeat(deps, signal, refreshOutdated)]).then(() => undefined) };
+  const updates = deps.config.databaseUrl === undefined ? [] : [repeat(deps, signal, downloadDatabase)];
+  loops.push(repeat(deps, signal, refreshOutdated), ...updates);
+  return { stopped: Promise.all(loops).then(() => undefined) };
 }
 
 /** Runs `work` again and again, after the pause that it returns. A failure is one of the platform: it is tried again. */
@@ -70,13 +75,12 @@ async function repeat(
 
 async function scanNext(deps: WorkerDeps, signal: AbortSignal): Promise<number> {
   const { db, now, config } = deps;
-  const database = await readScannerDatabase(config.command, config.databaseDir);
-  deps.metrics.setDatabaseBuiltAt(database.builtAt);
+  const databaseVersion = await readDatabaseVersion(config);
   const scan = await claimScan(db, { at: now(), leaseSeconds: leaseSecondsOf(config) });
   if (scan === undefined) return IDLE_MS;
   const startedMs = performance.now();
   try {
-    await runScan(deps, scan, database.version, signal);
+    await runScan(deps, scan, databaseVersion, signal);
     deps.metrics.onScan("done", (performance.now() - startedMs) / 1000);
   } catch (error) {
     await settleFailure(deps, scan, error, signal);
@@ -155,15 +159,32 @@ function toScanError(error: unknown): ScanError {
 }
 
 /** Requests the scans again that another database made. */
-async function refreshOutdated({ db, now, config, log }: WorkerDeps): Promise<number> {
-  const database = await readScannerDatabase(config.command, config.databaseDir);
+async function refreshOutdated({ db, now, config, log, metrics }: WorkerDeps): Promise<number> {
+  const databaseVersion = await readDatabaseVersion(config);
+  metrics.setDatabaseBuiltAt(await readDatabaseBuiltAt(config));
   const at = now();
   const count = await requestOutdatedScans(db, {
-    databaseVersion: database.version,
+    databaseVersion,
     usedSince: new Date(at.getTime() - USED_WITHIN_MS),
     at,
     limit: OUTDATED_BATCH,
   });
   if (count > 0) log.info({ count }, "images are scanned again with a new vulnerability database");
   return OUTDATED_EVERY_MS;
+}
+
+/** Downloads the newest database. What failed is tried again, while scans go on with the database that is there. */
+async function downloadDatabase(deps: WorkerDeps, signal: AbortSignal): Promise<number> {
+  const { databaseUrl, ...config } = deps.config;
+  if (databaseUrl === undefined) return DOWNLOAD_EVERY_MS;
+  try {
+    await updateDatabase({ ...config, databaseUrl }, signal);
+    deps.metrics.onDatabaseUpdate("done");
+    return DOWNLOAD_EVERY_MS;
+  } catch (error) {
+    if (signal.aborted) return 0;
+    deps.metrics.onDatabaseUpdate("failed");
+    deps.log.warn({ message: toScanError(error).message }, "the vulnerability database was not downloaded");
+    return DOWNLOAD_RETRY_MS;
+  }
 }

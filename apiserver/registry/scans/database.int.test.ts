@@ -1,0 +1,128 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ensureGrype, writeVulnerabilityDatabase } from "../../../e2e/stack/registry.ts";
+import { waitForRegistry } from "../../../e2e/stack/testing.ts";
+import { startTestApp } from "../../testing/app.ts";
+import { startImageScanner } from "../index.ts";
+import { readDatabaseBuiltAt, readDatabaseVersion, updateDatabase } from "./database.ts";
+
+const run = promisify(execFile);
+/** Each database that is offered is a minute younger than the one before, or the scanner keeps what it has. */
+let offeredMinutes = 0;
+const nextBuilt = () => new Date(Date.now() + ++offeredMinutes * 60_000).toISOString();
+
+let folder: string;
+let server: Server;
+let databaseUrl: string;
+let command: string;
+let databaseDir: string;
+
+beforeAll(async () => {
+  command = await ensureGrype();
+  folder = await mkdtemp(join(tmpdir(), "marina-databases-"));
+  server = createServer((request, response) => {
+    readFile(join(folder, "offered", request.url ?? "")).then(
+      (body) => response.end(request.method === "HEAD" ? undefined : body),
+      () => response.writeHead(404).end(),
+    );
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  databaseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+beforeEach(async () => {
+  databaseDir = await mkdtemp(join(folder, "database-"));
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Offers a database for download, as those who build them do. */
+async function offerDatabase(id: string): Promise<void> {
+  const source = await mkdtemp(join(folder, "source-"));
+  await writeVulnerabilityDatabase(source, [{ id, severity: "high", package: "curl" }]);
+  const offered = join(folder, "offered", "v6");
+  await mkdir(offered, { recursive: true });
+  const path = `vulnerability-db_${id}.tar.gz`;
+  await run("tar", ["czf", join(offered, path), "-C", join(source, "6"), "vulnerability.db"]);
+  const checksum = createHash("sha256")
+    .update(await readFile(join(offered, path)))
+    .digest("hex");
+  const latest = {
+    status: "active",
+    schemaVersion: "6.0.3",
+    built: nextBuilt(),
+    path,
+    checksum: `sha256:${checksum}`,
+  };
+  await writeFile(join(offered, "latest.json"), JSON.stringify(latest));
+}
+
+const update = (url = databaseUrl) =>
+  updateDatabase({ command, databaseDir, caDir: undefined, databaseUrl: url }, new AbortController().signal);
+const config = () => ({ command, databaseDir, caDir: undefined });
+
+describe("an update of the vulnerability database", () => {
+  test("downloads the one that is offered, and the next one in its place", async () => {
+    await expect(readDatabaseVersion(config())).rejects.toMatchObject({ fault: "scanner_unavailable" });
+    await offerDatabase("CVE-2026-1");
+    await update();
+    const first = await readDatabaseVersion(config());
+    await offerDatabase("CVE-2026-2");
+    await update();
+    expect(await readDatabaseVersion(config())).not.toBe(first);
+  });
+
+  test("that fails leaves the database that is there", async () => {
+    await offerDatabase("CVE-2026-3");
+    await update();
+    const version = await readDatabaseVersion(config());
+    await expect(update("http://127.0.0.1:9")).rejects.toMatchObject({ fault: "scanner_unavailable" });
+    await writeFile(join(folder, "offered", "v6", "vulnerability-db_CVE-2026-4.tar.gz"), "no archive");
+    const latest = JSON.parse(await readFile(join(folder, "offered", "v6", "latest.json"), "utf8"));
+    const broken = { ...latest, built: nextBuilt(), path: "vulnerability-db_CVE-2026-4.tar.gz" };
+    await writeFile(join(folder, "offered", "v6", "latest.json"), JSON.stringify(broken));
+    await expect(update()).rejects.toMatchObject({ fault: "scanner_unavailable" });
+    expect(await readDatabaseVersion(config())).toBe(version);
+  });
+
+  test("does not make an old database young: its age counts from when it was built", async () => {
+    const before = Math.floor(Date.now() / 1000) * 1000;
+    await writeVulnerabilityDatabase(databaseDir, []);
+    const builtAt = await readDatabaseBuiltAt(config());
+    expect(builtAt.getTime()).toBeGreaterThanOrEqual(before);
+    await run("cp", ["-r", join(databaseDir, "6"), join(databaseDir, "copy")]);
+    await run("touch", ["-d", "2030-01-01", join(databaseDir, "6", "vulnerability.db")]);
+    expect(await readDatabaseBuiltAt(config())).toEqual(builtAt);
+  });
+});
+
+test("a scanner with an empty folder downloads the database by itself, and tells how old it is", async () => {
+  await waitForRegistry();
+  await offerDatabase("CVE-2026-5");
+  const limits = { concurrency: 1, timeoutSeconds: 60, memoryMiB: 2048, diskMiB: 1024 };
+  const api = await startTestApp({ registry: { scanner: { ...config(), databaseUrl, ...limits } } });
+  const stop = new AbortController();
+  const { stopped } = startImageScanner(api.deps, stop.signal);
+  const metric = /^marina_apiserver_vulnerability_database_timestamp_seconds (\S+)$/m;
+  try {
+    await expect
+      .poll(async () => Number(metric.exec(await api.deps.metrics.metrics())?.[1] ?? 0), { timeout: 60_000 })
+      .toBeGreaterThan(Date.now() / 1000 - 3600);
+    expect(await api.deps.metrics.metrics()).toContain('database_updates_total{result="done"} 1');
+  } finally {
+    stop.abort();
+    await stopped;
+    await api.close();
+  }
+});
