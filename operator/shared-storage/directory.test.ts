@@ -80,8 +80,8 @@ describe("a storage of folders", () => {
 
   test("is unavailable without its root, which it never makes, and tells no path", async () => {
     await rm(root, { recursive: true });
-    for (const call of [driver().listPools(signal), driver().ensurePool(ORG_ID, 7, signal)]) {
-      const error = await failureOf(call);
+    const calls = [driver().listPools(signal), driver().ensurePool(ORG_ID, 7, signal)];
+    for (const error of await Promise.all(calls.map(failureOf))) {
       expect(error).toBeInstanceOf(StorageError);
       expect(error).toMatchObject({ kind: "unavailable", message: "its folder failed with ENOENT" });
     }
