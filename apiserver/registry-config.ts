@@ -22,7 +22,7 @@ export interface ScannerConfig {
   command: string;
   /** Folder of its vulnerability database. */
   databaseDir: string;
-  /** Where the database is downloaded from, again and again; absent: something else writes the folder. */
+  /** Where the database is downloaded from periodically; absent: something else writes the folder. */
   databaseUrl: string | undefined;
   /** Folder of certificate authorities that the scanner trusts besides the public ones. */
   caDir: string | undefined;

@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { access, constants, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { access, constants, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import type { ScannerConfig } from "../../registry-config.ts";
-import { ScanError } from "./scan-error.ts";
+import { toScannerUnavailable } from "./scan-error.ts";
 
 /** The model of grype's database; its files lie in a folder of this name (grype v0.120.1). */
 const MODEL = "6";
@@ -26,18 +26,18 @@ export async function readDatabaseVersion({ command, databaseDir }: DatabaseConf
     const text = await readFile(join(databaseDir, MODEL, "import.json"), "utf8");
     return importSchema.parse(JSON.parse(text)).digest;
   } catch (error) {
-    throw toScanError(error);
+    throw toScannerUnavailable(error);
   }
 }
 
-/** When the database was built by who offers it. Throws ScanError. */
+/** When the database was built by its provider. Throws ScanError. */
 export async function readDatabaseBuiltAt(config: DatabaseConfig): Promise<Date> {
   try {
     const args = ["db", "status", "-o", "json"];
     const { stdout } = await runGrype(config, args, { timeout: STATUS_TIMEOUT_MS });
     return statusSchema.parse(JSON.parse(stdout)).built;
   } catch (error) {
-    throw toScanError(error);
+    throw toScannerUnavailable(error);
   }
 }
 
@@ -47,11 +47,10 @@ export async function updateDatabase(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await mkdir(config.databaseDir, { recursive: true });
     const environment = { GRYPE_DB_UPDATE_URL: config.databaseUrl };
     await runGrype(config, ["db", "update"], { timeout: UPDATE_TIMEOUT_MS, signal, environment });
   } catch (error) {
-    throw toScanError(error);
+    throw toScannerUnavailable(error);
   }
 }
 
@@ -85,8 +84,4 @@ async function runGrype(
   } finally {
     await rm(workDir, { recursive: true, force: true });
   }
-}
-
-function toScanError(error: unknown): ScanError {
-  return new ScanError("scanner_unavailable", error instanceof Error ? error.message : String(error));
 }

@@ -27,6 +27,11 @@ export class ScanError extends Error {
   }
 }
 
+/** A failure before or beside a scan: no program, no database, no answer from a part of the platform. */
+export function toScannerUnavailable(error: unknown): ScanError {
+  return new ScanError("scanner_unavailable", error instanceof Error ? error.message : String(error));
+}
+
 /**
  * What the last words of grype mean (read from v0.120.1: "failed to load vulnerability db", "failed to catalog" with the
  * registry's error codes of the OCI distribution specification).

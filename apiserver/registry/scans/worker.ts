@@ -18,7 +18,7 @@ import { readDatabaseBuiltAt, readDatabaseVersion, updateDatabase } from "./data
 import { scanWithGrype } from "./grype.ts";
 import type { ScannerMetrics } from "./metrics.ts";
 import { mergeReport } from "./report.ts";
-import { ScanError } from "./scan-error.ts";
+import { ScanError, toScannerUnavailable } from "./scan-error.ts";
 import { scanImage } from "./scan-image.ts";
 import { requestOutdatedScans } from "./store.ts";
 
@@ -39,7 +39,7 @@ const IMAGE_RETRY_MS = 30_000;
 const MAX_ATTEMPTS = 2;
 /** A claim outlives one image's time by this. */
 const LEASE_MARGIN_SECONDS = 60;
-/** Who offers databases builds one a day; of a new Pod with an empty folder the first attempt is at once. */
+/** Providers build a database a day. The first download is at once: the folder of a new Pod is empty. */
 const DOWNLOAD_EVERY_MS = 4 * 3_600_000;
 const DOWNLOAD_RETRY_MS = 300_000;
 const OUTDATED_EVERY_MS = 60_000;
@@ -49,9 +49,11 @@ const USED_WITHIN_MS = 30 * 24 * 3_600_000;
 
 /** Scans what is due, some images at once, until `signal` aborts; then what it has begun is pending again. */
 export function startScanner(deps: WorkerDeps, signal: AbortSignal): { stopped: Promise<void> } {
-  const loops = Array.from({ length: deps.config.concurrency }, () => repeat(deps, signal, scanNext));
-  const updates = deps.config.databaseUrl === undefined ? [] : [repeat(deps, signal, downloadDatabase)];
-  loops.push(repeat(deps, signal, refreshOutdated), ...updates);
+  const { concurrency, databaseUrl } = deps.config;
+  const loops = Array.from({ length: concurrency }, () => repeat(deps, signal, scanNext));
+  loops.push(repeat(deps, signal, refreshOutdated));
+  if (databaseUrl !== undefined)
+    loops.push(repeat(deps, signal, () => downloadDatabase(deps, databaseUrl, signal)));
   return { stopped: Promise.all(loops).then(() => undefined) };
 }
 
@@ -155,7 +157,7 @@ async function settleFailure(
 function toScanError(error: unknown): ScanError {
   if (error instanceof ScanError) return error;
   if (error instanceof BackendError) return new ScanError("registry_unavailable", error.message);
-  return new ScanError("scanner_unavailable", error instanceof Error ? error.message : String(error));
+  return toScannerUnavailable(error);
 }
 
 /** Requests the scans again that another database made. */
@@ -174,17 +176,19 @@ async function refreshOutdated({ db, now, config, log, metrics }: WorkerDeps): P
 }
 
 /** Downloads the newest database. What failed is tried again, while scans go on with the database that is there. */
-async function downloadDatabase(deps: WorkerDeps, signal: AbortSignal): Promise<number> {
-  const { databaseUrl, ...config } = deps.config;
-  if (databaseUrl === undefined) return DOWNLOAD_EVERY_MS;
+async function downloadDatabase(
+  { config, log, metrics }: WorkerDeps,
+  databaseUrl: string,
+  signal: AbortSignal,
+): Promise<number> {
   try {
     await updateDatabase({ ...config, databaseUrl }, signal);
-    deps.metrics.onDatabaseUpdate("done");
+    metrics.onDatabaseUpdate("done");
     return DOWNLOAD_EVERY_MS;
   } catch (error) {
     if (signal.aborted) return 0;
-    deps.metrics.onDatabaseUpdate("failed");
-    deps.log.warn({ message: toScanError(error).message }, "the vulnerability database was not downloaded");
+    metrics.onDatabaseUpdate("failed");
+    log.warn({ message: toScanError(error).message }, "the vulnerability database was not downloaded");
     return DOWNLOAD_RETRY_MS;
   }
 }
