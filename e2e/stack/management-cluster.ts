@@ -16,6 +16,8 @@ export interface ManagementClusterDeps {
   kubeconfig: string;
   kube: KubeApi;
   audit?: Audit | undefined;
+  /** Where workloads run: the controllers of them, beside those of every stack. */
+  workloadControllers?: readonly string[] | undefined;
 }
 
 /**
@@ -29,7 +31,7 @@ export const AUDIT_LOG = "audit.log";
 
 export const MANAGEMENT_PORTS = ["etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager"] as const;
 
-// For namespaces, owner references, service accounts and quotas; there are no workloads.
+// For namespaces, owner references, service accounts and quotas.
 const CONTROLLERS = [
   "namespace-controller",
   "garbage-collector-controller",
@@ -176,12 +178,13 @@ function controllerManagerNode({
   tools,
   certificates,
   kubeconfig,
+  workloadControllers,
 }: ManagementClusterDeps): ProcessNode {
   const port = ports["kube-controller-manager"] ?? 0;
   return {
     name: "kube-controller-manager",
-    // It counts a quota on a kind that is installed later only 30 s after that.
-    after: ["kube-apiserver", "Marina CRDs"],
+    // It counts a quota on a kind that is installed later only 30 s after that. With workloads, the chart installs ours.
+    after: ["kube-apiserver", ...(workloadControllers === undefined ? ["Marina CRDs"] : [])],
     process: () => ({
       command: tools.path("kube-controller-manager"),
       args: [
@@ -195,7 +198,7 @@ function controllerManagerNode({
         `--tls-private-key-file=${certificates.serverKeyFile}`,
         `--service-account-private-key-file=${certificates.serviceAccountKeyFile}`,
         `--root-ca-file=${certificates.caFile}`,
-        `--controllers=${CONTROLLERS.join(",")}`,
+        `--controllers=${[...CONTROLLERS, ...(workloadControllers ?? [])].join(",")}`,
         // A quota on a kind that was just installed is counted at the next round only: by default after 5 minutes.
         "--resource-quota-sync-period=20s",
         "--profiling=false",

@@ -28,6 +28,8 @@ export interface MarinaDeps {
   programAccess: readonly Manifest[];
 }
 
+type PlatformDeps = Omit<MarinaDeps, "environment" | "build">;
+
 const VERSIONS = [
   { version: "1.33.6", status: "supported" },
   { version: "1.34.2", status: "supported" },
@@ -60,7 +62,7 @@ const catalogue: Manifest = {
 };
 
 /** The platform namespace, the version catalogue, Marina's custom resources, the programs' access and the ClusterClass. */
-export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): StepNode[] {
+export function platformSteps(deps: PlatformDeps): StepNode[] {
   const { kube, after, classFile, programAccess } = deps;
   const steps: StepNode[] = [
     {
@@ -90,10 +92,13 @@ export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): 
       run: () => kube.apply(programAccess),
     },
   ];
-  if (classFile === undefined) return steps;
-  const classStep: StepNode = {
+  return classFile === undefined ? steps : [...steps, classStep(kube, classFile, after.engine)];
+}
+
+function classStep(kube: KubeApi, classFile: string, afterEngine: readonly string[]): StepNode {
+  return {
     name: "ClusterClass",
-    after: ["platform namespace", ...after.engine],
+    after: ["platform namespace", ...afterEngine],
     async run() {
       const manifests = readManifests(classFile);
       const isClass = (one: Manifest): boolean => one.kind === "ClusterClass";
@@ -101,7 +106,16 @@ export function platformSteps(deps: Omit<MarinaDeps, "environment" | "build">): 
       await kube.apply(manifests.filter(isClass));
     },
   };
-  return [...steps, classStep];
+}
+
+/** What a management cluster has before the chart is installed: the platform namespace with the ClusterClass. */
+export function preparedSteps({ kube, after, classFile = "" }: PlatformDeps): StepNode[] {
+  const namespaceStep = {
+    name: "platform namespace",
+    after: after.kube,
+    run: () => kube.apply([namespace]),
+  };
+  return [namespaceStep, classStep(kube, classFile, after.engine)];
 }
 
 // Idle API server: 86 MB with it, 88 MB without. --optimize-for-size would double the CPU of a request.

@@ -8,7 +8,7 @@ import { type Certificates, ensureCertificates } from "./certificates.ts";
 import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
 import { requireFreeSpace } from "./disk.ts";
-import { ENGINE_SETTINGS, type Engine, requireSameEngine } from "./engine.ts";
+import { ENGINE_SETTINGS, requireSameEngine } from "./engine.ts";
 import {
   describeEnvironment,
   type MarinaEnvironment,
@@ -21,13 +21,19 @@ import { identityNode, issuerOf } from "./identity.ts";
 import { createKubeApi, type KubeApi } from "./kube-api.ts";
 import { localProviderNodes } from "./local-provider.ts";
 import {
-  type Audit,
   MANAGEMENT_PORTS,
   managementClusterNodes,
   managementServerOf,
   writeKubeconfig,
 } from "./management-cluster.ts";
-import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps, readWriterPolicy } from "./marina.ts";
+import {
+  DIST,
+  marinaNodes,
+  PLATFORM_NAMESPACE,
+  platformSteps,
+  preparedSteps,
+  readWriterPolicy,
+} from "./marina.ts";
 import { objectStoreNode, objectStoreOf } from "./object-store.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
@@ -39,6 +45,7 @@ import { ensureSecrets, type Secrets } from "./secrets.ts";
 import type { StackOptions } from "./stack-options.ts";
 import type { Node, ProcessNode } from "./supervisor.ts";
 import { ensureTools, type ToolName, type Tools } from "./tools.ts";
+import { WORKLOAD_CONTROLLERS, WORKLOAD_PORTS, WORKLOAD_TOOLS, workloadNodes } from "./workloads.ts";
 
 const execute = promisify(execFile);
 
@@ -84,7 +91,7 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
   }
 }
 
-async function embeddedCluster(run: Run, engine: Engine, audit?: Audit) {
+async function embeddedCluster(run: Run, { engine, parts, audit, tokenRefreshSeconds }: StackOptions) {
   const { dir, ports, tools, certificates } = run;
   const kubeconfig = join(dir, "kubeconfig");
   const server = managementServerOf(ports);
@@ -94,8 +101,11 @@ async function embeddedCluster(run: Run, engine: Engine, audit?: Audit) {
   const { managers, coreGates, className, classAfter } = ENGINE_SETTINGS[engine];
   const containers = engine === "in-memory" ? await startContainerEngine(dir) : undefined;
   const shared = { ...run, kubeconfig, kube };
+  const isPrepared = parts === "prepared";
+  const workloadControllers = isPrepared ? WORKLOAD_CONTROLLERS : undefined;
   const nodes = [
-    ...managementClusterNodes({ ...shared, audit }),
+    ...managementClusterNodes({ ...shared, audit, workloadControllers }),
+    ...(isPrepared ? workloadNodes({ ...shared, tokenRefreshSeconds }) : []),
     ...clusterApiNodes({ ...shared, managers, coreGates, dockerSocket: containers?.socket }),
     ...(engine === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),
   ];
@@ -142,6 +152,7 @@ async function reservePorts(options: StackOptions, dir: string): Promise<Ports> 
     "operator",
     "api-metrics",
     ...(apiPort === undefined ? ["api"] : []),
+    ...(options.parts === "prepared" ? WORKLOAD_PORTS : []),
     ...(isEmbedded ? [...MANAGEMENT_PORTS, ...managerPortsOf(settings.managers), ...settings.ports] : []),
   ]);
 }
@@ -159,12 +170,16 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
   requireFreeSpace(dir, EMPTY_RUN_SPACE_GB, "a run");
   if (isEmbedded) requireSameEngine(dir, engine);
   const ports = await reservePorts(options, dir);
-  const toolNames = [...TOOLS, ...(isEmbedded ? [...MANAGEMENT_TOOLS, ...settings.tools] : [])];
+  const toolNames = [
+    ...TOOLS,
+    ...(isEmbedded ? [...MANAGEMENT_TOOLS, ...settings.tools] : []),
+    ...(options.parts === "prepared" ? WORKLOAD_TOOLS : []),
+  ];
   const tools = await ensureTools(toolNames, progress, options.signal);
   const secrets = await ensureSecrets(dir);
   const certificates = await ensureCertificates(dir);
   const cluster = await (isEmbedded
-    ? embeddedCluster({ dir, ports, tools, certificates }, engine, options.audit)
+    ? embeddedCluster({ dir, ports, tools, certificates }, options)
     : existingCluster(options.kubeconfig ?? ""));
   const apiPort = options.apiPort ?? ports.api ?? 0;
   const sharedStorage = sharedStorageOf(dir);
@@ -196,19 +211,22 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     ...postgresNodes({ dir, ports, secrets }),
     identityNode({ dir, ports, secrets }),
     receiverNode(dir, ports, certificates),
-    ...platformSteps(platform),
-    ...(options.parts === "infrastructure"
-      ? []
-      : marinaNodes({ ...platform, environment, build: buildBundles }, (signal) =>
+    ...(options.parts === "prepared" ? preparedSteps(platform) : platformSteps(platform)),
+    ...(options.parts === undefined || options.parts === "all"
+      ? marinaNodes({ ...platform, environment, build: buildBundles }, (signal) =>
           migrate(environment, signal),
-        )),
+        )
+      : []),
   ];
   const { kube, kubeconfig, programKubeconfigs, close } = cluster;
   const inputs = { dir, ports, apiPort, tools, secrets, certificates, environment };
-  const lateNodes = [
-    objectStoreNode({ dir, ports, secrets }),
-    registryNode({ dir, ports, secrets, apiUrl: environment.apiUrl }),
-  ];
-  const lateTools = [{ name: "grype", ensure: ensureGrype }];
+  const isPrepared = options.parts === "prepared";
+  const lateNodes = isPrepared
+    ? []
+    : [
+        objectStoreNode({ dir, ports, secrets }),
+        registryNode({ dir, ports, secrets, apiUrl: environment.apiUrl }),
+      ];
+  const lateTools = isPrepared ? [] : [{ name: "grype", ensure: ensureGrype }];
   return { ...inputs, kube, kubeconfig, programKubeconfigs, nodes, lateNodes, lateTools, close };
 }

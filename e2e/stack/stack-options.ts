@@ -9,8 +9,13 @@ export interface StackOptions {
   fresh?: boolean;
   /** A fixed port of the API; otherwise a free one is chosen and kept. */
   apiPort?: number;
-  /** "infrastructure" leaves out migrations, API server and operator. */
-  parts?: "all" | "infrastructure";
+  /**
+   * "infrastructure" leaves out migrations, API server and operator. "prepared" is a management cluster that the chart can
+   * be installed into: nothing of Marina is there, and Pods run (workloads.ts).
+   */
+  parts?: "all" | "infrastructure" | "prepared";
+  /** Of a prepared cluster: the token of a ServiceAccount is replaced after this time, not after most of its life. */
+  tokenRefreshSeconds?: number;
   /** Use this management cluster instead of the embedded one. */
   kubeconfig?: string;
   /** Plans that the operator does not know: a cluster with one is refused, and no machine is created for it. */

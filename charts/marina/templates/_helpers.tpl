@@ -116,6 +116,8 @@ topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: {{ . }}
     whenUnsatisfiable: ScheduleAnyway
+    # Else the Pods of an upgrade that are to be removed count too, and the new ones end up on one node.
+    matchLabelKeys: [pod-template-hash]
     labelSelector:
       matchLabels:
         {{- include "marina.selector" (dict "root" $.root "component" $.component) | nindent 8 }}

@@ -1,0 +1,53 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { writeImageRoot } from "../../image.ts";
+import { messageOf } from "../programs/start-error.ts";
+import { ROOT } from "../stack/marina.ts";
+import { imagesOf } from "../stack/workloads.ts";
+
+const run = promisify(execFile);
+
+/** The version of the chart, and of the image that it runs, in this tree. */
+export const VERSION = "0.1.0";
+export const PREVIOUS_VERSION = "0.0.9";
+/** What was released as the previous version: programs, migrations and chart of this commit. */
+const PREVIOUS_COMMIT = "e8c3eefa";
+
+/** Writes the image of this tree where the Nodes of the stack in `dir` find it. */
+export async function writeImage(dir: string): Promise<void> {
+  await writeImageRoot(join(imagesOf(dir), VERSION));
+}
+
+/**
+ * Writes the image of the previous version, built from its own sources with the libraries of this tree, and packages its
+ * chart. Returns the path of the package. Without its commit (a shallow clone) this tree stands for it, and says so.
+ */
+export async function writePreviousVersion(dir: string, helm: string): Promise<string> {
+  const sources = await readPreviousSources(dir);
+  const image = join(imagesOf(dir), PREVIOUS_VERSION);
+  await run(process.execPath, [join(sources, "image.ts"), image], { cwd: sources });
+  const versions = ["--version", PREVIOUS_VERSION, "--app-version", PREVIOUS_VERSION];
+  await run(helm, ["package", join(sources, "charts", "marina"), ...versions, "--destination", dir]);
+  return join(dir, `marina-${PREVIOUS_VERSION}.tgz`);
+}
+
+async function readPreviousSources(dir: string): Promise<string> {
+  const sources = join(dir, "previous");
+  rmSync(sources, { recursive: true, force: true });
+  mkdirSync(sources, { recursive: true });
+  try {
+    const archive = join(sources, "sources.tar");
+    await run("git", ["archive", "--output", archive, PREVIOUS_COMMIT], { cwd: ROOT });
+    await run("tar", ["--extract", "--file", archive, "--directory", sources]);
+    rmSync(archive);
+  } catch (error) {
+    console.warn(
+      `The sources of the previous version are not here; this tree stands for them: ${messageOf(error)}`,
+    );
+    return ROOT;
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(sources, "node_modules"));
+  return sources;
+}

@@ -1,0 +1,73 @@
+import { execFile } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { stringify } from "yaml";
+import { loopbackOfService } from "../node-agent/addresses.ts";
+import { ROOT } from "../stack/marina.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
+import { kubectl } from "../stack/testing.ts";
+import { namedObjects, type Values } from "./values.ts";
+
+const run = promisify(execFile);
+
+/** The chart of this tree. */
+const CHART = join(ROOT, "charts", "marina");
+const TIMEOUT = "180s";
+
+/** A release of the chart, driven by helm as an administrator does. Every call rejects with the error output. */
+export interface Release {
+  namespace: string;
+  /** Resolves when everything is ready. `chart` is a package; default: the chart of this tree. */
+  install(values: Values, chart?: string): Promise<void>;
+  upgrade(values: Values, chart?: string, more?: readonly string[]): Promise<void>;
+  /** To the revision before, or to this one. */
+  rollback(revision?: number): Promise<void>;
+  uninstall(): Promise<void>;
+  test(): Promise<void>;
+  kubectl(args: readonly string[], stdin?: string): Promise<string>;
+  /** Where clients reach the API: the address of its Service. */
+  findApiUrl(): Promise<string>;
+}
+
+/** Creates the namespace, and in it the objects that the values name. */
+export async function openRelease(stack: StackInfo, namespace: string, name = "marina"): Promise<Release> {
+  const dir = dirname(stack.kubeconfig);
+
+  async function helm(args: readonly string[]): Promise<void> {
+    const place = ["--namespace", namespace, "--kubeconfig", stack.kubeconfig, "--timeout", TIMEOUT];
+    await run(stack.helm, [...args, ...place], { maxBuffer: 64 * 2 ** 20 }).catch((error) => {
+      throw new Error(`helm ${args.join(" ")}: ${error.stderr || error.message}`);
+    });
+  }
+
+  async function deploy(
+    verb: string,
+    values: Values,
+    chart = CHART,
+    more: readonly string[] = [],
+  ): Promise<void> {
+    const file = join(dir, `values-${crypto.randomUUID()}.yaml`);
+    writeFileSync(file, stringify(values));
+    await helm([verb, name, chart, "--values", file, "--wait", ...more]);
+  }
+
+  const stdin = namedObjects(stack, namespace).map((object) => JSON.stringify(object));
+  await kubectl(["apply", "-f", "-"], { stdin: stdin.join("\n---\n"), stack });
+  return {
+    namespace,
+    install: (values, chart) => deploy("install", values, chart),
+    upgrade: (values, chart, more) => deploy("upgrade", values, chart, more),
+    rollback: (revision) => helm(["rollback", name, ...(revision ? [String(revision)] : []), "--wait"]),
+    uninstall: () => helm(["uninstall", name, "--wait"]),
+    test: () => helm(["test", name]),
+    kubectl: async (args, input = "") =>
+      (await kubectl(["--namespace", namespace, ...args], { stdin: input, stack })).stdout,
+    async findApiUrl() {
+      const args = ["get", "service", "marina-apiserver", "--output", "jsonpath={.spec.clusterIP}"];
+      const { stdout: clusterIP } = await kubectl(["--namespace", namespace, ...args], { stack });
+      const { network } = JSON.parse(readFileSync(join(dir, "node-agent.json"), "utf8"));
+      return `http://${loopbackOfService(network, clusterIP)}`;
+    },
+  };
+}

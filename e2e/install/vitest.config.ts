@@ -1,0 +1,42 @@
+import { defineConfig } from "vitest/config";
+
+const onRelease = {
+  globalSetup: ["e2e/install/vitest-global-setup.ts"],
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+};
+
+/** Installations of the chart, whose Pods run as processes (e2e/node-agent): Linux and root are needed. */
+export default defineConfig({
+  test: {
+    maxWorkers: 3,
+    projects: [
+      // The stories of tenants, engineers and pipelines as they are, on an installed release.
+      {
+        test: {
+          name: "stories",
+          include: ["e2e/stories/{tenant,platform-engineer,gitops}.test.ts"],
+          ...onRelease,
+        },
+      },
+      {
+        test: {
+          name: "release",
+          include: ["e2e/install/release.test.ts"],
+          sequence: { groupOrder: 1 },
+          ...onRelease,
+        },
+      },
+      // It restarts parts of its stack.
+      {
+        test: {
+          name: "faults",
+          include: ["e2e/install/faults.test.ts"],
+          sequence: { groupOrder: 2 },
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+        },
+      },
+    ],
+  },
+});
