@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { writeImageRoot } from "../../image.ts";
 import { messageOf } from "../programs/start-error.ts";
 import { ROOT } from "../stack/marina.ts";
 import { imagesOf } from "../stack/workloads.ts";
+import { CHART } from "./release.ts";
 
 const run = promisify(execFile);
 
@@ -50,4 +51,15 @@ async function readPreviousSources(dir: string): Promise<string> {
   }
   symlinkSync(join(ROOT, "node_modules"), join(sources, "node_modules"));
   return sources;
+}
+
+/** A copy of this tree's chart whose `program` has the previous version. Returns its folder. */
+export function writeMixedChart(dir: string, program: "apiserver" | "operator"): string {
+  const chart = join(dir, `marina-with-previous-${program}`);
+  cpSync(CHART, chart, { recursive: true, dereference: true });
+  const file = join(chart, "templates", program, "deployment.yaml");
+  const text = readFileSync(file, "utf8");
+  const image = `image: marina/marina:${PREVIOUS_VERSION}`;
+  writeFileSync(file, text.replace('image: {{ include "marina.image" . }}', image));
+  return chart;
 }

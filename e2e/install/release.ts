@@ -12,15 +12,15 @@ import { namedObjects, type Values } from "./values.ts";
 const run = promisify(execFile);
 
 /** The chart of this tree. */
-const CHART = join(ROOT, "charts", "marina");
+export const CHART = join(ROOT, "charts", "marina");
 const TIMEOUT = "180s";
 
 /** A release of the chart, driven by helm as an administrator does. Every call rejects with the error output. */
 export interface Release {
   namespace: string;
-  /** Resolves when everything is ready. `chart` is a package; default: the chart of this tree. */
+  /** Resolves when everything is ready. `chart` is a folder or a package; default: the chart of this tree. */
   install(values: Values, chart?: string): Promise<void>;
-  upgrade(values: Values, chart?: string, more?: readonly string[]): Promise<void>;
+  upgrade(values: Values, chart?: string): Promise<void>;
   /** To the revision before, or to this one. */
   rollback(revision?: number): Promise<void>;
   uninstall(): Promise<void>;
@@ -41,15 +41,10 @@ export async function openRelease(stack: StackInfo, namespace: string, name = "m
     });
   }
 
-  async function deploy(
-    verb: string,
-    values: Values,
-    chart = CHART,
-    more: readonly string[] = [],
-  ): Promise<void> {
+  async function deploy(verb: "install" | "upgrade", values: Values, chart = CHART): Promise<void> {
     const file = join(dir, `values-${crypto.randomUUID()}.yaml`);
     writeFileSync(file, stringify(values));
-    await helm([verb, name, chart, "--values", file, "--wait", ...more]);
+    await helm([verb, name, chart, "--values", file, "--wait"]);
   }
 
   const stdin = namedObjects(stack, namespace).map((object) => JSON.stringify(object));
@@ -57,7 +52,7 @@ export async function openRelease(stack: StackInfo, namespace: string, name = "m
   return {
     namespace,
     install: (values, chart) => deploy("install", values, chart),
-    upgrade: (values, chart, more) => deploy("upgrade", values, chart, more),
+    upgrade: (values, chart) => deploy("upgrade", values, chart),
     rollback: (revision) => helm(["rollback", name, ...(revision ? [String(revision)] : []), "--wait"]),
     uninstall: () => helm(["uninstall", name, "--wait"]),
     test: () => helm(["test", name]),

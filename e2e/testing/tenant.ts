@@ -44,6 +44,8 @@ export interface FeedEvent {
 /** An open live feed: every event so far, and a way to end it. */
 export interface Feed {
   events: FeedEvent[];
+  /** How often it was opened: more than once after it was broken off. */
+  readonly opened: number;
   close(): void;
 }
 
@@ -89,6 +91,10 @@ export function createTenant(apiUrl: string, token: string): Tenant {
         fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, authorization } }),
       });
       const events: FeedEvent[] = [];
+      let opened = 0;
+      source.addEventListener("open", () => {
+        opened += 1;
+      });
       for (const name of ["system-event", "status", "gap", "bye", "deleted"]) {
         source.addEventListener(name, (message) =>
           events.push({
@@ -98,9 +104,18 @@ export function createTenant(apiUrl: string, token: string): Tenant {
           }),
         );
       }
-      // A feed that has ended must not be reopened by the client's own retry.
-      for (const last of ["bye", "deleted"]) source.addEventListener(last, () => source.close());
-      return { events, close: () => source.close() };
+      // A feed that has ended must not be reopened by the client's own retry, unless its replica shuts down.
+      source.addEventListener("deleted", () => source.close());
+      source.addEventListener("bye", ({ data }) => {
+        if (JSON.parse(data).reason !== "shutting_down") source.close();
+      });
+      return {
+        events,
+        get opened() {
+          return opened;
+        },
+        close: () => source.close(),
+      };
     },
   };
 }
