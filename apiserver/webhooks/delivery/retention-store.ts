@@ -12,10 +12,15 @@ const FIRST_KEPT_ID = sql`overlay(
 export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<void> {
   return repeatInBatches(signal, () =>
     db.execute(sql`
-      delete from webhook_deliveries where id = any (array(
-        select id from webhook_deliveries where id < ${FIRST_KEPT_ID}
-        order by id limit ${BATCH_SIZE} for update skip locked
-      )) returning id`),
+      with deleted as (
+        delete from webhook_deliveries where id = any (array(
+          select id from webhook_deliveries where id < ${FIRST_KEPT_ID}
+          order by id limit ${BATCH_SIZE} for update skip locked
+        )) returning id
+      ), attempts as (
+        delete from webhook_attempts where delivery_id = any (array(select id from deleted))
+      )
+      select id from deleted`),
   );
 }
 
