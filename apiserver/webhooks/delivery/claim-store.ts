@@ -60,13 +60,12 @@ export async function claimDeliveries(db: Database, options: ClaimOptions): Prom
     const places = queues.map((queue) => toPlace(queue, options.endpointConcurrency));
     const due = await findDueDeliveries(tx, places, options.limit);
     const admitted = admit(due, queues, options.roomOf);
+    const admittedOf = Map.groupBy(admitted, ({ webhookId }) => webhookId);
     const claimId = createId();
     await saveClaims(
       tx,
       queues.slice(0, countLooked(queues, due, options.limit)).map((queue, index) => {
-        const deliveryIds = admitted
-          .filter(({ webhookId }) => webhookId === queue.webhookId)
-          .map(({ id }) => id);
+        const deliveryIds = (admittedOf.get(queue.webhookId) ?? []).map(({ id }) => id);
         const live = places[index]?.live ?? [];
         const room = (places[index]?.room ?? 0) - deliveryIds.length;
         const claim = { id: claimId, endsAtMs: queue.nowMs + LEASE_MS, deliveryIds };

@@ -152,7 +152,10 @@ function toText(body: Buffer): string {
 
 function toAnswered({ status, headers, body }: Answer): Omit<Answered, "durationMs"> {
   const responseHeaders = Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, [value].flat().join(", ")]),
+    Object.entries(headers).map(([name, value = ""]) => [
+      name,
+      typeof value === "string" ? value : value.join(", "),
+    ]),
   );
   const responseBody = body.length === 0 ? "" : toText(body);
   const answered = { status, responseHeaders, responseBody };
