@@ -23,6 +23,13 @@ export const WORDS = { common: "w0", usual: "w1000", rare: "ref777", unknown: "n
  */
 export async function seedTickets(sql: postgres.Sql, { tickets, messages }: SupportSizes): Promise<void> {
   const each = Math.max(1, Math.round(messages / tickets));
+  await sql`set maintenance_work_mem = '1GB'`;
+  await withoutForeignKeys(sql, "tickets", () => insertTickets(sql, tickets, each));
+  await withoutForeignKeys(sql, "ticket_messages", () => insertMessages(sql, each));
+  await sql`vacuum analyze`;
+}
+
+async function insertTickets(sql: postgres.Sql, tickets: number, each: number): Promise<void> {
   await sql`insert into tickets (id, org_id, subject, category, severity, status, created_by, assigned_to,
       first_response_at, resolved_at, awaiting_since, respond_by, created_at, updated_at, last_message_number)
     select ${idOf(sql)}, organizations.id, 'Subject ' || n,
@@ -40,6 +47,9 @@ export async function seedTickets(sql: postgres.Sql, { tickets, messages }: Supp
         else (array['resolved', 'closed', 'closed', 'closed', 'closed', 'waiting', 'closed', 'closed', 'in_progress', 'open'])[
           case when n % 1000 < 10 then 1 + n % 10 else 1 + n % 5 end] end as status,
       now() - (${tickets}::float8 - n) * ${EVERY_MS}::float8 * interval '1 millisecond' as created_at) as facts`;
+}
+
+async function insertMessages(sql: postgres.Sql, each: number): Promise<void> {
   await sql`create temporary table texts as
     select n, (select string_agg('w' || floor(${VOCABULARY} * power(random(), 3))::int, ' ')
       from generate_series(1, ${WORDS_A_TEXT}) where n = n) as text
@@ -50,14 +60,26 @@ export async function seedTickets(sql: postgres.Sql, { tickets, messages }: Supp
   await sql`drop index ticket_messages_search_idx`;
   await sql`insert into ticket_messages
       (id, org_id, ticket_id, number, author_id, author_type, internal, subject, body, created_at)
-    select gen_random_uuid(), org_id, tickets.id, number, ${USERS.alice.sub},
+    select uuidv7(created_at - now()), org_id, tickets.id, number, ${USERS.alice.sub},
       case when number % 2 = 1 then 'tenant' else 'provider' end, number % 4 = 0,
       case when number = 1 then subject end, text || ' ref' || substr(subject, 9), created_at
     from tickets cross join generate_series(1, ${each}) as number
     join texts on n = (substr(subject, 9)::int * ${each} + number) % ${TEXTS}`;
-  await sql`set maintenance_work_mem = '1GB'`;
   await sql.unsafe(String(index?.indexdef));
-  await sql`vacuum analyze`;
+}
+
+/** Adds the foreign keys of a table afterwards: to check them of all rows at once takes seconds, of each row minutes. */
+async function withoutForeignKeys(
+  sql: postgres.Sql,
+  table: string,
+  insert: () => Promise<void>,
+): Promise<void> {
+  const keys = await sql`select conname as name, pg_get_constraintdef(oid) as definition from pg_constraint
+    where conrelid = ${table}::regclass and contype = 'f'`;
+  for (const { name } of keys) await sql`alter table ${sql(table)} drop constraint ${sql(name)}`;
+  await insert();
+  for (const { name, definition } of keys)
+    await sql`alter table ${sql(table)} add constraint ${sql(name)} ${sql.unsafe(definition)}`;
 }
 
 /** A UUIDv7 of the time of the n-th ticket. */

@@ -1,10 +1,13 @@
 import { execFile } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { Pool } from "undici";
+import { DEFAULT_ENGINE } from "../stack/engine.ts";
 import { startStack } from "../stack/stack.ts";
+import type { StackInfo } from "../stack/stack-info.ts";
 import { USERS } from "../stack/users.ts";
 import { percentile } from "./measure.ts";
 import { type Figure, report } from "./report.ts";
@@ -13,6 +16,7 @@ import { organizationId, seedOrganizations, waitForInventories } from "./tenants
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const DIR = join(ROOT, ".marina", "bench-support");
+const SEEDED_FILE = join(DIR, "seeded.txt");
 const DEFAULT_SIZES = { tickets: 1_000_000, messages: 5_000_000 };
 const WARM_UP = 20;
 const REQUESTS = 300;
@@ -20,6 +24,8 @@ const PAGE = 50;
 const LATE_PAGE = 1000;
 const WRITERS = 50;
 const POSTS = 5000;
+/** Of the pool of an API server. */
+const API_CONNECTIONS = 16;
 /** Of one writer. */
 const PACE_MS = 500;
 const LIST = "/api/v1/admin/tickets";
@@ -47,18 +53,18 @@ const FILTERS: Record<string, string> = {
 
 /**
  * The lists of the platform's staff, with each filter and with words, over many tickets; the first page beside page 1,000;
- * and 50 writers of messages at once. `npm run bench support [tickets] [messages]`; prints the plan of each list too.
+ * and 50 writers of messages at once, beside as many that write one row each. `npm run bench support [tickets] [messages]`;
+ * prints the plan of each list too. The records are kept, so that another run of the same sizes need not write them.
  */
 export async function benchSupport(args: readonly string[] = []): Promise<void> {
   const sizes = readSizes(args);
-  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
+  const isSeeded = readSeeded() === describeSizes(sizes);
+  const stack = await startStack({ engine: DEFAULT_ENGINE, dir: DIR, fresh: !isSeeded, onCrash: "stop" });
   const api = new Pool(stack.info.apiUrl, { connections: WRITERS });
   const sql = postgres(stack.info.databaseUrl, { max: 1, onnotice: () => undefined });
   try {
     await stack.part("operator").kill("SIGTERM");
-    await seedOrganizations(sql, stack.info);
-    await seedTickets(sql, sizes);
-    await waitForInventories(stack.info);
+    if (!isSeeded) await seed(sql, stack.info, sizes);
     const headers = { authorization: `Bearer ${stack.info.tokens.staff}` };
     const figures: Figure[] = [];
     for (const [name, query] of Object.entries(FILTERS)) {
@@ -68,12 +74,29 @@ export async function benchSupport(args: readonly string[] = []): Promise<void> 
     figures.push(...(await comparePages(api, sql, headers, sizes)));
     const plans = await explain(stack.info.databaseUrl);
     figures.push(...(await measurePosts(api, sql, stack.info.tokens.alice)));
-    report(`support, ${sizes.tickets} tickets, ${sizes.messages} messages`, figures);
+    figures.push(await measureInserts(stack.info.databaseUrl));
+    report(`support, ${describeSizes(sizes)}`, figures);
     console.log(plans);
   } finally {
     await Promise.all([api.destroy(), sql.end()]);
     await stack.stop();
   }
+}
+
+/** The sizes of the records that the directory keeps of an earlier run. */
+function readSeeded(): string | undefined {
+  return existsSync(SEEDED_FILE) ? readFileSync(SEEDED_FILE, "utf8") : undefined;
+}
+
+function describeSizes({ tickets, messages }: SupportSizes): string {
+  return `${tickets} tickets, ${messages} messages`;
+}
+
+async function seed(sql: postgres.Sql, info: StackInfo, sizes: SupportSizes): Promise<void> {
+  await seedOrganizations(sql, info);
+  await seedTickets(sql, sizes);
+  await waitForInventories(info);
+  writeFileSync(SEEDED_FILE, describeSizes(sizes));
 }
 
 function readSizes([tickets, messages]: readonly string[]): SupportSizes {
@@ -159,6 +182,23 @@ async function measurePosts(api: Pool, sql: postgres.Sql, token: string): Promis
     { name: "as fast as they can: messages a second", value: POSTS / fast.seconds, unit: "" },
     { name: "as fast as they can: p99", value: percentile(fast.times, 0.99), unit: "ms" },
   ];
+}
+
+/** The least that Postgres can do for 50 writers of 100 rows a second: one statement and its commit. */
+async function measureInserts(databaseUrl: string): Promise<Figure> {
+  const sql = postgres(databaseUrl, { max: API_CONNECTIONS, onnotice: () => undefined });
+  await sql`create table if not exists bench_rows (id uuid primary key, body text)`;
+  const insert = async () => {
+    await sql.begin((tx) => tx`insert into bench_rows values (uuidv7(), 'a row')`);
+  };
+  await writeAll(POSTS / 5, 0, insert);
+  const { times } = await writeAll(POSTS, PACE_MS, insert);
+  await sql.end();
+  return {
+    name: "beside it, one INSERT, 50 writers, 100 a second: p99",
+    value: percentile(times, 0.99),
+    unit: "ms",
+  };
 }
 
 /** So many messages by 50 writers, each of whom begins one every `paceMs` at most. */
