@@ -53,8 +53,8 @@ const FILTERS: Record<string, string> = {
 
 /**
  * The lists of the platform's staff, with each filter and with words, over many tickets; the first page beside page 1,000;
- * and 50 writers of messages at once, beside as many that write one row each. `npm run bench support [tickets] [messages]`;
- * prints the plan of each list too. The records are kept, so that another run of the same sizes need not write them.
+ * 50 writers of messages at once, beside as many that write one row each; presigning; and the plan of each list.
+ * `npm run bench support [tickets] [messages]`; the records are kept, so that another run of the same sizes need not write them.
  */
 export async function benchSupport(args: readonly string[] = []): Promise<void> {
   const sizes = readSizes(args);
@@ -74,7 +74,7 @@ export async function benchSupport(args: readonly string[] = []): Promise<void> 
     figures.push(...(await comparePages(api, sql, headers, sizes)));
     const plans = await explain(stack.info.databaseUrl);
     figures.push(...(await measurePosts(api, sql, stack.info.tokens.alice)));
-    figures.push(await measureInserts(stack.info.databaseUrl));
+    figures.push(await measureInserts(stack.info.databaseUrl), ...(await measurePresigning()));
     report(`support, ${describeSizes(sizes)}`, figures);
     console.log(plans);
   } finally {
@@ -220,14 +220,21 @@ async function writeAll(total: number, paceMs: number, post: (n: number) => Prom
 }
 
 /** What Postgres does for each list. */
-async function explain(databaseUrl: string): Promise<string> {
-  const entry = join(ROOT, "apiserver", "tickets", "lists.bench.ts");
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [entry, databaseUrl, JSON.stringify(FILTERS)],
-    {
-      maxBuffer: 16_777_216,
-    },
-  );
+function explain(databaseUrl: string): Promise<string> {
+  return runProgram("lists.bench.ts", databaseUrl, JSON.stringify(FILTERS));
+}
+
+async function measurePresigning(): Promise<Figure[]> {
+  const { uploadMs, downloadMs } = JSON.parse(await runProgram("attachments/presign.bench.ts"));
+  return [
+    { name: "presigning an upload: CPU", value: uploadMs, unit: "ms", limit: 1 },
+    { name: "presigning a download: CPU", value: downloadMs, unit: "ms", limit: 1 },
+  ];
+}
+
+/** Runs a program of the API server's slice; returns what it printed. */
+async function runProgram(file: string, ...args: string[]): Promise<string> {
+  const entry = join(ROOT, "apiserver", "tickets", file);
+  const { stdout } = await promisify(execFile)(process.execPath, [entry, ...args], { maxBuffer: 16_777_216 });
   return stdout;
 }
