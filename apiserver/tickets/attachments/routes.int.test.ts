@@ -48,6 +48,8 @@ async function openPlace(): Promise<Place> {
 }
 
 const bytesOf = (size = 1000): Buffer => randomBytes(size);
+/** How long an address of the store is valid. */
+const secondsOf = (url: string): number => Number(new URL(url).searchParams.get("X-Amz-Expires"));
 
 describe("an attachment", () => {
   test.each([
@@ -64,6 +66,7 @@ describe("an attachment", () => {
     });
     const { upload, id } = announced.body;
     expect(announced.headers.get("location")).toBe(`${tenant.path}/${id}`);
+    expect(secondsOf(upload.url)).toBe(15 * 60);
     expect(await uploadTo(upload, bytes)).toBe("200");
     const completed = await tenant.send("POST", `/${id}/complete`);
     expect(completed).toMatchObject({ status: 200, body: { id, completed_at: expect.any(String) } });
@@ -76,7 +79,9 @@ describe("an attachment", () => {
       const redirect = await desk.send("GET", `/${id}`);
       expect([redirect.status, redirect.body]).toEqual([302, ""]);
       expect(redirect.headers.get("cache-control")).toBe("no-store");
-      const file = await fetch(redirect.headers.get("location") ?? "");
+      const location = redirect.headers.get("location") ?? "";
+      expect(secondsOf(location)).toBe(60);
+      const file = await fetch(location);
       expect(Buffer.from(await file.arrayBuffer())).toEqual(bytes);
       expect(file.headers.get("content-type")).toBe("application/octet-stream");
       expect(file.headers.get("content-disposition")).toMatch(/^attachment; filename=/);
