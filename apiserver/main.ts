@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startHealthServer } from "../shared/controller/server.ts";
+import { requireOwnKinds } from "../shared/crd/required.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
 import { requireKinds } from "../shared/kube/required-kinds.ts";
+import { requireServerVersion } from "../shared/kube/server-version.ts";
 import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
@@ -11,10 +13,10 @@ import { createApiTokenVerifier } from "./api-tokens/index.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { type Config, readConfig } from "./config.ts";
-import { WRITTEN_KINDS } from "./custom-resources/index.ts";
 import { connectDatabase } from "./db/client.ts";
 import { addPoolMetrics } from "./db/metrics.ts";
 import { probeDatabase } from "./db/probe.ts";
+import { requireSchema } from "./db/require-schema.ts";
 import type { Deps } from "./deps.ts";
 import { createAuthenticator } from "./http/authentication/authenticator.ts";
 import { watchEventLoop } from "./http/server/liveness.ts";
@@ -41,7 +43,10 @@ async function run(config: Config): Promise<void> {
     userAgent: "marina-apiserver",
     onRequest: kubeMetrics.onRequest,
   });
-  await requireKinds(transport, Object.values(WRITTEN_KINDS), log);
+  await Promise.all([
+    requireServerVersion(transport, log),
+    requireKinds(transport, [requireOwnKinds()], log),
+  ]);
   const deps: Deps = {
     config,
     log,
@@ -73,7 +78,8 @@ async function run(config: Config): Promise<void> {
     log,
   });
 
-  const keysLoaded = authenticator.loadKeys(stopping);
+  await requireSchema(database.sql, config.databaseUrl, { log, signal: stopping });
+  const keysLoaded = authenticator.loadKeys(stopping, log);
   const app = createApp(deps, { authenticator });
   server = await listen(app.fetch, {
     address: config.listenAddress,
@@ -101,4 +107,5 @@ try {
   process.exit();
 } catch (error) {
   reportFatalError(error);
+  process.exit();
 }

@@ -71,19 +71,6 @@ import { indexBlocked } from "./quota/observe.ts";
 import { createQuotaUsage } from "./quota/usage.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
 
-/** The cached kinds that a CustomResourceDefinition defines; every other one is part of Kubernetes. */
-export const DEFINED_KINDS: readonly Kind<unknown>[] = [
-  clusterKind,
-  nodePoolKind,
-  clusterAccessKind,
-  storageInventoryKind,
-  engineClusterKind,
-  machineDeploymentKind,
-  machineSetKind,
-  machineKind,
-  clusterClassKind,
-];
-
 export interface CacheOptions {
   client: Pick<KubeClient, "list" | "watch">;
   platformNamespace: string;

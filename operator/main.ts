@@ -9,16 +9,19 @@ import { createRuntimeMetrics } from "../shared/controller/metrics.ts";
 import { createRecorder } from "../shared/controller/recorder.ts";
 import { startHealthServer } from "../shared/controller/server.ts";
 import { MANAGER_OPERATOR } from "../shared/crd/names.ts";
+import { requireOwnKinds } from "../shared/crd/required.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
 import { requireKinds } from "../shared/kube/required-kinds.ts";
+import { requireServerVersion } from "../shared/kube/server-version.ts";
 import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/process.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
-import { createCaches, DEFINED_KINDS } from "./create-caches.ts";
+import { createCaches } from "./create-caches.ts";
+import { ENGINE } from "./engine/required.ts";
 import { observeFleet } from "./fleet-metrics.ts";
 
 const LEASE = "marina-operator";
@@ -35,7 +38,10 @@ async function run(config: Config): Promise<void> {
   const stopping = stopOnSignals(log);
   const operator = assemble(config, log);
   const { set, election, controllers, recorder } = operator;
-  await requireKinds(operator.transport, DEFINED_KINDS, log);
+  await Promise.all([
+    requireServerVersion(operator.transport, log),
+    requireKinds(operator.transport, [requireOwnKinds(), ENGINE], log),
+  ]);
   const caching = new AbortController();
   let synced = false;
   const server = await startHealthServer({

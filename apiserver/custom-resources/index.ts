@@ -10,6 +10,5 @@ export { createObjectName } from "./object-name.ts";
 export { isNotApplied, toRefusal } from "./refusal.ts";
 export { requireCluster, requireNodePool, requireNodePoolToChange, requireNotSuspended } from "./require.ts";
 export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
-export { WRITTEN_KINDS } from "./resource.ts";
 export { RETRY_AFTER } from "./retry-after.ts";
 export { saveProjection } from "./save-projection.ts";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { findJournalFault, migrationsFolder, readJournal } from "./migrate.ts";
+import { findJournalFault, migrationsFolder, readJournal } from "./journal.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 

@@ -24,6 +24,9 @@ export async function grantRights(ownerUrl: string, role: string): Promise<void>
       await tx`grant update (position) on audit_log to ${tx(role)}`;
       await tx`grant update (ended_at) on usage_intervals to ${tx(role)}`;
       await tx`grant usage on all sequences in schema public to ${tx(role)}`;
+      // By them the API server sees whether the schema is its own.
+      await tx`grant usage on schema drizzle to ${tx(role)}`;
+      await tx`grant select on drizzle.__drizzle_migrations to ${tx(role)}`;
       await tx`grant execute on function audit_log_add_partitions, audit_log_drop_partitions to ${tx(role)}`;
     });
   } finally {

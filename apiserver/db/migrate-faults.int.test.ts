@@ -1,10 +1,11 @@
-import { spawnSync } from "node:child_process";
-import { join } from "node:path";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { dirname, join } from "node:path";
 import postgres from "postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { cleanEnvironment } from "../../e2e/programs/environment.ts";
 import { readPartEnvironment } from "../../e2e/stack/part-environment.ts";
-import { readStack } from "../../e2e/stack/testing.ts";
+import { readStack, waitFor } from "../../e2e/stack/testing.ts";
 import { createTestDatabase, type TestDatabase } from "./testing.ts";
 
 const PROGRAM = join(import.meta.dirname, "migrate.ts");
@@ -81,6 +82,27 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   expect(status).toBe(1);
 });
 
+/** The address with a TLS mode, as another host of the same server. */
+function addressWith(sslmode: string, hostname = "localhost"): string {
+  return Object.assign(new URL(database.url), { hostname, search: `?sslmode=${sslmode}` }).href;
+}
+
+const CA = () => join(dirname(readStack().kubeconfig), "certificates", "ca.crt");
+
+test("a migration connects with TLS, and verifies the server with the authority that it is given", async () => {
+  const verified = { MARINA_DATABASE_URL: addressWith("verify-full"), NODE_EXTRA_CA_CERTS: CA() };
+  expect(runMigration(verified)).toEqual({ status: 0, stderr: "" });
+  expect(runMigration({ MARINA_DATABASE_URL: addressWith("require") })).toEqual({ status: 0, stderr: "" });
+});
+
+test("a server whose certificate is not trusted gets no password, and what to do is one sentence", async () => {
+  const { status, stderr } = runMigration({ MARINA_DATABASE_URL: addressWith("verify-full") });
+  expect(stderr).toMatch(
+    /^The certificate of Postgres at localhost:\d+ is not accepted \([A-Z_]+\): its authority must be in the file of NODE_EXTRA_CA_CERTS .+\.\n$/,
+  );
+  expect(status).toBe(1);
+});
+
 test("a migration by a role without rights makes no table, and says which right is missing", async () => {
   await empty();
   const { username, password } = apiserver();
@@ -106,4 +128,53 @@ test("a migration that was changed after it ran is reported in one sentence", as
     /^The database does not hold migration 0000_foundation as it is written here: .+\.\n$/,
   );
   expect(status).toBe(1);
+});
+
+test("a migration of a version older than the database changes nothing, and says what to do", async () => {
+  const sql = postgres(database.url, { max: 1 });
+  await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 9e12)`;
+  const { status, stderr } = runMigration({
+    MARINA_DATABASE_URL: database.url,
+    MARINA_DATABASE_APISERVER_ROLE: apiserver().username,
+  });
+  expect(stderr).toMatch(
+    /^The database was migrated by a newer version than this one, whose last migration is \d{4}_\w+: install the newer version, or restore a backup from before its migration\.\n$/,
+  );
+  expect(status).toBe(1);
+  const [granted] =
+    await sql`select has_table_privilege(${apiserver().username}, 'organizations', 'select') as it`;
+  expect(granted).toEqual({ it: false });
+  await sql.end();
+});
+
+test("a migration that is killed in the middle has changed nothing, and the next one does it all", async () => {
+  await empty();
+  const sql = postgres(database.url, { max: 2, onnotice: () => undefined });
+  const name = new URL(database.url).pathname.slice(1);
+  // A table that is not committed yet: the migration that creates the same one waits for it.
+  await sql.begin(async (tx) => {
+    await tx`create table organizations (id int)`;
+    const child = spawn(process.execPath, [PROGRAM], {
+      env: cleanEnvironment({ MARINA_DATABASE_URL: database.url }),
+      stdio: "ignore",
+    });
+    await waitFor("the migration to be in the middle", async () => {
+      const [waiting] = await sql`
+        select 1 from pg_stat_activity where datname = ${name} and wait_event_type = 'Lock'`;
+      return waiting;
+    });
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    await tx`drop table organizations`;
+  });
+  const listTables = () => sql`select tablename from pg_tables where schemaname = 'public'`;
+  await waitFor("its transaction to end", async () => {
+    const [left] = await sql`
+      select 1 from pg_stat_activity where datname = ${name} and pid <> pg_backend_pid() and state <> 'idle'`;
+    return left === undefined;
+  });
+  expect(await listTables()).toHaveLength(0);
+  expect(runMigration({ MARINA_DATABASE_URL: database.url })).toEqual({ status: 0, stderr: "" });
+  expect((await listTables()).map(({ tablename }) => tablename)).toContain("organizations");
+  await sql.end();
 });

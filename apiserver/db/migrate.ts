@@ -1,52 +1,30 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate as runMigrations } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
-import { z } from "zod";
 import { ExplainedError } from "../../shared/explained-error.ts";
 import { reportFatalError } from "../../shared/process.ts";
 import { grantRights } from "./grants.ts";
+import {
+  findJournalFault,
+  isNewer,
+  type JournalEntry,
+  migrationsFolder,
+  readAppliedMoments,
+  readJournal,
+} from "./journal.ts";
 import { type MigrationConfig, readMigrationConfig } from "./migrate-config.ts";
 import { explainMigrationFault } from "./migrate-faults.ts";
 
 const LOCK_NAME = "marina:migrate";
-const journalSchema = z.object({
-  entries: z.array(z.object({ idx: z.number(), tag: z.string(), when: z.number() })).min(1),
-});
-
-export type JournalEntry = z.output<typeof journalSchema>["entries"][number];
-
-/** Where the migrations are: beside this file, in the source tree and beside the bundle alike. */
-export function migrationsFolder(): string {
-  return join(dirname(fileURLToPath(import.meta.url)), "migrations");
-}
-
-/** The migrations in their order, as drizzle-kit recorded them. */
-export function readJournal(folder = migrationsFolder()): JournalEntry[] {
-  return journalSchema.parse(JSON.parse(readFileSync(join(folder, "meta", "_journal.json"), "utf8"))).entries;
-}
 
 /**
- * The first fault of a journal. The migrator compares only with the newest migration applied, so one that is dated
- * before another would be skipped silently.
- */
-export function findJournalFault(entries: readonly JournalEntry[]): string | undefined {
-  for (const [index, entry] of entries.entries()) {
-    const previous = entries[index - 1];
-    if (entry.idx !== index) return `${entry.tag} has the number ${entry.idx} instead of ${index}`;
-    if (previous !== undefined && entry.when <= previous.when) {
-      return `${entry.tag} is dated before ${previous.tag}, and would be skipped where that one has run`;
-    }
-  }
-  return undefined;
-}
-
-/**
- * Brings the database to the newest schema. Safe to run concurrently: one process migrates, the others wait for it.
- * Throws when the journal is out of order, and when the database holds other migrations than this folder.
+ * Brings the database to the newest schema. Safe to run concurrently: one process migrates, the others wait for it. All
+ * migrations are one transaction: one that is interrupted has changed nothing. Throws, before it changes anything, when the
+ * journal is out of order and when a newer version has migrated the database, and when it holds other migrations than this
+ * folder.
  */
 export async function migrate(databaseUrl: string, folder = migrationsFolder()): Promise<void> {
   const entries = readJournal(folder);
@@ -55,11 +33,22 @@ export async function migrate(databaseUrl: string, folder = migrationsFolder()):
   const client = postgres(databaseUrl, { max: 1, onnotice: () => undefined, connect_timeout: 10 });
   try {
     await client`select pg_advisory_lock(hashtextextended(${LOCK_NAME}, 0))`;
+    await refuseDowngrade(client, entries);
     await runMigrations(drizzle(client), { migrationsFolder: folder });
     await requireAllApplied(client, entries, folder);
   } finally {
     await client.end({ timeout: 5 });
   }
+}
+
+async function refuseDowngrade(client: postgres.Sql, entries: readonly JournalEntry[]) {
+  const [found] = await client<{ ledger: string | null }[]>`
+    select to_regclass('drizzle.__drizzle_migrations') as ledger`;
+  if (found?.ledger == null) return;
+  if (!isNewer(await readAppliedMoments(client), entries)) return;
+  throw new ExplainedError(
+    `The database was migrated by a newer version than this one, whose last migration is ${entries.at(-1)?.tag}: install the newer version, or restore a backup from before its migration.`,
+  );
 }
 
 async function requireAllApplied(client: postgres.Sql, entries: readonly JournalEntry[], folder: string) {
@@ -69,7 +58,7 @@ async function requireAllApplied(client: postgres.Sql, entries: readonly Journal
     const file = readFileSync(join(folder, `${entry.tag}.sql`), "utf8");
     if (!applied.has(createHash("sha256").update(file).digest("hex"))) {
       throw new ExplainedError(
-        `The database does not hold migration ${entry.tag} as it is written here: it was migrated by another build of this version.`,
+        `The database does not hold migration ${entry.tag} as it is written here: it was migrated by another build of this version: install that build, or restore a backup from before its migration.`,
       );
     }
   }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { migrate, readJournal } from "./migrate.ts";
+import { readJournal } from "./journal.ts";
+import { migrate } from "./migrate.ts";
 
 export interface TestDatabase {
   url: string;

@@ -7,10 +7,11 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
 import { type Call, type Fault, openApiProxy, refusalOf } from "./api-proxy.ts";
 import { type BareStack, startBareStack } from "./bare-stack.ts";
+import { type Any, withDefinition } from "./changed-definition.ts";
 import { createConvergedCluster, getStep } from "./converged-cluster.ts";
 import { type OperatorHolder, runLifecycleWithKills } from "./killable-lifecycle.ts";
 import { expectSame, identify } from "./lifecycle.ts";
-import { shiftClock, startOperator } from "./operator-process.ts";
+import { shiftClock, startOperator, startProgram } from "./operator-process.ts";
 
 const SOON = { timeoutMs: 90_000, intervalMs: 50 };
 const FIVE_MINUTES_MS = 5 * 60_000;
@@ -181,17 +182,93 @@ test("the admin kubeconfig is renewed at two thirds of its lifetime, and not an 
   await cluster.close();
 });
 
-// The last test: the definition is not restored.
-test("an operator without a CustomResourceDefinition that it needs ends and names it", async () => {
-  const { stack } = bare;
-  await kubectl(["delete", "crd", "clusteraccesses.cloud.marina.dev", "--wait=true"], { stack: stack.info });
-  const started = startOperator(stack.info, "no-definition", {
+/** A program that is started now ends with this output and the exit code 1. */
+async function expectToEnd(program: "apiserver" | "operator", name: string, expected: string): Promise<void> {
+  const started = startProgram(bare.stack.info, program, name, {
     KUBECONFIG: bare.proxy.kubeconfig,
     MARINA_METRICS_PORT: "0",
+    MARINA_PORT: "0",
   });
   expect(await started.ended()).toBe(1);
-  const output = readFileSync(join(stack.info.logs, "no-definition.log"), "utf8");
-  expect(output).toContain(
-    "no CustomResourceDefinition for:\n  clusteraccesses.cloud.marina.dev (version v1)",
+  const output = readFileSync(join(bare.stack.info.logs, `${name}.log`), "utf8");
+  expect(output.trimEnd().split("\n").at(-1)).toBe(expected);
+}
+
+const OWN_REMEDY =
+  "install those of this version (`helm upgrade` with crds.enabled, or `kubectl apply --server-side -f crds/`).";
+
+test("programs before Kubernetes of a version that is too old end and say what to do", async () => {
+  bare.proxy.hooks = {
+    before: ({ path }) =>
+      path === "/version" ? { status: 200, body: { major: "1", minor: "32" } } : undefined,
+  };
+  const expected =
+    "The management cluster runs Kubernetes 1.32, and this program needs 1.33 or newer: upgrade the management cluster first.";
+  await expectToEnd("operator", "old-kubernetes-operator", expected);
+  await expectToEnd("apiserver", "old-kubernetes-apiserver", expected);
+});
+
+test("programs with older CustomResourceDefinitions end and say what to do", async () => {
+  const removeField = ([version]: Any[]) => {
+    delete version.schema.openAPIV3Schema.properties.spec.properties.drainTimeoutSeconds;
+    version.schema.openAPIV3Schema.properties.spec["x-kubernetes-validations"] = [];
+  };
+  await withDefinition(bare.stack.info, "nodepools.cloud.marina.dev", removeField, async () => {
+    const expected = `CustomResourceDefinitions are older than this program, nodepools.cloud.marina.dev (without spec.drainTimeoutSeconds): ${OWN_REMEDY}`;
+    await expectToEnd("operator", "old-definition-operator", expected);
+    await expectToEnd("apiserver", "old-definition-apiserver", expected);
+  });
+});
+
+test("an operator with newer CustomResourceDefinitions works, and says what to do", async () => {
+  const addField = ([version]: Any[]) => {
+    version.schema.openAPIV3Schema.properties.spec.properties.colour = { type: "string" };
+  };
+  await withDefinition(bare.stack.info, "nodepools.cloud.marina.dev", addField, async () => {
+    const settings = { KUBECONFIG: bare.proxy.kubeconfig, MARINA_METRICS_PORT: "0" };
+    const started = startProgram(bare.stack.info, "operator", "new-definition", settings);
+    await waitFor("the warning", () =>
+      readFileSync(join(bare.stack.info.logs, "new-definition.log"), "utf8").includes(
+        "CustomResourceDefinitions are newer than this program, nodepools.cloud.marina.dev (with spec.colour): upgrade this program to the version that they came with.",
+      ),
+    );
+    await waitFor("it to be ready", () =>
+      readFileSync(join(bare.stack.info.logs, "new-definition.log"), "utf8").includes('"msg":"ready"'),
+    );
+    await started.signal("SIGTERM");
+  });
+});
+
+test("an operator with a Cluster API that is too old ends and says what to do", async () => {
+  const serveOldAlone = (versions: Any[]) => {
+    for (const version of versions) version.served = version.name !== "v1beta2";
+  };
+  const remedy = "install Cluster API 1.14 with the feature gate ClusterTopology, or upgrade to it.";
+  await withDefinition(bare.stack.info, "machines.cluster.x-k8s.io", serveOldAlone, () =>
+    expectToEnd(
+      "operator",
+      "old-cluster-api",
+      `The management cluster has no CustomResourceDefinition machines.cluster.x-k8s.io (version v1beta2): ${remedy}`,
+    ),
   );
+  const removeField = (versions: Any[]) => {
+    for (const version of versions)
+      delete version.schema.openAPIV3Schema.properties.status.properties.versions;
+  };
+  await withDefinition(bare.stack.info, "machinedeployments.cluster.x-k8s.io", removeField, () =>
+    expectToEnd(
+      "operator",
+      "older-cluster-api",
+      `CustomResourceDefinitions are older than this program, machinedeployments.cluster.x-k8s.io (without status.versions): ${remedy}`,
+    ),
+  );
+});
+
+// The last test: the definition is not restored.
+test("programs without a CustomResourceDefinition that they need end and say what to do", async () => {
+  const { stack } = bare;
+  await kubectl(["delete", "crd", "clusteraccesses.cloud.marina.dev", "--wait=true"], { stack: stack.info });
+  const expected = `The management cluster has no CustomResourceDefinition clusteraccesses.cloud.marina.dev (version v1): ${OWN_REMEDY}`;
+  await expectToEnd("operator", "no-definition-operator", expected);
+  await expectToEnd("apiserver", "no-definition-apiserver", expected);
 });

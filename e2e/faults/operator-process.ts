@@ -19,10 +19,20 @@ export function startOperator(
   name: string,
   settings: Record<string, string>,
 ): OperatorProcess {
-  const file = join(dirname(stack.kubeconfig), "operator.env");
+  return startProgram(stack, "operator", name, settings);
+}
+
+/** The same for either program. */
+export function startProgram(
+  stack: StackInfo,
+  program: "apiserver" | "operator",
+  name: string,
+  settings: Record<string, string>,
+): OperatorProcess {
+  const file = join(dirname(stack.kubeconfig), `${program}.env`);
   const { PATH = "" } = process.env;
   const log = openSync(join(stack.logs, `${name}.log`), "a");
-  const child = spawn(process.execPath, [`--env-file=${file}`, "dist/operator.js"], {
+  const child = spawn(process.execPath, [`--env-file=${file}`, `dist/${program}.js`], {
     env: { PATH, ...settings },
     stdio: ["ignore", log, log],
   });

@@ -1,4 +1,4 @@
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 
 /** Whether a program could listen on 127.0.0.1:port now. */
 export function isPortFree(port: number): Promise<boolean> {
@@ -7,4 +7,13 @@ export function isPortFree(port: number): Promise<boolean> {
     server.once("error", () => resolve(false));
     server.listen({ port, host: "127.0.0.1", exclusive: true }, () => server.close(() => resolve(true)));
   });
+}
+
+/** A port of 127.0.0.1 on which nothing listens now. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

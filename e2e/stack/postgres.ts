@@ -1,11 +1,22 @@
 import { execFile, execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chownSync, cpSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { messageOf, StartError } from "../programs/start-error.ts";
+import type { Certificates } from "./certificates.ts";
 import type { Ports } from "./ports.ts";
 import type { ProcessSpec } from "./process-part.ts";
 import type { Secrets } from "./secrets.ts";
@@ -17,6 +28,8 @@ export interface PostgresDeps {
   dir: string;
   ports: Ports;
   secrets: Secrets;
+  /** Its serving certificate is for this machine's own addresses. */
+  certificates: Pick<Certificates, "serverCertFile" | "serverKeyFile">;
 }
 
 /** Connection URLs of the database, one per role. */
@@ -127,8 +140,22 @@ async function initialiseData({ home, programs, account }: Place, password: stri
   writeFileSync(done, "");
 }
 
+/** PostgreSQL demands a key that belongs to its account. Clients may connect with TLS, and need not. */
+function copyCertificate({ home, account }: Place, { certificates }: PostgresDeps): void {
+  const copies = [
+    [certificates.serverCertFile, CERTIFICATE_FILE],
+    [certificates.serverKeyFile, KEY_FILE],
+  ] as const;
+  for (const [file, name] of copies) {
+    const copy = join(home, name);
+    copyFileSync(file, copy);
+    chmodSync(copy, 0o600);
+    if (account !== undefined) chownSync(copy, account.uid, account.gid);
+  }
+}
+
 /** The addresses for a run directory, known before anything runs. */
-export function databaseUrlsOf({ ports, secrets }: PostgresDeps): DatabaseUrls {
+export function databaseUrlsOf({ ports, secrets }: Pick<PostgresDeps, "ports" | "secrets">): DatabaseUrls {
   const at = (user: string, password: string, database: string): string =>
     `postgres://${user}:${password}@127.0.0.1:${ports.postgres}/${database}`;
   return {
@@ -159,6 +186,9 @@ async function createDatabase({ superuser }: DatabaseUrls, secrets: Secrets): Pr
   });
 }
 
+const CERTIFICATE_FILE = "server.crt";
+const KEY_FILE = "server.key";
+
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
@@ -171,7 +201,15 @@ const SETTINGS = {
 };
 
 function serverSpec(deps: PostgresDeps, { home, programs, account }: Place): ProcessSpec {
-  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const tls = {
+    ssl: "on",
+    ssl_cert_file: join(home, CERTIFICATE_FILE),
+    ssl_key_file: join(home, KEY_FILE),
+  };
+  const settings = Object.entries({ ...SETTINGS, ...tls }).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`,
+  ]);
   return {
     command: join(programs, "bin", "postgres"),
     args: ["-D", join(home, "data"), "-p", String(deps.ports.postgres), ...settings],
@@ -194,6 +232,7 @@ export function postgresNodes(deps: PostgresDeps): Node[] {
       async process(signal) {
         const place = preparePlace(deps.dir);
         await initialiseData(place, deps.secrets.postgresPassword, signal);
+        copyCertificate(place, deps);
         return serverSpec(deps, place);
       },
     },

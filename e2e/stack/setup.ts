@@ -190,7 +190,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     operatorPort: ports.operator ?? 0,
     issuer: issuerOf(ports),
     kubeconfigs: cluster.programKubeconfigs,
-    databaseUrls: databaseUrlsOf({ dir, ports, secrets }),
+    databaseUrls: databaseUrlsOf({ ports, secrets }),
     webhookKey: secrets.webhookKey,
     caFile: certificates.caFile,
     sharedStorage,
@@ -208,7 +208,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
   const platform = { kube: cluster.kube, after, classFile, programAccess: cluster.programAccess };
   const nodes = [
     ...cluster.nodes,
-    ...postgresNodes({ dir, ports, secrets }),
+    ...postgresNodes({ dir, ports, secrets, certificates }),
     identityNode({ dir, ports, secrets }),
     receiverNode(dir, ports, certificates),
     ...(options.parts === "prepared" ? preparedSteps(platform) : platformSteps(platform)),

@@ -1,16 +1,30 @@
 import { afterEach, expect, test } from "vitest";
 import { createLogger } from "../log.ts";
 import { defineKind, type KubeObject } from "./kind.ts";
-import { findMissingKinds, requireKinds } from "./required-kinds.ts";
+import { findMissing, findNewer, findOlder, type Requirement, requireKinds } from "./required-kinds.ts";
 import { json, type Responder, startTestServer, status } from "./testing.ts";
 import { createTransport } from "./transport.ts";
 
-const kindOf = (group: string, plural: string) =>
-  defineKind<KubeObject>({ group, version: "v1", kind: plural, plural, namespaced: true });
-const apples = kindOf("fruit.test", "apples");
-const pears = kindOf("fruit.test", "pears");
-const oaks = kindOf("trees.test", "oaks");
+const kindOf = (group: string, kind: string, plural: string) =>
+  defineKind<KubeObject>({ group, version: "v1", kind, plural, namespaced: true });
+const apple = { kind: kindOf("fruit.test", "Apple", "apples"), fields: ["spec", "spec.taste"] };
+const pear = { kind: kindOf("fruit.test", "Pear", "pears"), fields: [] };
+const oak = { kind: kindOf("trees.test", "Oak", "oaks"), fields: [] };
+const fruit: Requirement = {
+  kinds: [apple, pear],
+  remedy: "plant it",
+  newerRemedy: "learn of it",
+};
+const trees: Requirement = { kinds: [oak], remedy: "sow it" };
 const log = createLogger({ name: "test", level: "fatal" });
+
+const schemaWith = (...fields: string[]) => ({
+  properties: {
+    kind: {},
+    spec: { properties: Object.fromEntries(fields.map((field) => [field, {}])) },
+  },
+});
+const tasty = schemaWith("taste");
 
 const open: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -27,49 +41,89 @@ async function connect(...responders: [Responder, ...Responder[]]) {
   return { server, transport };
 }
 
+/** A server of fruit.test/v1 that has served these kinds, all with a taste, and serves those of `still` now. */
+function serve(kinds: string[], still = kinds): Responder {
+  const schemas = kinds.map((kind) => [
+    `test.fruit.v1.${kind}`,
+    { ...tasty, "x-kubernetes-group-version-kind": [{ group: "fruit.test", version: "v1", kind }] },
+  ]);
+  const document = { components: { schemas: Object.fromEntries(schemas) } };
+  const resources = { resources: still.map((kind) => ({ kind })) };
+  return (response, request) =>
+    json(200, request.path.startsWith("/openapi/") ? document : resources)(response, request);
+}
+
+const served = (kinds: Record<string, object>) =>
+  new Map([["fruit.test/v1", new Map(Object.entries({ Pear: {}, ...kinds }))]]);
+
 test.each([
-  { what: "all are served", served: { "fruit.test/v1": ["apples", "apples/status", "pears"] }, missing: [] },
-  { what: "one is not served", served: { "fruit.test/v1": ["apples"] }, missing: [pears] },
-  {
-    what: "only a subresource is served",
-    served: { "fruit.test/v1": ["apples", "pears/status"] },
-    missing: [pears],
-  },
-  {
-    what: "another version is served",
-    served: { "fruit.test/v2": ["apples", "pears"] },
-    missing: [apples, pears],
-  },
-  { what: "the group does not exist", served: {}, missing: [apples, pears] },
-])("the kinds that are missing are found when $what", ({ served, missing }) => {
-  const names = new Map(Object.entries(served).map(([version, plurals]) => [version, new Set(plurals)]));
-  expect(findMissingKinds([apples, pears], names)).toEqual(missing);
+  ["all is served", served({ Apple: tasty }), []],
+  ["it has more fields", served({ Apple: schemaWith("taste", "smell") }), []],
+  ["no schema is published", served({ Apple: {} }), []],
+  [
+    "a kind is missing",
+    served({}),
+    ["The management cluster has no CustomResourceDefinition apples.fruit.test (version v1): plant it."],
+  ],
+  [
+    "the group is missing",
+    new Map(),
+    [
+      "The management cluster has no CustomResourceDefinition apples.fruit.test (version v1), pears.fruit.test (version v1): plant it.",
+    ],
+  ],
+  [
+    "a field is missing",
+    served({ Apple: schemaWith("smell") }),
+    [
+      "CustomResourceDefinitions are older than this program, apples.fruit.test (without spec.taste): plant it.",
+    ],
+  ],
+])("what to do is one sentence when %s", (_, schemas, faults) => {
+  expect([...findMissing([fruit], schemas), ...findOlder([fruit], schemas)]).toEqual(faults);
 });
 
-test("one request for each group and version is enough when every kind is served", async () => {
-  const { server, transport } = await connect(
-    json(200, { resources: [{ name: "apples" }, { name: "pears" }] }),
-  );
-  await requireKinds(transport, [apples, pears], log);
-  expect(server.received.map(({ path }) => path)).toEqual(["/apis/fruit.test/v1"]);
+test.each([
+  ["a field is unknown", schemaWith("taste", "smell"), "apples.fruit.test (with spec.smell): learn of it."],
+  ["all fields are known", tasty, undefined],
+])("kinds are newer when %s", (_, schema, expected) => {
+  const requirements = [{ ...fruit, kinds: [apple] }];
+  const sentence = expected && `CustomResourceDefinitions are newer than this program, ${expected}`;
+  expect(findNewer(requirements, served({ Apple: schema }))).toEqual(sentence ? [sentence] : []);
 });
 
-test("every missing CustomResourceDefinition is named", async () => {
+test("fields of others' kinds that are not known are nobody's business", () => {
+  expect(findNewer([{ kinds: [apple], remedy: "plant it" }], served({ Apple: schemaWith("a") }))).toEqual([]);
+});
+
+test("two requests for each group and version are enough when every kind is served", async () => {
+  const { server, transport } = await connect(serve(["Apple", "Pear"]));
+  await requireKinds(transport, [fruit], log);
+  expect(server.received.map(({ path }) => path).sort()).toEqual([
+    "/apis/fruit.test/v1",
+    "/openapi/v3/apis/fruit.test/v1",
+  ]);
+});
+
+test("a kind whose schema is left over from when it was served is missing", async () => {
+  const { transport } = await connect(serve(["Apple", "Pear"], ["Apple"]));
+  await expect(requireKinds(transport, [fruit], log)).rejects.toThrow("no CustomResourceDefinition pears.");
+}, 30_000);
+
+test("every requirement that is not met is told", async () => {
   const { transport } = await connect(status(404, "NotFound"));
   const message =
-    "The management cluster has no CustomResourceDefinition for:\n  apples.fruit.test (version v1)\n  oaks.trees.test (version v1)";
-  await expect(requireKinds(transport, [apples, oaks], log)).rejects.toThrow(message);
+    "The management cluster has no CustomResourceDefinition apples.fruit.test (version v1), pears.fruit.test (version v1): plant it.\nThe management cluster has no CustomResourceDefinition oaks.trees.test (version v1): sow it.";
+  await expect(requireKinds(transport, [fruit, trees], log)).rejects.toThrow(message);
 }, 30_000);
 
 test("a definition that is served only at the second look is not missing", async () => {
-  const { transport } = await connect(
-    status(404, "NotFound"),
-    json(200, { resources: [{ name: "apples" }] }),
-  );
-  await expect(requireKinds(transport, [apples], log)).resolves.toBeUndefined();
+  const early = serve(["Apple"]);
+  const { transport } = await connect(early, early, serve(["Apple", "Pear"]));
+  await expect(requireKinds(transport, [fruit], log)).resolves.toBeUndefined();
 }, 30_000);
 
 test("a server that refuses to tell its kinds stops nobody", async () => {
   const { transport } = await connect(status(403, "Forbidden"));
-  await expect(requireKinds(transport, [apples], log)).resolves.toBeUndefined();
+  await expect(requireKinds(transport, [fruit], log)).resolves.toBeUndefined();
 }, 30_000);

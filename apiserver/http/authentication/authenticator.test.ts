@@ -235,6 +235,6 @@ test("an issuer that does not respond is 503, not 401", async () => {
 test("keys are loaded at start, after which it is ready", async () => {
   const ready = authenticator();
   expect(ready.isReady()).toBe(false);
-  await ready.loadKeys(new AbortController().signal);
+  await ready.loadKeys(new AbortController().signal, { warn: () => undefined });
   expect(ready.isReady()).toBe(true);
 });

@@ -1,8 +1,11 @@
 import { hash } from "node:crypto";
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from "jose";
 import { z } from "zod";
+import type { Logger } from "../../../shared/log.ts";
+import { createRepeatedWarning } from "../../../shared/repeated-warning.ts";
 import { ApiError, dependencyUnavailable } from "../errors.ts";
 import type { IssuerConfig } from "./issuer-config.ts";
+import { explainIssuerFault } from "./issuer-faults.ts";
 import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
 import type { Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
 
@@ -24,8 +27,8 @@ export interface Authenticator {
   isWellFormed(authorization: string): boolean;
   /** The keys of at least one issuer have been read. */
   isReady(): boolean;
-  /** Reads the keys of every issuer, retrying until each has been read once. */
-  loadKeys(signal: AbortSignal): Promise<void>;
+  /** Reads the keys of every issuer, retrying until each has been read once, with a warning while it fails. */
+  loadKeys(signal: AbortSignal, log: Pick<Logger, "warn">): Promise<void>;
 }
 
 /** Recognizes and verifies API tokens. */
@@ -94,8 +97,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     },
     isWellFormed: (authorization) => options.apiTokens.isWellFormed(BEARER.exec(authorization)?.[1] ?? ""),
     isReady: () => issuers.some((issuer) => issuer.keys.isLoaded()),
-    async loadKeys(signal) {
-      await Promise.all(issuers.map((issuer) => issuer.keys.load(signal)));
+    async loadKeys(signal, log) {
+      const load = ({ config, keys }: Issuer) => {
+        const warn = createRepeatedWarning(log, nowMs);
+        return keys.load(signal, (error) => warn(explainIssuerFault(config, error)));
+      };
+      await Promise.all(issuers.map(load));
     },
   };
 }

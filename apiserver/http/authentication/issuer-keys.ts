@@ -23,8 +23,8 @@ export interface IssuerKeys {
    */
   resolve: JWTVerifyGetKey;
   isLoaded(): boolean;
-  /** Reads the keys; retries every second until it succeeds or `signal` aborts. */
-  load(signal: AbortSignal): Promise<void>;
+  /** Reads the keys; retries every second until it succeeds or `signal` aborts. Every failure is told to `onFailure`. */
+  load(signal: AbortSignal, onFailure: (error: unknown) => void): Promise<void>;
 }
 
 type RemoteKeys = ReturnType<typeof createRemoteJWKSet>;
@@ -87,10 +87,12 @@ export function createIssuerKeys(config: IssuerConfig, nowMs: () => number = Dat
       }
     },
     isLoaded: () => keys !== undefined,
-    async load(signal) {
+    async load(signal, onFailure) {
       while (keys === undefined && !signal.aborted) {
-        // Readiness reports a failure for as long as it lasts.
-        await read().catch(() => sleep(RETRY_MS, undefined, { signal }).catch(() => undefined));
+        await read().catch((error: unknown) => {
+          onFailure(error);
+          return sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+        });
       }
     },
   };

@@ -1,6 +1,6 @@
-import { type AddressInfo, createServer } from "node:net";
 import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findFreePort } from "../../../e2e/programs/free-port.ts";
 import { createClient } from "../../../shared/kube/client.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { createRegistry } from "../../../shared/metrics.ts";
@@ -21,21 +21,12 @@ let unreachable: DatabaseClients;
 
 beforeAll(async () => {
   api = await startTestApp();
-  unreachable = connectDatabase(`postgres://marina@127.0.0.1:${await findClosedPort()}/marina`);
+  unreachable = connectDatabase(`postgres://marina@127.0.0.1:${await findFreePort()}/marina`);
 });
 afterAll(async () => {
   await unreachable.close();
   await api.close();
 });
-
-/** A port on which nothing listens. */
-async function findClosedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 const principal = {
   kind: "user" as const,
@@ -121,7 +112,7 @@ describe("with Postgres away", () => {
 });
 
 test("without the Kubernetes API an organization is created nevertheless", async () => {
-  const connection = { server: `https://127.0.0.1:${await findClosedPort()}` };
+  const connection = { server: `https://127.0.0.1:${await findFreePort()}` };
   const transport = createTransport({ connection, timeoutMs: 500 });
   const app = createTestedApp(
     { ...api.deps, kube: createClient(transport), metrics: createRegistry() },

@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { ensureCertificates } from "../../stack/certificates.ts";
 import { choosePorts } from "../../stack/ports.ts";
 import { databaseUrlsOf, postgresHome, postgresNodes } from "../../stack/postgres.ts";
 import { ensureSecrets } from "../../stack/secrets.ts";
@@ -17,7 +18,12 @@ export async function startPostgres(dir: string): Promise<Postgres> {
   await endLeftovers(dir);
   for (const folder of [postgresHome(dir), dir]) rmSync(folder, { recursive: true, force: true });
   for (const name of ["logs", "processes"]) mkdirSync(join(dir, name), { recursive: true });
-  const deps = { dir, ports: await choosePorts(dir, ["postgres"]), secrets: await ensureSecrets(dir) };
+  const deps = {
+    dir,
+    ports: await choosePorts(dir, ["postgres"]),
+    secrets: await ensureSecrets(dir),
+    certificates: await ensureCertificates(dir),
+  };
   const supervisor = createSupervisor({ dir, onCrash: (_, message) => console.error(message) });
   await supervisor.start(postgresNodes(deps));
   const { owner, superuser } = databaseUrlsOf(deps);

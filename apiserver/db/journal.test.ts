@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findJournalFault, type JournalEntry, readJournal } from "./migrate.ts";
+import { findJournalFault, type JournalEntry, readJournal } from "./journal.ts";
 
 const entry = (idx: number, when: number): JournalEntry => ({ idx, when, tag: `000${idx}_x` });
 
