@@ -1,69 +1,40 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseAllDocuments, stringify } from "yaml";
-import { kubectl, readStack } from "../stack/testing.ts";
+import { stringify } from "yaml";
+import { OLDEST_VERSION } from "../../shared/kube/server-version.ts";
+import { kubectl } from "../stack/testing.ts";
+import {
+  findRefusal,
+  pathOfChart,
+  REQUIRED_VALUES,
+  renderChart,
+  runHelm,
+  type Values,
+} from "../testing/chart.ts";
+import { installForeignDefinitions } from "../testing/infrastructure-provider.ts";
+import { type Kubeconform, openKubeconform } from "../testing/kubeconform.ts";
 
-const run = promisify(execFile);
-const CHART = join(import.meta.dirname, "..", "..", "charts", "marina");
 const NAMESPACE = "marina-chart-test";
-/** Their definitions belong to others, and the stack has none of them. */
-const FOREIGN_KINDS = ["ServiceMonitor", "PrometheusRule", "HTTPRoute"];
-
-const stack = readStack();
 const folder = mkdtempSync(join(tmpdir(), "marina-chart-"));
+let kubeconform: Kubeconform;
 
-beforeAll(() => kubectl(["create", "namespace", NAMESPACE]));
+beforeAll(async () => {
+  await kubectl(["create", "namespace", NAMESPACE]);
+  await installForeignDefinitions();
+  kubeconform = await openKubeconform(folder);
+});
 afterAll(async () => {
   rmSync(folder, { recursive: true });
   await kubectl(["delete", "namespace", NAMESPACE, "--wait=false"]);
 });
 
-type Values = Record<string, unknown>;
-
-interface Rendered {
-  kind: string;
-  metadata: { name: string; namespace?: string };
-  // biome-ignore lint/suspicious/noExplicitAny: whatever a test looks at
-  [field: string]: any;
-}
-
-const REQUIRED = {
-  host: "api.example.com",
-  database: { existingSecret: "marina-database" },
-  oidc: { issuers: [{ issuer: "https://id.example.com", audience: "marina" }] },
-};
-
-function writeValues(values: Values): string {
-  const file = join(folder, `${crypto.randomUUID()}.yaml`);
-  writeFileSync(file, stringify(values));
-  return file;
-}
-
-async function render(values: Values): Promise<{ text: string; objects: Rendered[] }> {
-  const file = writeValues({ ...REQUIRED, ...values });
-  await run(stack.helm, ["lint", "--strict", CHART, "--values", file]);
-  const args = ["template", "marina", CHART, "--namespace", NAMESPACE, "--values", file];
-  const { stdout } = await run(stack.helm, args, { maxBuffer: 16 * 1024 * 1024 });
-  const objects = parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Rendered | null) ?? []);
-  return { text: stdout, objects };
-}
-
-/** The message of the refusal to render these values. */
-async function findRefusal(values: Values): Promise<string> {
-  const args = ["template", "marina", CHART, "--values", writeValues(values)];
-  return run(stack.helm, args).then(
-    () => "",
-    ({ stderr }: { stderr: string }) => stderr,
-  );
-}
+const render = (values: Values) => renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, ...values });
 
 const digest = `sha256:${"0".repeat(64)}`;
 
-describe("every object is accepted by the Kubernetes API", () => {
+describe("every object is accepted by the Kubernetes API, and names no field that its schema does not know", () => {
   test.each<[string, Values]>([
     ["the three required values alone", {}],
     ["one replica of each program", { apiserver: { replicas: 1 }, operator: { replicas: 1 } }],
@@ -156,6 +127,20 @@ describe("every object is accepted by the Kubernetes API", () => {
       "a database with other keys and another role",
       { database: { existingSecret: "db", urlKey: "app", ownerUrlKey: "admin", apiserverRole: "app" } },
     ],
+    [
+      "a database of CloudNativePG",
+      {
+        database: {
+          cloudNativePG: {
+            enabled: true,
+            apiserverSecret: "api-database",
+            imageName: "registry.example.com/postgresql:18",
+            storage: { size: "50Gi", storageClass: "fast" },
+            resources: { requests: { cpu: 2, memory: "4Gi" } },
+          },
+        },
+      },
+    ],
     ["Namespaces of deleted organizations removed", { apiserver: { removeEndedNamespaces: true } }],
     ["keys for webhooks", { webhooks: { existingSecret: "marina-webhook-keys" } }],
     [
@@ -183,57 +168,54 @@ describe("every object is accepted by the Kubernetes API", () => {
     ["a public address with a port", { publicUrl: "https://api.example.com:8443" }],
   ])("%s", async (_, values) => {
     const { objects } = await render(values);
-    const known = objects.filter(({ kind }) => !FOREIGN_KINDS.includes(kind));
-    const text = known.map((object) => stringify(object, { aliasDuplicateObjects: false })).join("---\n");
+    expect(await kubeconform.findFaults(objects)).toEqual([]);
+    const text = objects.map((object) => stringify(object, { aliasDuplicateObjects: false })).join("---\n");
     const applying = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--filename", "-"];
     const { stdout } = await kubectl([...applying, "--namespace", NAMESPACE], { stdin: text });
-    expect(stdout.trim().split("\n")).toHaveLength(known.length);
+    expect(stdout.trim().split("\n")).toHaveLength(objects.length);
   });
 });
 
 describe("values are refused", () => {
   test.each<[string, Values, RegExp]>([
-    ["without a host", { ...REQUIRED, host: "" }, /host is required/],
-    ["without a database", { ...REQUIRED, database: {} }, /database\.existingSecret is required/],
-    ["without an issuer", { ...REQUIRED, oidc: {} }, /oidc\.issuers is required/],
-    ["with an unknown name", { ...REQUIRED, replicas: 3 }, /'replicas' not allowed/],
-    ["with an unknown name below", { ...REQUIRED, apiserver: { replica: 3 } }, /'replica' not allowed/],
-    ["with a URL as host", { ...REQUIRED, host: "https://api.example.com" }, /host/],
-    ["with no replicas", { ...REQUIRED, operator: { replicas: 0 } }, /replicas/],
+    ["without a host", { ...REQUIRED_VALUES, host: "" }, /host is required/],
+    ["without a database", { ...REQUIRED_VALUES, database: {} }, /database\.existingSecret is required/],
+    ["without an issuer", { ...REQUIRED_VALUES, oidc: {} }, /oidc\.issuers is required/],
+    ["with an unknown name", { ...REQUIRED_VALUES, replicas: 3 }, /'replicas' not allowed/],
+    [
+      "with an unknown name below",
+      { ...REQUIRED_VALUES, apiserver: { replica: 3 } },
+      /'replica' not allowed/,
+    ],
+    ["with a URL as host", { ...REQUIRED_VALUES, host: "https://api.example.com" }, /host/],
+    ["with no replicas", { ...REQUIRED_VALUES, operator: { replicas: 0 } }, /replicas/],
     [
       "with two control plane replicas",
-      { ...REQUIRED, plans: { default: { class: "a", controlPlaneReplicas: 2 } } },
+      { ...REQUIRED_VALUES, plans: { default: { class: "a", controlPlaneReplicas: 2 } } },
       /controlPlaneReplicas/,
     ],
     [
       "with a memory limit in another unit",
-      { ...REQUIRED, operator: { resources: { limits: { memory: "1G" } } } },
+      { ...REQUIRED_VALUES, operator: { resources: { limits: { memory: "1G" } } } },
       /memory/,
     ],
-    ["with a tag as digest", { ...REQUIRED, image: { digest: "1.0" } }, /digest/],
+    [
+      "with a database of its own and one of others",
+      {
+        ...REQUIRED_VALUES,
+        database: { existingSecret: "db", cloudNativePG: { enabled: true, apiserverSecret: "api" } },
+      },
+      /database\.existingSecret and database\.cloudNativePG exclude each other/,
+    ],
+    [
+      "with a database of CloudNativePG without a password of the API server",
+      { ...REQUIRED_VALUES, database: { cloudNativePG: { enabled: true } } },
+      /database\.cloudNativePG\.apiserverSecret is required/,
+    ],
+    ["with a tag as digest", { ...REQUIRED_VALUES, image: { digest: "1.0" } }, /digest/],
   ])("%s", async (_, values, expected) => {
-    expect(await findRefusal(values)).toMatch(expected);
+    expect(await findRefusal("marina", values)).toMatch(expected);
   });
-});
-
-test("every Pod is restricted: no root, no privileges, no capability, a root that is read-only", async () => {
-  const { objects } = await render({});
-  const specs = objects.flatMap((object) =>
-    object.kind === "Pod" ? object.spec : (object.spec?.template?.spec ?? []),
-  );
-  expect(specs.length).toBe(4);
-  for (const spec of specs) {
-    expect(spec.securityContext).toMatchObject({
-      runAsNonRoot: true,
-      seccompProfile: { type: "RuntimeDefault" },
-    });
-    for (const { securityContext } of spec.containers)
-      expect(securityContext).toEqual({
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ["ALL"] },
-      });
-  }
 });
 
 test("no role grants everything of something, but for reading machines of any infrastructure", async () => {
@@ -256,6 +238,36 @@ test("the heap of a program is three quarters of its memory limit", async () => 
   const { text } = await render({ operator: { resources: { limits: { memory: "2Gi" } } } });
   expect(text).toContain("--max-old-space-size=1536");
   expect(text).toContain("--max-old-space-size=1152");
+});
+
+test("the database that the chart makes stays when the release is uninstalled, and the API server owns none of it", async () => {
+  const database = { cloudNativePG: { enabled: true, apiserverSecret: "api-database" } };
+  const { objects } = await render({ database });
+  const cluster = objects.find(({ apiVersion }) => apiVersion.startsWith("postgresql.cnpg.io/"));
+  expect(cluster?.metadata).toMatchObject({ annotations: { "helm.sh/resource-policy": "keep" } });
+  expect(cluster?.spec.bootstrap.initdb).toEqual({ database: "marina", owner: "marina_owner" });
+  const addresses = objects
+    .flatMap(({ spec }) => spec?.template?.spec?.containers ?? [])
+    .flatMap(({ env }) => env.filter((one: { name: string }) => one.name === "MARINA_DATABASE_URL"))
+    .map(({ value }) => new URL(value.replace(/\$\(\w+\)/, "password")))
+    .map(({ username, hostname, search }) => [username, hostname, search]);
+  const host = `marina-database-rw.${NAMESPACE}.svc`;
+  expect(addresses).toEqual([
+    ["marina_apiserver", host, "?sslmode=verify-full"],
+    ["marina_owner", host, "?sslmode=verify-full"],
+  ]);
+});
+
+test("the chart names no namespace but the release's, and refuses a Kubernetes that the programs refuse", async () => {
+  const { text } = await render({});
+  expect(text).not.toContain("marina-system");
+  const oldest = `${OLDEST_VERSION.major}.${OLDEST_VERSION.minor}`;
+  const template = ["template", "marina", pathOfChart("marina")];
+  await runHelm([...template, "--kube-version", `${oldest}.0`], REQUIRED_VALUES);
+  const older = `${OLDEST_VERSION.major}.${OLDEST_VERSION.minor - 1}.9`;
+  await expect(runHelm([...template, "--kube-version", older], REQUIRED_VALUES)).rejects.toThrow(
+    `chart requires kubeVersion: >=${oldest}.0-0 which is incompatible with Kubernetes v${older}`,
+  );
 });
 
 test("definitions of custom resources stay when the release is uninstalled", async () => {

@@ -46,6 +46,38 @@ async function readDefinitions(module: string, folder: string): Promise<Manifest
   });
 }
 
+/** The text of a file in a provider's Go module. */
+export async function findProviderFile(module: string, file: string): Promise<string> {
+  return readFileSync(
+    join(await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`), file),
+    "utf8",
+  );
+}
+
+/** The definitions of other operators that the chart marina has objects for: module, folder, and files of it. */
+const FOREIGN = [
+  ["sigs.k8s.io/gateway-api", "config/crd/standard", ["gateway.networking.k8s.io_httproutes"]],
+  [
+    "github.com/prometheus-operator/prometheus-operator",
+    "example/prometheus-operator-crd",
+    ["monitoring.coreos.com_servicemonitors", "monitoring.coreos.com_prometheusrules"],
+  ],
+  [
+    "github.com/cloudnative-pg/cloudnative-pg",
+    "config/crd/bases",
+    ["postgresql.cnpg.io_clusters", "postgresql.cnpg.io_databases"],
+  ],
+] as const;
+
+/** Installs the definitions of the Gateway API, the Prometheus operator and CloudNativePG that the chart marina uses. */
+export async function installForeignDefinitions(): Promise<void> {
+  const read = FOREIGN.map(async ([module, folder, files]) => {
+    const source = await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`);
+    return files.map((file): Manifest => parse(readFileSync(join(source, folder, `${file}.yaml`), "utf8")));
+  });
+  await installAll((await Promise.all(read)).flat());
+}
+
 /**
  * Installs the kinds of kubeadm and those of a provider that cluster classes use, with the contract labels of the provider's own
  * kustomization, and waits until they are served. No program of the provider runs.
@@ -58,8 +90,13 @@ export async function installDefinitions(provider: ProviderDefinitions): Promise
       ? engine["capi-in-memory"].crds
       : await readDefinitions(provider.module, provider.folder);
   const used = [...kubeadm, ...infrastructure.filter(({ metadata }) => USED.test(metadata.name))];
-  const text = used.map((one) => stringify(one, { aliasDuplicateObjects: false })).join("---\n");
+  await installAll(used);
+}
+
+/** Applies definitions and waits until they are served. */
+async function installAll(definitions: readonly Manifest[]): Promise<void> {
+  const text = definitions.map((one) => stringify(one, { aliasDuplicateObjects: false })).join("---\n");
   await kubectl(["apply", "--server-side", "--filename", "-"], { stdin: text });
-  const names = used.map(({ metadata }) => `crd/${metadata.name}`);
+  const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
   await kubectl(["wait", "--for=condition=Established", "--timeout=60s", ...names]);
 }

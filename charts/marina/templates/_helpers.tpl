@@ -56,6 +56,25 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
+{{/* The variable with the address of the database: dict "root" $ "secretKey" "url" "role" "…" "roleSecret" "…". */}}
+{{- define "marina.databaseUrl" -}}
+{{- if .root.Values.database.cloudNativePG.enabled -}}
+- name: MARINA_DATABASE_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ .roleSecret }}
+      key: password
+- name: MARINA_DATABASE_URL
+  value: postgres://{{ .role }}:$(MARINA_DATABASE_PASSWORD)@marina-database-rw.{{ .root.Release.Namespace }}.svc:5432/marina?sslmode=verify-full
+{{- else -}}
+- name: MARINA_DATABASE_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ required "database.existingSecret is required: a Secret with the addresses of the database" .root.Values.database.existingSecret }}
+      key: {{ .secretKey }}
+{{- end -}}
+{{- end }}
+
 {{/* Environment of both programs: dict "root" $ "memory" "1Gi". */}}
 {{- define "marina.environment" -}}
 - name: MARINA_PLATFORM_NAMESPACE
@@ -72,7 +91,12 @@ capabilities:
 # REST shows it, and the storage enforces it.
 - name: MARINA_DEFAULT_STORAGE_QUOTA_GB
   value: {{ .root.Values.sharedStorage.defaultQuotaGB | quote }}
-{{- if .root.Values.caBundleConfigMap }}
+{{- include "marina.caEnvironment" .root }}
+{{- end }}
+
+{{/* Certificate authorities besides the public ones: the bundle, else that of the chart's own database. */}}
+{{- define "marina.caEnvironment" -}}
+{{- if or .Values.caBundleConfigMap .Values.database.cloudNativePG.enabled }}
 - name: NODE_EXTRA_CA_CERTS
   value: /etc/marina/ca/ca.crt
 {{- end }}
@@ -83,11 +107,16 @@ capabilities:
 - name: ca
   configMap:
     name: {{ .Values.caBundleConfigMap }}
+{{- else if .Values.database.cloudNativePG.enabled }}
+- name: ca
+  secret:
+    secretName: marina-database-ca
+    items: [{key: ca.crt, path: ca.crt}]
 {{- end }}
 {{- end }}
 
 {{- define "marina.caVolumeMount" -}}
-{{- if .Values.caBundleConfigMap }}
+{{- if or .Values.caBundleConfigMap .Values.database.cloudNativePG.enabled }}
 - name: ca
   mountPath: /etc/marina/ca
   readOnly: true

@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { kubectl, waitFor } from "../stack/testing.ts";
+import {
+  pathOfChart,
+  REQUIRED_VALUES,
+  type Rendered,
+  renderChart,
+  runHelm,
+  type Values,
+} from "../testing/chart.ts";
+
+const NAMESPACE = `chart-pods-${randomUUID().slice(0, 8)}`;
+
+beforeAll(async () => {
+  await kubectl(["create", "namespace", NAMESPACE]);
+  await kubectl(["label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted"]);
+  await waitFor("its default ServiceAccount", () =>
+    kubectl(["get", "serviceaccount", "default", "--namespace", NAMESPACE]),
+  );
+});
+afterAll(() => kubectl(["delete", "namespace", NAMESPACE, "--wait=false"]));
+
+/** The Pods of the chart: those of its own, and one for each template. */
+async function renderPods(values: Values = {}): Promise<Rendered[]> {
+  const { objects } = await renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, ...values });
+  return objects.flatMap((object) => {
+    if (object.kind === "Pod") return object;
+    const template = object.spec?.template;
+    if (template === undefined) return [];
+    const metadata = { ...template.metadata, name: object.metadata.name, namespace: NAMESPACE };
+    return { ...template, apiVersion: "v1", kind: "Pod", metadata };
+  });
+}
+
+const names = (pods: readonly Rendered[]) => pods.map(({ metadata }) => metadata.name).sort();
+const ALL = ["marina-apiserver", "marina-migrate", "marina-operator", "marina-test-ready"];
+
+test("every Pod is admitted where the standard `restricted` is enforced", async () => {
+  const pods = await renderPods();
+  expect(names(pods)).toEqual(ALL);
+  // The accounts are not there: only admission is asked.
+  const text = pods.map((pod) => stringify({ ...pod, spec: { ...pod.spec, serviceAccountName: "default" } }));
+  const { stdout } = await kubectl(["apply", "--dry-run=server", "--filename=-"], {
+    stdin: text.join("---\n"),
+  });
+  expect(stdout.trim().split("\n")).toHaveLength(ALL.length);
+});
+
+test("every container has a root that is read-only, limits, and tells its last words as its termination message", async () => {
+  for (const { spec } of await renderPods())
+    for (const container of spec.containers) {
+      expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true });
+      expect(container.resources.limits.memory).toMatch(/i$/);
+      expect(container.terminationMessagePolicy).toBe("FallbackToLogsOnError");
+    }
+});
+
+test("only the programs that talk to Kubernetes have a token", async () => {
+  const pods = await renderPods();
+  const withToken = pods.filter(({ spec }) => spec.automountServiceAccountToken !== false);
+  expect(names(withToken)).toEqual(["marina-apiserver", "marina-operator"]);
+});
+
+test("every Pod has the image by its digest", async () => {
+  const digest = `sha256:${"0".repeat(64)}`;
+  const pods = await renderPods({ image: { repository: "registry.example.com/marina", tag: "1", digest } });
+  for (const { spec } of pods) expect(spec.containers[0].image).toBe(`registry.example.com/marina@${digest}`);
+});
+
+describe.each(["apiserver", "operator"])("the Pods of the %s have what the values add", (program) => {
+  const added = {
+    podLabels: { team: "platform" },
+    podAnnotations: { "example.com/owner": "platform" },
+    priorityClassName: "platform-critical",
+    nodeSelector: { role: "platform" },
+    tolerations: [{ key: "platform", operator: "Exists" }],
+    extraEnv: [{ name: "MARINA_LOG_LEVEL", value: "debug" }],
+    extraVolumes: [{ name: "more", emptyDir: {} }],
+    extraVolumeMounts: [{ name: "more", mountPath: "/more" }],
+  };
+
+  test("labels, places, environment, volumes and certificate authorities", async () => {
+    const pods = await renderPods({ [program]: added, caBundleConfigMap: "company-ca" });
+    const pod = pods.find(({ metadata }) => metadata.name === `marina-${program}`);
+    expect(pod?.metadata).toMatchObject({ labels: added.podLabels, annotations: added.podAnnotations });
+    const { priorityClassName, nodeSelector, tolerations } = added;
+    expect(pod?.spec).toMatchObject({ priorityClassName, nodeSelector, tolerations });
+    const [container] = pod?.spec.containers ?? [];
+    const ca = { name: "NODE_EXTRA_CA_CERTS", value: "/etc/marina/ca/ca.crt" };
+    expect(container.env).toEqual(expect.arrayContaining([...added.extraEnv, ca]));
+    expect(container.volumeMounts).toEqual(
+      expect.arrayContaining([
+        ...added.extraVolumeMounts,
+        { name: "ca", mountPath: "/etc/marina/ca", readOnly: true },
+      ]),
+    );
+    expect(pod?.spec.volumes).toEqual(
+      expect.arrayContaining([...added.extraVolumes, { name: "ca", configMap: { name: "company-ca" } }]),
+    );
+  });
+});
+
+test("an installation with the required values alone says what is off", async () => {
+  const args = ["install", "marina", pathOfChart("marina"), "--namespace", NAMESPACE, "--dry-run=client"];
+  const notes = (await runHelm(args, REQUIRED_VALUES)).split("NOTES:")[1];
+  for (const name of ["webhooks.existingSecret", "attachments.existingSecret", "registry.existingSecret"])
+    expect(notes).toContain(`${name} is empty: `);
+  const all = { webhooks: { existingSecret: "a" }, attachments: { existingSecret: "b" } };
+  const told = (await runHelm(args, { ...REQUIRED_VALUES, ...all })).split("NOTES:")[1];
+  expect(told).not.toMatch(/(webhooks|attachments)\.existingSecret/);
+});

@@ -1,0 +1,37 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { findFreePort } from "../programs/free-port.ts";
+import { readStack } from "../stack/testing.ts";
+import { REQUIRED_VALUES, renderChart } from "../testing/chart.ts";
+
+/** Runs the script of the test's Pod with these programs in place of the Services. */
+async function runTest(hosts: Record<string, string>) {
+  const { objects } = await renderChart("marina", "marina-system", REQUIRED_VALUES);
+  const pod = objects.find(({ metadata }) => metadata.name === "marina-test-ready");
+  const [, flag, script] = pod?.spec.containers[0].command ?? [];
+  const aimed = Object.entries(hosts).reduce((text, [name, url]) => text.replaceAll(name, url), script);
+  return spawnSync(process.execPath, [flag, aimed], { encoding: "utf8", timeout: 60_000 });
+}
+
+const stack = readStack();
+const running = {
+  "http://marina-apiserver-metrics:8081": new URL(stack.metrics.apiserver).origin,
+  "http://marina-operator-metrics:8081": new URL(stack.metrics.operator).origin,
+  "http://marina-apiserver/": `${stack.apiUrl}/`,
+};
+
+test("helm test succeeds where both programs are ready", async () => {
+  expect(await runTest(running)).toMatchObject({ status: 0, stderr: "" });
+});
+
+test("helm test fails with one sentence that names the program", async () => {
+  const closed = `http://127.0.0.1:${await findFreePort()}`;
+  const { status, stderr } = await runTest({
+    ...running,
+    "http://marina-operator-metrics:8081": closed,
+  });
+  expect(stderr).toBe(
+    `${closed}/readyz cannot be reached (ECONNREFUSED): kubectl logs deployment/marina-operator tells why.\n`,
+  );
+  expect(status).toBe(1);
+});

@@ -1,0 +1,61 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments } from "yaml";
+import { readStack } from "../stack/testing.ts";
+
+const CHARTS = join(import.meta.dirname, "..", "..", "charts");
+
+export type ChartName = "marina" | "marina-classes";
+export type Values = Record<string, unknown>;
+
+export interface Rendered {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string };
+  // biome-ignore lint/suspicious/noExplicitAny: whatever a test looks at
+  [field: string]: any;
+}
+
+/** The values that the chart marina asks for. */
+export const REQUIRED_VALUES = {
+  host: "api.example.com",
+  database: { existingSecret: "marina-database" },
+  oidc: { issuers: [{ issuer: "https://id.example.com", audience: "marina" }] },
+};
+
+/** Runs helm against the stack with the values on standard input; rejects with its error output. */
+export async function runHelm(args: readonly string[], values: Values): Promise<string> {
+  const { helm, kubeconfig } = readStack();
+  const running = promisify(execFile)(helm, [...args, "--values", "-"], {
+    env: { ...process.env, KUBECONFIG: kubeconfig },
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  running.child.stdin?.end(JSON.stringify(values));
+  return (await running).stdout;
+}
+
+export function pathOfChart(chart: ChartName): string {
+  return join(CHARTS, chart);
+}
+
+/** The chart with these values, after a lint that lets no warning pass. */
+export async function renderChart(
+  chart: ChartName,
+  namespace: string,
+  values: Values,
+): Promise<{ text: string; objects: Rendered[] }> {
+  const folder = pathOfChart(chart);
+  await runHelm(["lint", "--strict", folder], values);
+  const text = await runHelm(["template", chart, folder, "--namespace", namespace], values);
+  const objects = parseAllDocuments(text).flatMap((document) => (document.toJS() as Rendered | null) ?? []);
+  return { text, objects };
+}
+
+/** The message of the refusal to render these values; empty when they are not refused. */
+export async function findRefusal(chart: ChartName, values: Values): Promise<string> {
+  return runHelm(["template", chart, pathOfChart(chart)], values).then(
+    () => "",
+    ({ stderr }: { stderr: string }) => stderr,
+  );
+}
