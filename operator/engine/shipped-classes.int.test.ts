@@ -3,6 +3,12 @@ import { type ClassTest, openClassTest, type ShippedClass } from "./testing-clas
 
 const RESIZED = { vcpus: 4, memoryGB: 8, diskGB: 40 };
 
+const NO_SUCH_SIZE = {
+  what: "a size that no machine type has",
+  change: { machine: { vcpus: 3, memoryGB: 7, diskGB: 20 } },
+  sentence: "on offer are 2 vCPUs with 4 GB, 4 vCPUs with 8 GB",
+};
+
 const CLASSES: ShippedClass[] = [
   {
     name: "docker",
@@ -59,7 +65,7 @@ const CLASSES: ShippedClass[] = [
       ["m1.small", 20],
       ["m1.medium", 40],
     ],
-    refusal: "on offer are 2 vCPUs with 4 GB, 4 vCPUs with 8 GB",
+    refusals: [NO_SUCH_SIZE],
   },
   {
     name: "vsphere",
@@ -70,6 +76,7 @@ const CLASSES: ShippedClass[] = [
       datastore: "fast",
       network: "machines",
       endpointNetwork: "10.0.5",
+      nodesNetwork: "10.64",
       templatePrefix: "ubuntu-2404-kube-",
     },
     definitions: { module: "sigs.k8s.io/cluster-api-provider-vsphere", folder: "config/default/crd" },
@@ -83,6 +90,13 @@ const CLASSES: ShippedClass[] = [
     sizes: [
       [2, 4096, 20],
       [4, 8192, 40],
+    ],
+    refusals: [
+      {
+        what: "a network of nodes outside the /16",
+        change: { workerSubnet: "10.65.3.0/24" },
+        sentence: "is not in 10.64.0.0/16, by which this class gives API endpoints their addresses",
+      },
     ],
   },
   {
@@ -100,6 +114,13 @@ const CLASSES: ShippedClass[] = [
     sizes: [
       [2, 4096, 20],
       [4, 8192, 20],
+    ],
+    refusals: [
+      {
+        what: "another disk",
+        change: { machine: { vcpus: 4, memoryGB: 8, diskGB: 40 } },
+        sentence: "the disk of a node pool cannot change on this infrastructure: create another node pool",
+      },
     ],
   },
   {
@@ -123,7 +144,7 @@ const CLASSES: ShippedClass[] = [
       ["c7i.large", 20],
       ["c7i.xlarge", 40],
     ],
-    refusal: "on offer are 2 vCPUs with 4 GB, 4 vCPUs with 8 GB",
+    refusals: [NO_SUCH_SIZE],
   },
 ];
 
@@ -179,11 +200,7 @@ describe.each(CLASSES)("$name", (shipped) => {
     expect(pool.spec.template.spec.taints).toEqual([{ ...taints[0], propagation: "OnInitialization" }]);
   });
 
-  test.each([shipped.refusal].filter((text) => text !== undefined))(
-    "a size that no machine type has is refused: %s",
-    async (refusal) => {
-      const refused = one.apply({ version: "1.35.0", machine: { vcpus: 3, memoryGB: 7, diskGB: 20 } });
-      await expect(refused).rejects.toThrow(refusal);
-    },
-  );
+  test.each(shipped.refusals ?? [])("$what is refused: $sentence", async ({ change, sentence }) => {
+    await expect(one.apply({ version: "1.35.0", ...change })).rejects.toThrow(sentence);
+  });
 });

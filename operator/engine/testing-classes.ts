@@ -26,8 +26,8 @@ export interface ShippedClass {
   wishes: Partial<DesiredCluster>;
   image(template: Any, version: string): string;
   size(template: Any): unknown[];
-  /** The refusal of 3 vCPUs, 7 GB; absent where every size is made. */
-  refusal?: string;
+  /** Changes that are refused before anything is made, with a part of the sentence. */
+  refusals?: { what: string; change: Change; sentence: string }[];
   /** The size that a pool of 2 vCPUs, 4 GB and 20 GB is changed to. */
   resized: DesiredPool["machine"];
   /** The result of `size` before and after. */
@@ -40,6 +40,7 @@ export interface Change {
   nodes?: number;
   machine?: DesiredPool["machine"];
   taints?: DesiredPool["taints"];
+  workerSubnet?: string;
 }
 
 interface Expected {
@@ -104,7 +105,7 @@ export async function openClassTest(shipped: ShippedClass) {
   const resourceOf = (suffix: string) =>
     `${shipped.infrastructure.kind}${suffix}s.infrastructure.cluster.x-k8s.io`.toLowerCase();
 
-  function compose({ version = "1.34.2", nodes = 2, machine, taints }: Change): DesiredCluster {
+  function compose({ version = "1.34.2", nodes = 2, machine, taints, workerSubnet }: Change): DesiredCluster {
     return {
       namespace,
       name: "classes",
@@ -117,7 +118,7 @@ export async function openClassTest(shipped: ShippedClass) {
       publicEndpoint: true,
       authorizedCIDRs: undefined,
       apiServerRateLimit: undefined,
-      workerSubnet: "10.64.3.0/24",
+      workerSubnet: workerSubnet ?? "10.64.3.0/24",
       clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
       ...shipped.wishes,
       pools: [

@@ -78,7 +78,10 @@ healthCheck:
       - { type: Ready, status: "False", timeoutSeconds: 300 }
 {{- end }}
 
-{{/* The variables that Marina sets, of those in the list `variables`. `sizes` are all {vcpus, memoryGB} on offer; empty = any. */}}
+{{/*
+The variables that Marina sets, of those in the list `variables`. `sizes` are all {vcpus, memoryGB} on offer; empty = any. With
+`fixedDisk` the disk of a pool cannot change. `subnetPrefix` is how every network of nodes begins.
+*/}}
 {{- define "classes.variables" -}}
 - name: machine
   required: false
@@ -90,16 +93,22 @@ healthCheck:
         vcpus: { type: integer, minimum: 1, maximum: 512 }
         memoryGB: { type: integer, minimum: 1, maximum: 8192 }
         diskGB: { type: integer, minimum: 1, maximum: 16384 }
-      {{- if .sizes }}
-      {{- $rules := list }}
-      {{- $names := list }}
-      {{- range .sizes }}
-      {{- $rules = append $rules (printf "(self.vcpus == %d && self.memoryGB == %d)" (int .vcpus) (int .memoryGB)) }}
-      {{- $names = append $names (printf "%d vCPUs with %d GB" (int .vcpus) (int .memoryGB)) }}
-      {{- end }}
+      {{- if or .sizes .fixedDisk }}
       x-kubernetes-validations:
+        {{- with .sizes }}
+        {{- $rules := list }}
+        {{- $names := list }}
+        {{- range . }}
+        {{- $rules = append $rules (printf "(self.vcpus == %d && self.memoryGB == %d)" (int .vcpus) (int .memoryGB)) }}
+        {{- $names = append $names (printf "%d vCPUs with %d GB" (int .vcpus) (int .memoryGB)) }}
+        {{- end }}
         - rule: {{ join " || " $rules | quote }}
           message: {{ printf "no machine type has these vCPUs and this memory: on offer are %s" (join ", " $names) | quote }}
+        {{- end }}
+        {{- if .fixedDisk }}
+        - rule: self.diskGB == oldSelf.diskGB
+          message: "the disk of a node pool cannot change on this infrastructure: create another node pool with that disk, and delete this one"
+        {{- end }}
       {{- end }}
 {{- if has "publicEndpoint" .variables }}
 - name: publicEndpoint
@@ -118,7 +127,15 @@ healthCheck:
 {{- if has "workerSubnet" .variables }}
 - name: workerSubnet
   required: {{ has "workerSubnet" (.required | default list) }}
-  schema: { openAPIV3Schema: { type: string, maxLength: 18 } }
+  schema:
+    openAPIV3Schema:
+      type: string
+      maxLength: 18
+      {{- with .subnetPrefix }}
+      x-kubernetes-validations:
+        - rule: {{ printf "self.startsWith('%s.')" . | quote }}
+          message: {{ printf "is not in %s.0.0/16, by which this class gives API endpoints their addresses: `networks.nodes` of Marina must be that network" . | quote }}
+      {{- end }}
 {{- end }}
 {{- end }}
 

@@ -32,7 +32,6 @@ so that one uses super-admin.conf.
                           - { name: address, value: "{{ .endpoint }}" }
                           - { name: port, value: "6443" }
                           - { name: vip_arp, value: "true" }
-                          - { name: vip_subnet, value: "32" }
                           - { name: vip_leaderelection, value: "true" }
                           - { name: cp_enable, value: "true" }
                           - { name: cp_namespace, value: kube-system }

@@ -1,0 +1,167 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { findRefusal, pathOfChart, renderChart, type Values } from "../testing/chart.ts";
+import { findProviderFile, installDefinitions } from "../testing/infrastructure-provider.ts";
+import { type Kubeconform, openKubeconform } from "../testing/kubeconform.ts";
+
+const NAMESPACE = "classes";
+const PROXMOX = "github.com/ionos-cloud/cluster-api-provider-proxmox";
+const folder = mkdtempSync(join(tmpdir(), "marina-classes-"));
+let kubeconform: Kubeconform;
+
+beforeAll(async () => {
+  await installDefinitions("cluster-api");
+  for (const module of ["kubevirt", "openstack", "aws/v2"])
+    await installDefinitions({ module: `sigs.k8s.io/cluster-api-provider-${module}`, folder: "config/crd" });
+  await installDefinitions({
+    module: "sigs.k8s.io/cluster-api-provider-vsphere",
+    folder: "config/default/crd",
+  });
+  await installDefinitions({ module: PROXMOX, folder: "config/crd" });
+  kubeconform = await openKubeconform(folder);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const flavours = [
+  { vcpus: 2, memoryGB: 4, name: "small" },
+  { vcpus: 8, memoryGB: 64, name: "large" },
+];
+const kubevirt = { enabled: true, image: "registry.example.com/disks/ubuntu" };
+const openstack = {
+  enabled: true,
+  cloudSecret: "cloud",
+  imagePrefix: "ubuntu-",
+  flavours,
+  controlPlane: { flavour: "large" },
+};
+const vsphere = {
+  enabled: true,
+  server: "vcenter.example.com",
+  identity: "vcenter",
+  datacenter: "one",
+  network: "machines",
+  endpointNetwork: "10.0.5",
+  nodesNetwork: "10.64",
+  templatePrefix: "ubuntu-",
+};
+const proxmox = { enabled: true, templateTag: "ubuntu" };
+const aws = { enabled: true, region: "eu-central-1", flavours, controlPlane: { instanceType: "m7i.large" } };
+
+describe("every class names no field that the schemas of its provider do not know", () => {
+  test.each<[string, Values, number]>([
+    ["no class", {}, 0],
+    ["Docker", { docker: { enabled: true } }, 1],
+    [
+      "Docker from a registry of its own",
+      { docker: { enabled: true, image: "10.0.0.5/node", name: "a" } },
+      1,
+    ],
+    ["KubeVirt", { kubevirt }, 1],
+    [
+      "KubeVirt with a storage class and another control plane",
+      {
+        kubevirt: { ...kubevirt, storageClass: "fast", controlPlane: { vcpus: 4, memoryGB: 8, diskGB: 60 } },
+      },
+      1,
+    ],
+    ["OpenStack", { openstack }, 1],
+    [
+      "OpenStack with a network, name servers and a key pair",
+      {
+        openstack: {
+          ...openstack,
+          cloudName: "west",
+          externalNetwork: "0a1b",
+          dnsNameservers: ["9.9.9.9", "8.8.8.8"],
+          sshKeyName: "platform",
+        },
+      },
+      1,
+    ],
+    ["vSphere", { vsphere }, 1],
+    [
+      "vSphere with a thumbprint and every place",
+      {
+        vsphere: {
+          ...vsphere,
+          thumbprint: "AA:BB",
+          datastore: "fast",
+          folder: "tenants",
+          resourcePool: "tenants",
+          storagePolicyName: "gold",
+          kubeVipImage: "10.0.0.5/kube-vip:v1",
+        },
+      },
+      1,
+    ],
+    ["Proxmox", { proxmox }, 1],
+    [
+      "Proxmox with credentials, nodes and storage",
+      {
+        proxmox: {
+          ...proxmox,
+          credentials: { name: "proxmox", namespace: "classes" },
+          allowedNodes: ["pve1", "pve2"],
+          storage: "ceph",
+          bridge: "vmbr1",
+          bootDisk: "virtio0",
+        },
+      },
+      1,
+    ],
+    ["AWS", { aws }, 1],
+    [
+      "AWS with an identity, images and a key",
+      { aws: { ...aws, identity: "tenants", imageOwner: "123456789012", sshKeyName: "platform" } },
+      1,
+    ],
+    ["all of them", { docker: { enabled: true }, kubevirt, openstack, vsphere, proxmox, aws }, 6],
+  ])("%s", async (_, values, classes) => {
+    const { objects } = await renderChart("marina-classes", NAMESPACE, values);
+    expect(objects.filter(({ kind }) => kind === "ClusterClass")).toHaveLength(classes);
+    expect(await kubeconform.findFaults(objects)).toEqual([]);
+    for (const { metadata } of objects)
+      expect(metadata).toMatchObject({
+        namespace: NAMESPACE,
+        annotations: { "helm.sh/resource-policy": "keep" },
+      });
+  });
+});
+
+describe("values are refused", () => {
+  test.each<[string, Values, RegExp]>([
+    ["with an unknown name", { hyperv: { enabled: true } }, /'hyperv' not allowed/],
+    ["with an unknown name below", { docker: { enable: true } }, /'enable' not allowed/],
+    ["with a name that is none of Kubernetes", { docker: { enabled: true, name: "Docker" } }, /name/],
+    ["of KubeVirt without an image", { kubevirt: { enabled: true } }, /kubevirt\.image is required/],
+    ["of OpenStack without flavours", { openstack: { ...openstack, flavours: [] } }, /flavours is required/],
+    [
+      "of OpenStack with half a flavour",
+      { openstack: { ...openstack, flavours: [{ vcpus: 2, name: "small" }] } },
+      /memoryGB/,
+    ],
+    [
+      "of vSphere without the network of nodes",
+      { vsphere: { ...vsphere, nodesNetwork: "" } },
+      /vsphere\.nodesNetwork is required/,
+    ],
+    [
+      "of vSphere with another network than a /16",
+      { vsphere: { ...vsphere, nodesNetwork: "10.64.0.0/10" } },
+      /nodesNetwork/,
+    ],
+    ["of Proxmox without a template", { proxmox: { enabled: true } }, /proxmox\.templateTag is required/],
+    ["of AWS with no vCPUs", { aws: { ...aws, flavours: [{ ...flavours[0], vcpus: 0 }] } }, /vcpus/],
+  ])("%s", async (_, values, expected) => {
+    expect(await findRefusal("marina-classes", values)).toMatch(expected);
+  });
+});
+
+test("kube-vip has the version of the Proxmox provider's own cluster template", async () => {
+  const values = parse(readFileSync(join(pathOfChart("marina-classes"), "values.yaml"), "utf8"));
+  const template = await findProviderFile(PROXMOX, "templates/cluster-template.yaml");
+  for (const { kubeVipImage } of [values.vsphere, values.proxmox]) expect(template).toContain(kubeVipImage);
+});
