@@ -122,6 +122,22 @@ async function writeAll(dir: string): Promise<void> {
   writeFileSync(join(dir, "complete"), "");
 }
 
+/** A serving certificate for a DNS name from an authority of its own, all in PEM. */
+export async function createServerCertificate(
+  name: string,
+): Promise<{ ca: string; cert: string; key: string }> {
+  const ca = await createAuthority();
+  const server = await issue(ca, `CN=${name}`, [
+    new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+    new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }]),
+  ]);
+  return {
+    ca: ca.certificate.toString("pem"),
+    cert: server.certificate.toString("pem"),
+    key: await toPrivateKeyPem(server.keys),
+  };
+}
+
 /** The certificates under `<dir>/certificates`, created at the first start. */
 export async function ensureCertificates(dir: string): Promise<Certificates> {
   const folder = join(dir, "certificates");

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { type AccessToken, Provider } from "oidc-provider";
 import type { IdentityProviderSettings } from "./identity.ts";
 import { AUDIENCE, isUserName, TOKEN_LIFETIME_SECONDS, USERS, type User } from "./users.ts";
@@ -62,8 +63,13 @@ function createProvider(settings: IdentityProviderSettings): Provider {
 const [settingsFile] = process.argv.slice(2);
 if (settingsFile === undefined) throw new Error("usage: node identity-provider.ts <settings file>");
 const settings: IdentityProviderSettings = JSON.parse(readFileSync(settingsFile, "utf8"));
-const server = createServer(createProvider(settings).callback());
-server.listen(settings.port, "127.0.0.1");
+const { tls } = settings;
+const handler = createProvider(settings).callback();
+const server =
+  tls === undefined
+    ? createServer(handler)
+    : createTlsServer({ cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, handler);
+server.listen(settings.port, settings.address ?? "127.0.0.1");
 process.once("SIGTERM", () => {
   server.close();
   server.closeAllConnections();

@@ -12,6 +12,10 @@ import { USER_NAMES, type UserName } from "./users.ts";
 export interface IdentityProviderSettings {
   issuer: string;
   port: number;
+  /** Where it listens: 127.0.0.1 unless given. */
+  address?: string;
+  /** PEM files; without them it speaks plain HTTP. */
+  tls?: { certFile: string; keyFile: string };
   clientSecret: string;
   signingKey: JWK;
 }
