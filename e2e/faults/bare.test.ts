@@ -182,16 +182,16 @@ test("the admin kubeconfig is renewed at two thirds of its lifetime, and not an 
   await cluster.close();
 });
 
-/** A program that is started now ends with this output and the exit code 1. */
-async function expectToEnd(program: "apiserver" | "operator", name: string, expected: string): Promise<void> {
+/** How a program that is started now ends: its exit code and the last line of its log. */
+async function runToItsEnd(program: "apiserver" | "operator", name: string) {
   const started = startProgram(bare.stack.info, program, name, {
     KUBECONFIG: bare.proxy.kubeconfig,
     MARINA_METRICS_PORT: "0",
     MARINA_PORT: "0",
   });
-  expect(await started.ended()).toBe(1);
+  const status = await started.ended();
   const output = readFileSync(join(bare.stack.info.logs, `${name}.log`), "utf8");
-  expect(output.trimEnd().split("\n").at(-1)).toBe(expected);
+  return { status, lastLine: output.trimEnd().split("\n").at(-1) };
 }
 
 const OWN_REMEDY =
@@ -204,8 +204,11 @@ test("programs before Kubernetes of a version that is too old end and say what t
   };
   const expected =
     "The management cluster runs Kubernetes 1.32, and this program needs 1.33 or newer: upgrade the management cluster first.";
-  await expectToEnd("operator", "old-kubernetes-operator", expected);
-  await expectToEnd("apiserver", "old-kubernetes-apiserver", expected);
+  expect(await runToItsEnd("operator", "old-kubernetes-operator")).toEqual({ status: 1, lastLine: expected });
+  expect(await runToItsEnd("apiserver", "old-kubernetes-apiserver")).toEqual({
+    status: 1,
+    lastLine: expected,
+  });
 });
 
 test("programs with older CustomResourceDefinitions end and say what to do", async () => {
@@ -215,8 +218,14 @@ test("programs with older CustomResourceDefinitions end and say what to do", asy
   };
   await withDefinition(bare.stack.info, "nodepools.cloud.marina.dev", removeField, async () => {
     const expected = `CustomResourceDefinitions are older than this program, nodepools.cloud.marina.dev (without spec.drainTimeoutSeconds): ${OWN_REMEDY}`;
-    await expectToEnd("operator", "old-definition-operator", expected);
-    await expectToEnd("apiserver", "old-definition-apiserver", expected);
+    expect(await runToItsEnd("operator", "old-definition-operator")).toEqual({
+      status: 1,
+      lastLine: expected,
+    });
+    expect(await runToItsEnd("apiserver", "old-definition-apiserver")).toEqual({
+      status: 1,
+      lastLine: expected,
+    });
   });
 });
 
@@ -227,13 +236,12 @@ test("an operator with newer CustomResourceDefinitions works, and says what to d
   await withDefinition(bare.stack.info, "nodepools.cloud.marina.dev", addField, async () => {
     const settings = { KUBECONFIG: bare.proxy.kubeconfig, MARINA_METRICS_PORT: "0" };
     const started = startProgram(bare.stack.info, "operator", "new-definition", settings);
-    await waitFor("the warning", () =>
-      readFileSync(join(bare.stack.info.logs, "new-definition.log"), "utf8").includes(
-        "CustomResourceDefinitions are newer than this program, nodepools.cloud.marina.dev (with spec.colour): upgrade this program to the version that they came with.",
-      ),
-    );
-    await waitFor("it to be ready", () =>
-      readFileSync(join(bare.stack.info.logs, "new-definition.log"), "utf8").includes('"msg":"ready"'),
+    const output = await waitFor("it to be ready", () => {
+      const text = readFileSync(join(bare.stack.info.logs, "new-definition.log"), "utf8");
+      return text.includes('"msg":"ready"') && text;
+    });
+    expect(output).toContain(
+      "CustomResourceDefinitions are newer than this program, nodepools.cloud.marina.dev (with spec.colour): upgrade this program to the version that they came with.",
     );
     await started.signal("SIGTERM");
   });
@@ -244,23 +252,21 @@ test("an operator with a Cluster API that is too old ends and says what to do", 
     for (const version of versions) version.served = version.name !== "v1beta2";
   };
   const remedy = "install Cluster API 1.14 with the feature gate ClusterTopology, or upgrade to it.";
-  await withDefinition(bare.stack.info, "machines.cluster.x-k8s.io", serveOldAlone, () =>
-    expectToEnd(
-      "operator",
-      "old-cluster-api",
-      `The management cluster has no CustomResourceDefinition machines.cluster.x-k8s.io (version v1beta2): ${remedy}`,
-    ),
+  await withDefinition(bare.stack.info, "machines.cluster.x-k8s.io", serveOldAlone, async () =>
+    expect(await runToItsEnd("operator", "old-cluster-api")).toEqual({
+      status: 1,
+      lastLine: `The management cluster has no CustomResourceDefinition machines.cluster.x-k8s.io (version v1beta2): ${remedy}`,
+    }),
   );
   const removeField = (versions: Any[]) => {
     for (const version of versions)
       delete version.schema.openAPIV3Schema.properties.status.properties.versions;
   };
-  await withDefinition(bare.stack.info, "machinedeployments.cluster.x-k8s.io", removeField, () =>
-    expectToEnd(
-      "operator",
-      "older-cluster-api",
-      `CustomResourceDefinitions are older than this program, machinedeployments.cluster.x-k8s.io (without status.versions): ${remedy}`,
-    ),
+  await withDefinition(bare.stack.info, "machinedeployments.cluster.x-k8s.io", removeField, async () =>
+    expect(await runToItsEnd("operator", "older-cluster-api")).toEqual({
+      status: 1,
+      lastLine: `CustomResourceDefinitions are older than this program, machinedeployments.cluster.x-k8s.io (without status.versions): ${remedy}`,
+    }),
   );
 });
 
@@ -269,6 +275,9 @@ test("programs without a CustomResourceDefinition that they need end and say wha
   const { stack } = bare;
   await kubectl(["delete", "crd", "clusteraccesses.cloud.marina.dev", "--wait=true"], { stack: stack.info });
   const expected = `The management cluster has no CustomResourceDefinition clusteraccesses.cloud.marina.dev (version v1): ${OWN_REMEDY}`;
-  await expectToEnd("operator", "no-definition-operator", expected);
-  await expectToEnd("apiserver", "no-definition-apiserver", expected);
+  expect(await runToItsEnd("operator", "no-definition-operator")).toEqual({ status: 1, lastLine: expected });
+  expect(await runToItsEnd("apiserver", "no-definition-apiserver")).toEqual({
+    status: 1,
+    lastLine: expected,
+  });
 });

@@ -50,5 +50,5 @@ test("a token is of the issuer that the chart is given, whatever address it was 
 
 test("no token is requested of a server with another certificate", async () => {
   const other = { ...address, ca: (await createServerCertificate(IDENTITY_HOST)).ca };
-  await expect(requestToken(other, "alice", secrets.clientSecret)).rejects.toThrow();
+  await expect(requestToken(other, "alice", secrets.clientSecret)).rejects.toThrow("fetch failed");
 });
