@@ -35,6 +35,7 @@ import { runInventory } from "./shared-storage/run.ts";
 import { createDriver } from "./shared-storage/settings.ts";
 import { watchInventories } from "./shared-storage/watch.ts";
 import { runLock } from "./subnets/run.ts";
+import { createSigners } from "./tenant/signers.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
 import { runTenantBindings } from "./tenant-bindings/run.ts";
 import { watchTenantBindings } from "./tenant-bindings/watch.ts";
@@ -83,12 +84,14 @@ export function createControllers(deps: ControllersDeps): Controllers {
     log: deps.log,
   };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
-  const accessDeps = { client, caches, tenants, apiserver, now, issuing: new Set<string>() };
+  const signers = createSigners(now);
+  const accessDeps = { client, caches, tenants, signers, apiserver, now, issuing: new Set<string>() };
   const bindingsDeps = {
     client,
     caches,
     apiserver,
     tenants,
+    signers,
     accessHealth,
     now,
     random: Math.random,

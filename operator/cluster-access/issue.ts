@@ -5,10 +5,12 @@ import { type ClusterAccess, clusterAccessKind, nameAccessGroup } from "../../sh
 import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL, LABEL_ID } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
+import { toKey } from "../../shared/kube/object.ts";
 import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "../secret-role.ts";
 import { composeAccessBinding } from "../tenant/binding.ts";
-import { type AccountToken, requestCertificate, requestToken } from "../tenant/issue.ts";
+import { type AccountToken, requestToken } from "../tenant/issue.ts";
 import { checkRequest } from "../tenant/sign.ts";
+import type { Signers } from "../tenant/signers.ts";
 import type { TenantClient } from "../tenant/tenant-client.ts";
 
 /** What an access has: a certificate, or a token in a Secret. */
@@ -27,8 +29,9 @@ export function findIssued({ status }: ClusterAccess): IssuedAccess | undefined 
  * signed, and with the KubeError of the tenant's API server.
  */
 export async function issueByTenant(
+  signers: Pick<Signers, "request">,
   tenant: TenantClient,
-  { spec }: ClusterAccess,
+  { metadata, spec }: ClusterAccess,
   id: string,
   lifetimeMs: number,
 ): Promise<{ certificate: string } | AccountToken> {
@@ -37,7 +40,8 @@ export async function issueByTenant(
     commonName: spec.subject,
     organization: nameAccessGroup(id),
   });
-  const certificate = isOwnName ? await requestCertificate(tenant, spec.csr, seconds) : undefined;
+  const key = toKey(metadata.namespace, spec.clusterName);
+  const certificate = isOwnName ? await signers.request(key, tenant, spec.csr, seconds) : undefined;
   if (certificate !== undefined) return { certificate };
   return requestToken(tenant, composeAccessBinding(id, "kubeconfig").metadata.name, seconds);
 }

@@ -19,6 +19,7 @@ import { NotAdmittedError, waitUntilAdmitted } from "../tenant/admission.ts";
 import { readCertificateAuthority } from "../tenant/authority.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
 import { RequestError, signRequest } from "../tenant/sign.ts";
+import type { Signers } from "../tenant/signers.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import { composeTokenSteps, findIssued, issueByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
@@ -30,6 +31,7 @@ export interface AccessDeps {
   caches: Caches;
   now(): Date;
   tenants: Pick<TenantAccess, "withTenant">;
+  signers: Pick<Signers, "request">;
   /** Who may read the tokens. */
   apiserver: ServiceAccountName;
   /**
@@ -113,7 +115,8 @@ async function grant(
     const issued = await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
       await ensureBinding(client, composeAccessBinding(id, kind));
       await waitUntilAdmitted(client, { user: access.spec.subject, groups: [nameAccessGroup(id)] });
-      return signed ?? issueByTenant(client, access, id, expiresAt.getTime() - deps.now().getTime());
+      const lifetimeMs = expiresAt.getTime() - deps.now().getTime();
+      return signed ?? issueByTenant(deps.signers, client, access, id, lifetimeMs);
     });
     if (!("token" in issued)) return await report({ kind: "granted", ...issued, expiresAt });
     const { tokenSecretName, steps } = composeTokenSteps(access, cluster, id, issued.token, deps.apiserver);

@@ -1,3 +1,4 @@
+import { objectKey } from "../../shared/kube/object.ts";
 import {
   type AdminCredential,
   composeRequest,
@@ -10,8 +11,9 @@ import { type AdminKubeconfigDeps, recordRevision, writeAdminSecret } from "../a
 import type { RunContext } from "../run-context.ts";
 import { readEngineAccess } from "../tenant/authority.ts";
 import { composeAdminBinding } from "../tenant/binding.ts";
-import { requestCertificate, requestToken } from "../tenant/issue.ts";
+import { requestToken } from "../tenant/issue.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
+import type { Signers } from "../tenant/signers.ts";
 import type { TenantClient } from "../tenant/tenant-client.ts";
 
 /**
@@ -19,7 +21,7 @@ import type { TenantClient } from "../tenant/tenant-client.ts";
  * control plane signs, else with a token of a ServiceAccount. Rejects with the KubeError of either API server.
  */
 export async function issueByTenant(
-  deps: Pick<AdminKubeconfigDeps, "client" | "now">,
+  deps: Pick<AdminKubeconfigDeps, "client" | "now"> & { signers: Pick<Signers, "request"> },
   tenant: TenantClient,
   { cluster, credential }: ObservedAdminKubeconfig,
   { basis, issue }: { basis: KubeconfigBasis; issue: IssueDecision },
@@ -31,20 +33,21 @@ export async function issueByTenant(
     await recordRevision(deps, credential, issue, ca.revision, context);
     return;
   }
-  const issued = await requestCredential(tenant, basis, deps.now());
+  const issued = await requestCredential(deps, tenant, objectKey(cluster), basis);
   await writeAdminSecret(deps, { cluster, credential }, basis, ca, issued, context);
 }
 
 async function requestCredential(
+  { signers, now }: Pick<AdminKubeconfigDeps, "now"> & { signers: Pick<Signers, "request"> },
   tenant: TenantClient,
+  key: string,
   basis: KubeconfigBasis,
-  now: Date,
 ): Promise<AdminCredential> {
-  const { commonName, organization } = composeRequest(basis, now);
-  const { key, csr } = await createRequest(commonName, organization);
-  const certificate = await requestCertificate(tenant, csr, LIFETIME_MS / 1000);
+  const { commonName, organization } = composeRequest(basis, now());
+  const { key: privateKey, csr } = await createRequest(commonName, organization);
+  const certificate = await signers.request(key, tenant, csr, LIFETIME_MS / 1000);
   if (certificate !== undefined) {
-    return { credential: { certificate, key }, expiresAt: readNotAfter(certificate) };
+    return { credential: { certificate, key: privateKey }, expiresAt: readNotAfter(certificate) };
   }
   const { clusterId, credentialsGeneration, authority } = basis;
   const { name } = composeAdminBinding(clusterId, credentialsGeneration, authority).metadata;

@@ -7,6 +7,7 @@ import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
 import type { ServiceAccountName } from "../secret-role.ts";
 import { ensureBindings } from "../tenant/binding.ts";
+import type { Signers } from "../tenant/signers.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import { BINDING_CHECK_MS, delayInitialCheck } from "./initial-check.ts";
 import { issueByTenant } from "./issue.ts";
@@ -16,6 +17,7 @@ export interface TenantBindingsDeps {
   caches: Caches;
   apiserver: ServiceAccountName;
   tenants: TenantAccess;
+  signers: Signers;
   accessHealth: Pick<AccessHealth, "record">;
   now(): Date;
   random(): number;
@@ -39,6 +41,7 @@ export async function runTenantBindings(
   if (observed === undefined) {
     deps.checked.delete(key);
     tenants.forget(key);
+    deps.signers.forget(key);
     return undefined;
   }
   const { cluster, tenant } = observed;
