@@ -83,6 +83,8 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
         { op: "add", path: "/metadata/ownerReferences", value: [{ uid: "uid-new" }] },
       ],
     });
+    // With `controller` it would be taken over.
+    expect(JSON.stringify(step)).not.toContain("controller");
     const held = owned(restored(0, running.withPools()), { uid: "uid-new" });
     expect(held.plan().apply).toEqual([]);
     expect(applies(owned(restored(0, running), { uid: "uid-new" }))).toBe(true);
