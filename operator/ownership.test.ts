@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clusterOfAdminSecret, nameAdminSecret } from "../shared/admin-secret.ts";
 import { aCluster, anEngineCluster, CLUSTER_ID } from "./cluster/testing.ts";
-import { decideOwnership } from "./ownership.ts";
+import { decideOwnership, findPoolObjects } from "./ownership.ts";
 
 const LABEL = "cloud.marina.dev/id";
 const owner = (uid: string) => ({
@@ -43,6 +43,21 @@ describe("a Cluster API cluster is Marina's", () => {
   test("a missing one is neither ours nor foreign", () => {
     expect(decideOwnership(aCluster(), undefined)).toEqual({ engine: undefined, nameTaken: false });
   });
+});
+
+test.each([
+  ["of a cluster of ours are found", CLUSTER_ID, 1],
+  ["of a cluster of somebody else are not: none of its machines is counted, replaced or deleted", "x", 0],
+])("the objects of a pool %s", (_name, id, found) => {
+  const object = anEngineCluster({ metadata: { ownerReferences: [], labels: { [LABEL]: id } } });
+  const one = { byIndex: () => [{ metadata: { name: "m1" } }] };
+  const caches = {
+    clusters: { get: () => aCluster() },
+    engineClusters: { get: () => object },
+    ...{ machineDeployments: one, machineSets: one, machines: one },
+  } as unknown as Parameters<typeof findPoolObjects>[0];
+  const { deployments, sets, machines } = findPoolObjects(caches, "org-x/blue", "web");
+  expect([deployments, sets, machines].map((list) => list.length)).toEqual([found, found, found]);
 });
 
 test("no controller reads a Cluster API cluster without asking whose it is", async () => {
