@@ -80,6 +80,15 @@ describe("the version to apply now", () => {
     },
   );
 
+  test("the advice names only versions that are accepted when it is followed", () => {
+    const facts = { lastTarget: undefined, live: live("1.33.6"), catalogue, chained: [] };
+    const { fault } = chooseVersion({ ...facts, requested: "1.34.9" });
+    const advised = fault?.message.split("set spec.version to")[1]?.match(/\d+\.\d+\.\d+/g) ?? [];
+    expect(advised.length).toBeGreaterThan(1);
+    for (const requested of advised) expect(chooseVersion({ ...facts, requested }).fault).toBeUndefined();
+    expect(advised).not.toContain("1.35.1");
+  });
+
   test("an unknown version of a new cluster applies nothing", () => {
     const choice = chooseVersion({
       requested: "1.99",

@@ -80,6 +80,7 @@ test("of a namespace only so many keys run at a time, and the next one as soon a
   const keys = [await queue.take(), await queue.take(), await queue.take()].map((item) => item?.key);
   expect(keys).toEqual(["a/1", "b/1", "a/2"]);
   const next = queue.take();
+  expect(queue.running).toBe(3);
   queue.add("a/4");
   queue.done("a/1");
   expect((await next)?.key).toBe("a/3");
