@@ -47,7 +47,7 @@ export async function runAdminKubeconfig(
   const { cluster } = observed;
   const { plan, credential } = reconcileAdminKubeconfig(observed, deps.now());
   await applyPlan({ ...context, kind: clusterKind }, cluster, plan);
-  if (credential === undefined) return undefined;
+  if (credential?.basis.authority !== "ca") return undefined;
   const requeueAfterMs = await deps.accessHealth.record(key, "kubeconfig", () =>
     issueWhenDue(deps, observed, credential, context),
   );
@@ -55,16 +55,15 @@ export async function runAdminKubeconfig(
 }
 
 /**
- * Returns in how many ms the kubeconfig has to be renewed, undefined when the tenant's control plane issues it. A current one
- * costs no request; the CA is read only when its Secret has another revision than the one that was last compared.
+ * Returns in how many ms the kubeconfig has to be renewed. A current one costs no request; the CA is read only when its Secret
+ * has another revision than the one that was last compared.
  */
 async function issueWhenDue(
   deps: AdminKubeconfigDeps,
   { cluster, credential }: ObservedAdminKubeconfig,
   { basis, issue }: { basis: KubeconfigBasis; issue: IssueDecision },
   context: RunContext,
-): Promise<number | undefined> {
-  if (basis.authority !== "ca") return undefined;
+): Promise<number> {
   if (issue.kind === "keep") return issue.renewInMs;
   const ca = await readCertificateAuthority(deps, cluster, context.signal);
   if (issue.kind === "compare" && issue.caCertificate === ca.certificate) {

@@ -60,7 +60,10 @@ export async function runTenantBindings(
     tenants.withTenant(cluster, tenant, context.signal, async (client) => {
       // A right that has ended is taken away first, whatever issuing takes.
       await ensureBindings(client, () => decideBindings(basis, observeAccesses(caches, key), deps.now()));
-      if (issues) await issueByTenant(deps, client, observed, credential, context);
+      if (issues) {
+        const issued = () => issueByTenant(deps, client, observed, credential, context);
+        await deps.accessHealth.record(key, "kubeconfig", issued);
+      }
     }),
   );
   return { requeueAfterMs: BINDING_CHECK_MS };
