@@ -54,7 +54,9 @@ test.each([
   const caches = {
     clusters: { get: () => aCluster() },
     engineClusters: { get: () => object },
-    ...{ machineDeployments: one, machineSets: one, machines: one },
+    machineDeployments: one,
+    machineSets: one,
+    machines: one,
   } as unknown as Parameters<typeof findPoolObjects>[0];
   const { deployments, sets, machines } = findPoolObjects(caches, "org-x/blue", "web");
   expect([deployments, sets, machines].map((list) => list.length)).toEqual([found, found, found]);
