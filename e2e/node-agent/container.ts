@@ -10,8 +10,8 @@ export interface ContainerOptions {
   restartPolicy: PodSpec["restartPolicy"];
   graceSeconds: () => number;
   /** Starts a process. Throws ContainerConfigError while something that the specification names is missing. */
-  start(): Promise<ContainerProcess>;
-  targetOf(process: ContainerProcess): Target;
+  start: () => Promise<ContainerProcess>;
+  targetOf: (process: ContainerProcess) => Target;
   /** The status has changed. */
   onChange: () => void;
 }
@@ -41,85 +41,45 @@ export function isStartedAgain(policy: PodSpec["restartPolicy"], exitCode: numbe
   return policy === "Never" ? false : policy === "OnFailure" ? exitCode !== 0 : true;
 }
 
+type Changing = Pick<ContainerStatus, "ready" | "started" | "restartCount" | "state" | "lastState">;
+
 /** Runs a container until its restart policy or a stop ends it. */
 export function runContainer(options: ContainerOptions): RunningContainer {
   const { spec, restartPolicy, onChange } = options;
   const stopping = new AbortController();
-  const now: Pick<ContainerStatus, "ready" | "started" | "restartCount" | "state" | "lastState"> = {
-    ready: false,
-    started: false,
-    restartCount: 0,
-    state: { waiting: { reason: "ContainerCreating" } },
-    lastState: {},
-  };
+  const waiting = { reason: "ContainerCreating" };
+  const now: Changing = { ready: false, started: false, restartCount: 0, state: { waiting }, lastState: {} };
   let current: ContainerProcess | undefined;
   let failures = 0;
 
-  function update(change: Partial<typeof now>): void {
+  function update(change: Partial<Changing>): void {
     Object.assign(now, change);
     onChange();
   }
 
-  async function startOnce(): Promise<ContainerProcess | undefined> {
-    while (!stopping.signal.aborted) {
-      try {
-        return await options.start();
-      } catch (error) {
-        const reason = error instanceof ContainerConfigError ? "CreateContainerConfigError" : "ErrImagePull";
-        update({ state: { waiting: { reason, message: messageOf(error) } } });
-        await sleep(CONFIG_RETRY_MS, stopping.signal);
-      }
-    }
-    return undefined;
-  }
-
-  /** Probes the process until it has ended. */
-  async function watchProcess(process: ContainerProcess): Promise<NonNullable<ContainerState["terminated"]>> {
-    const probing = new AbortController();
-    const target = options.targetOf(process);
-    const kill = (): void => void stopProcess(process, target);
-    startProbes(spec, target, probing.signal, {
-      onStarted: () => update({ started: true, ready: spec.readinessProbe === undefined }),
-      onReady: (ready) => update({ ready }),
-      onDead: kill,
-    });
-    const end = await process.exited;
-    probing.abort();
-    return end;
-  }
-
-  async function stopProcess(process: ContainerProcess, target: Target): Promise<void> {
-    const deadline = performance.now() + options.graceSeconds() * 1000;
-    const leftMs = (): number => Math.max(0, deadline - performance.now());
-    const { preStop } = spec.lifecycle ?? {};
-    if (preStop !== undefined) {
-      // A failed hook does not keep the container from being stopped.
-      const hook = act(preStop, target, leftMs()).catch(() => undefined);
-      await Promise.race([hook, sleep(leftMs()), process.exited]);
-    }
-    process.signal("SIGTERM");
-    const timer = new AbortController();
-    await Promise.race([process.exited, sleep(leftMs(), timer.signal)]);
-    timer.abort();
-    process.signal("SIGKILL");
-    await process.exited;
+  /** Resolves to how it ended; undefined when it was stopped before. */
+  async function runOnce(): Promise<ContainerState["terminated"]> {
+    current = await startWhenPossible(options, stopping.signal, (state) => update({ state }));
+    if (current === undefined) return undefined;
+    update({ state: { running: { startedAt: current.startedAt } }, started: false, ready: false });
+    if (stopping.signal.aborted) void stopProcess(current, options);
+    const terminated = await watchProcess(current, options, update);
+    current = undefined;
+    update({ state: { terminated }, started: false, ready: false });
+    return terminated;
   }
 
   async function run(): Promise<void> {
     for (;;) {
-      current = await startOnce();
-      if (current === undefined) return;
       const from = performance.now();
-      update({ state: { running: { startedAt: current.startedAt } }, started: false, ready: false });
-      const terminated = await watchProcess(current);
-      current = undefined;
-      update({ state: { terminated }, started: false, ready: false });
-      if (stopping.signal.aborted || !isStartedAgain(restartPolicy, terminated.exitCode)) return;
+      const terminated = await runOnce();
+      if (terminated === undefined || stopping.signal.aborted) return;
+      if (!isStartedAgain(restartPolicy, terminated.exitCode)) return;
       failures = performance.now() - from > STEADY_AFTER_SECONDS * 1000 ? 1 : failures + 1;
       const seconds = backoffSeconds(failures);
       const message = `back-off ${seconds}s restarting failed container ${spec.name}`;
-      const waiting = { reason: "CrashLoopBackOff", message };
-      update({ state: { waiting }, lastState: { terminated }, restartCount: now.restartCount + 1 });
+      const state = { waiting: { reason: "CrashLoopBackOff", message } };
+      update({ state, lastState: { terminated }, restartCount: now.restartCount + 1 });
       if (!(await sleep(seconds * 1000, stopping.signal))) return;
     }
   }
@@ -130,10 +90,67 @@ export function runContainer(options: ContainerOptions): RunningContainer {
     ended,
     async stop() {
       stopping.abort();
-      if (current !== undefined) await stopProcess(current, options.targetOf(current));
+      if (current !== undefined) await stopProcess(current, options);
       await ended;
     },
   };
+}
+
+/** Tries again while something is missing, and tells what; undefined when the signal aborts first. */
+async function startWhenPossible(
+  { start }: ContainerOptions,
+  signal: AbortSignal,
+  onWaiting: (state: ContainerState) => void,
+): Promise<ContainerProcess | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await start();
+    } catch (error) {
+      const reason = error instanceof ContainerConfigError ? "CreateContainerConfigError" : "ErrImagePull";
+      onWaiting({ waiting: { reason, message: messageOf(error) } });
+      await sleep(CONFIG_RETRY_MS, signal);
+    }
+  }
+  return undefined;
+}
+
+/** Probes the process until it has ended. */
+async function watchProcess(
+  process: ContainerProcess,
+  options: ContainerOptions,
+  update: (change: Partial<Changing>) => void,
+): Promise<NonNullable<ContainerState["terminated"]>> {
+  const { spec } = options;
+  const probing = new AbortController();
+  startProbes(spec, options.targetOf(process), probing.signal, {
+    onStarted: () => update({ started: true, ready: spec.readinessProbe === undefined }),
+    onReady: (ready) => update({ ready }),
+    onDead: () => void stopProcess(process, options),
+  });
+  const end = await process.exited;
+  probing.abort();
+  return end;
+}
+
+/** Runs the preStop hook and sends SIGTERM, both within the grace period, and then SIGKILL. */
+async function stopProcess(
+  process: ContainerProcess,
+  { spec, targetOf, graceSeconds }: ContainerOptions,
+): Promise<void> {
+  const deadline = performance.now() + graceSeconds() * 1000;
+  const leftMs = (): number => Math.max(0, deadline - performance.now());
+  const { preStop } = spec.lifecycle ?? {};
+  if (preStop !== undefined) {
+    // A failed hook does not keep the container from being stopped.
+    const hook = act(preStop, targetOf(process), leftMs()).catch(() => undefined);
+    await Promise.race([hook, sleep(leftMs()), process.exited]);
+  }
+  process.signal("SIGTERM");
+  const timer = new AbortController();
+  await Promise.race([process.exited, sleep(leftMs(), timer.signal)]);
+  timer.abort();
+  process.signal("SIGKILL");
+  await process.exited;
 }
 
 interface ProbeCallbacks {

@@ -90,9 +90,8 @@ async function issue(
   return { certificate, keys };
 }
 
-async function writeAll(dir: string): Promise<void> {
-  const ca = await createAuthority();
-  const server = await issue(ca, "CN=127.0.0.1", [
+function issueServer(ca: Authority): Promise<Issued> {
+  return issue(ca, "CN=127.0.0.1", [
     new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
     new x509.SubjectAlternativeNameExtension([
       { type: "ip", value: "127.0.0.1" },
@@ -101,6 +100,16 @@ async function writeAll(dir: string): Promise<void> {
       { type: "dns", value: "kubernetes.default.svc" },
     ]),
   ]);
+}
+
+function writeFiles(dir: string, files: Record<string, string>): void {
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(join(dir, name), `${text}\n`, { mode: 0o600 });
+}
+
+async function writeAll(dir: string): Promise<void> {
+  const ca = await createAuthority();
+  const server = await issueServer(ca);
   const admin = await issue(ca, "CN=marina-admin,O=system:masters", [
     new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
   ]);
@@ -116,8 +125,7 @@ async function writeAll(dir: string): Promise<void> {
     "service-account.key": await toPrivateKeyPem(serviceAccount),
     "service-account.pub": await toPublicKeyPem(serviceAccount),
   };
-  for (const [name, text] of Object.entries(files))
-    writeFileSync(join(dir, name), `${text}\n`, { mode: 0o600 });
+  writeFiles(dir, files);
   // Written last: after an interrupted start all of them are created again.
   writeFileSync(join(dir, "complete"), "");
 }
@@ -165,15 +173,36 @@ export interface ClientCertificate {
   key: string;
 }
 
+async function readAuthority(dir: string, ca: string): Promise<Authority> {
+  const authorityKey = x509.PemConverter.decodeFirst(readFileSync(join(dir, "ca.key"), "utf8"));
+  const privateKey = await crypto.subtle.importKey("pkcs8", authorityKey, EC, false, ["sign"]);
+  return { certificate: new x509.X509Certificate(ca), keys: { privateKey } };
+}
+
+/**
+ * Replaces the serving certificate and the key that signs tokens of ServiceAccounts below `<dir>/certificates`: after its
+ * restart kube-apiserver shows the one, and refuses every token of before.
+ */
+export async function rotateServerKeys(dir: string): Promise<void> {
+  const folder = join(dir, "certificates");
+  const ca = readFileSync(join(folder, "ca.crt"), "utf8");
+  const server = await issueServer(await readAuthority(folder, ca));
+  const serviceAccount = await generateKeys();
+  writeFiles(folder, {
+    "tls.crt": server.certificate.toString("pem"),
+    "tls.key": await toPrivateKeyPem(server.keys),
+    "service-account.key": await toPrivateKeyPem(serviceAccount),
+    "service-account.pub": await toPublicKeyPem(serviceAccount),
+  });
+}
+
 /** Issues a client certificate: to kube-apiserver its holder is the user `user`, a member of `groups`. */
 export async function issueClientCertificate(
   { dir, ca }: Pick<Certificates, "dir" | "ca">,
   user: string,
   groups: readonly string[],
 ): Promise<ClientCertificate> {
-  const authorityKey = x509.PemConverter.decodeFirst(readFileSync(join(dir, "ca.key"), "utf8"));
-  const privateKey = await crypto.subtle.importKey("pkcs8", authorityKey, EC, false, ["sign"]);
-  const authority = { certificate: new x509.X509Certificate(ca), keys: { privateKey } };
+  const authority = await readAuthority(dir, ca);
   const name = [{ CN: [user] }, ...groups.map((group) => ({ O: [group] }))];
   const { certificate, keys } = await issue(authority, name, [
     new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),

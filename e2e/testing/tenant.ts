@@ -44,8 +44,6 @@ export interface FeedEvent {
 /** An open live feed: every event so far, and a way to end it. */
 export interface Feed {
   events: FeedEvent[];
-  /** How often it was opened: more than once after it was broken off. */
-  readonly opened: number;
   close(): void;
 }
 
@@ -91,10 +89,6 @@ export function createTenant(apiUrl: string, token: string): Tenant {
         fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, authorization } }),
       });
       const events: FeedEvent[] = [];
-      let opened = 0;
-      source.addEventListener("open", () => {
-        opened += 1;
-      });
       for (const name of ["system-event", "status", "gap", "bye", "deleted"]) {
         source.addEventListener(name, (message) =>
           events.push({
@@ -109,13 +103,7 @@ export function createTenant(apiUrl: string, token: string): Tenant {
       source.addEventListener("bye", ({ data }) => {
         if (JSON.parse(data).reason !== "shutting_down") source.close();
       });
-      return {
-        events,
-        get opened() {
-          return opened;
-        },
-        close: () => source.close(),
-      };
+      return { events, close: () => source.close() };
     },
   };
 }
