@@ -21,10 +21,8 @@ export type NewEvent<Type extends SentEventType = EventType> = {
 export async function emitEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   const rows = events.map((event) => ({ id: createId(), ...event }));
-  const [subscribers] = await Promise.all([
-    findSubscribers(tx, rows),
-    tx.insert(webhookEvents).values(rows.map(toEventRow)),
-  ]);
+  await tx.insert(webhookEvents).values(rows.map(toEventRow));
+  const subscribers = await findSubscribers(tx, rows);
   const deliveries = rows.flatMap(({ id: eventId, orgId, type }) =>
     subscribers
       .filter((webhook) => webhook.orgId === orgId && isSubscribed(webhook.events, type))

@@ -43,29 +43,26 @@ export async function addMessage(
   { by, at, targets }: Circumstances & { by: AuthorType },
 ): Promise<AddedMessage> {
   const status = requireWritable(by, before.status);
+  const message = await insert(tx, origin, before, { id, body, authorType: by, internal: false, at });
+  const scope = attachmentScope(origin, before, by);
+  await takeAttachments(tx, scope, attachmentIds, { messageId: id, internal: false });
   const isFirst = by === "provider" && before.firstResponseAt === null;
   const firstResponseAt = isFirst ? at : before.firstResponseAt;
   const awaitingSince = by === "provider" ? null : (awaitingAfter(before, status, at) ?? at);
-  // Sent together, for none needs what another returns: the lock of the ticket is held for two round trips less.
-  const [message, row] = await Promise.all([
-    insert(tx, origin, before, { id, body, authorType: by, internal: false, at }),
-    updateTicketRow(tx, before, {
-      status,
-      firstResponseAt,
-      awaitingSince,
-      resolvedAt: resolvedAtAfter(before, status, at),
-      respondBy: respondBy(targets, { ...before, status, firstResponseAt, awaitingSince }),
-      updatedAt: at,
-      lastMessageNumber: before.lastMessageNumber + 1,
-      version: before.version + 1,
-    }),
-    recordTicketChange(tx, origin, "ticket.add_message", before, {
-      before: { status: before.status },
-      after: { status, message_id: id, author_type: by, ...auditAttachments(attachmentIds) },
-    }),
-  ]);
-  const scope = attachmentScope(origin, before, by);
-  await takeAttachments(tx, scope, attachmentIds, { messageId: id, internal: false });
+  const row = await updateTicketRow(tx, before, {
+    status,
+    firstResponseAt,
+    awaitingSince,
+    resolvedAt: resolvedAtAfter(before, status, at),
+    respondBy: respondBy(targets, { ...before, status, firstResponseAt, awaitingSince }),
+    updatedAt: at,
+    lastMessageNumber: message.number,
+    version: before.version + 1,
+  });
+  await recordTicketChange(tx, origin, "ticket.add_message", row, {
+    before: { status: before.status },
+    after: { status, message_id: id, author_type: by, ...auditAttachments(attachmentIds) },
+  });
   await emitEvents(tx, [toEvent(row, by)]);
   if (by === "tenant" || before.awaitingSince === null) return { message };
   const seconds = (at.getTime() - before.awaitingSince.getTime()) / 1000;
