@@ -12,6 +12,16 @@ const ENTRIES = {
   migrate: join(ROOT, "apiserver", "db", "migrate.ts"),
 };
 
+/** What PDFs are written with: libraries read these files from where they look for them, and no bundle holds them. */
+const FONTS = "dejavu-fonts-ttf";
+const ICC_PROFILE = "data/sRGB_IEC61966_2_1.icc";
+const PDF_FILES = [
+  [join("pdfkit", "js", ICC_PROFILE), ICC_PROFILE],
+  ...["package.json", "LICENSE", "ttf/DejaVuSans.ttf", "ttf/DejaVuSans-Bold.ttf"].map(
+    (file) => [join(FONTS, file), join("node_modules", FONTS, file)] as const,
+  ),
+] as const;
+
 // Dependencies in CommonJS call require() for Node's own modules, which an ES module does not have.
 const REQUIRE_BANNER =
   'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
@@ -54,6 +64,7 @@ export async function writeBundles(outdir: string, { sourcemap }: { sourcemap: b
   });
   rmSync(join(outdir, "migrations"), { recursive: true, force: true });
   if (existsSync(MIGRATIONS)) cpSync(MIGRATIONS, join(outdir, "migrations"), { recursive: true });
+  for (const [source, target] of PDF_FILES) cpSync(join(ROOT, "node_modules", source), join(outdir, target));
 }
 
 /** The bundles that everything but an image runs: in dist/, with source maps. */

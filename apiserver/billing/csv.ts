@@ -1,11 +1,6 @@
 /** The media type of CSV. */
 export const CSV = "text/csv";
 
-/** Whether a client asks for CSV before anything else. */
-export function prefersCsv(accept: string | undefined): boolean {
-  return accept?.startsWith(CSV) === true;
-}
-
 /** What a spreadsheet would calculate, were it the beginning of a cell. */
 const FORMULA = /^[=+@\t\r]|^-(?!\d)/;
 

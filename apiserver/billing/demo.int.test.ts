@@ -134,8 +134,15 @@ async function playUntil(end: Date, events: readonly [string, () => Promise<unkn
   }
 }
 
-function leave(name: string, text: string): void {
-  writeFileSync(join(FOLDER, name), text);
+function leave(name: string, content: string | Uint8Array): void {
+  writeFileSync(join(FOLDER, name), content);
+}
+
+async function readPdf(id: string): Promise<Uint8Array> {
+  const headers = { accept: "application/pdf", authorization: `Bearer ${readStack().tokens.alice}` };
+  const response = await api.app.request(`${organization}/billing/invoices/${id}`, { headers });
+  expect(response.status).toBe(200);
+  return response.bytes();
 }
 
 const readCsv = async (path: string): Promise<string> =>
@@ -165,6 +172,7 @@ test("three months of a tenant end in three invoices, each alert sent once, and 
     leave(`${number}.csv`, csv);
     const { body } = await api.request("GET", `${organization}/billing/invoices/${id}`);
     leave(`${number}.json`, JSON.stringify(body, undefined, 2));
+    leave(`${number}.pdf`, await readPdf(id));
   }
   for (const month of MONTHS) leave(`usage-${month}.csv`, await readCsv(`usage?month=${month}`));
   const received = await waitFor("every delivery", async () => {

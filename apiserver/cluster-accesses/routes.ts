@@ -3,6 +3,7 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { requireCluster, requireNotSuspended } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
+import { acceptedType, JSON_TYPE } from "../http/contract/accepted-type.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
 import { objectTag, readPreconditions } from "../http/contract/etag.ts";
@@ -20,6 +21,7 @@ const tag = "Clusters";
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 const COLLECTION = `${CLUSTER}/accesses` as const;
 const RECORD = `${COLLECTION}/{accessID}` as const;
+const YAML = "application/yaml";
 
 /** Personal kubeconfigs: issued for a time, listed, and revoked one by one. */
 export function addClusterAccessRoutes(router: Router, deps: Deps): void {
@@ -47,9 +49,9 @@ function addIssue(router: Router, deps: Deps): void {
         201: {
           description: "Issued; the kubeconfig is only in this response.",
           body: issuedKubeconfig,
-          texts: [
+          files: [
             {
-              mediaType: "application/yaml",
+              mediaType: YAML,
               description: "The kubeconfig alone, as a file.",
               maxLength: 1_048_576,
               example: "apiVersion: v1\nkind: Config\n",
@@ -75,9 +77,9 @@ function addIssue(router: Router, deps: Deps): void {
           "Content-Disposition": attachment(cluster.displayName, "kubeconfig.yaml"),
           "Cache-Control": "no-store",
         };
-        if (wantsFile(c.req.header("accept")))
+        if (acceptedType(c, [JSON_TYPE, YAML]) === YAML)
           // The file is another form of the same response, which the type of a JSON response cannot express.
-          return c.body(kubeconfig, 201, { ...headers, "Content-Type": "application/yaml" }) as never;
+          return c.body(kubeconfig, 201, { ...headers, "Content-Type": YAML }) as never;
         const [record] = await present(deps, cluster, [access]);
         if (record === undefined) throw new Error("an access has no record");
         return c.json({ ...record, kubeconfig }, 201, headers);
@@ -175,9 +177,4 @@ async function discardAttempt(deps: Deps, cluster: ProjectedCluster, id: string)
   const left = await deps.kube.listAll(clusterAccessKind, { namespace: cluster.namespace, labelSelector });
   for (const { metadata } of left)
     await deps.kube.delete(clusterAccessKind, cluster.namespace, metadata.name, { uid: metadata.uid });
-}
-
-/** JSON is the default: only a request that accepts YAML and not JSON gets the file. */
-function wantsFile(accept = ""): boolean {
-  return accept.includes("application/yaml") && !accept.includes("application/json");
 }

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Deps } from "../deps.ts";
 import { findEventRanges, listEventsAfter } from "../event-log/index.ts";
 import type { Principal } from "../http/authentication/principal.ts";
+import { acceptedType, JSON_TYPE } from "../http/contract/accepted-type.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { cursorToPosition, positionToCursor } from "../http/contract/position-cursor.ts";
@@ -21,8 +22,9 @@ import { createTicket } from "./tickets.ts";
 
 const tag = "System events";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events";
+const EVENT_STREAM = "text/event-stream";
 const STREAM_HEADERS = {
-  "Content-Type": "text/event-stream",
+  "Content-Type": EVENT_STREAM,
   "Cache-Control": "no-cache, no-transform",
   "X-Accel-Buffering": "no",
 };
@@ -63,7 +65,7 @@ function addStream(router: Router, deps: Deps): void {
     async (c, { orgId, params, query, origin: { principal } }) => {
       const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id);
       await requireFeed(deps, orgId, params.clusterID);
-      if (wantsJson(c.req.header("accept")))
+      if (acceptedType(c, [EVENT_STREAM, JSON_TYPE]) === JSON_TYPE)
         return c.json(await readPage(deps, params.clusterID, query), 200);
       // The stream is the other form of the same response, which the type of a JSON response cannot express.
       if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS) as never;
@@ -192,9 +194,4 @@ async function readPage(deps: Deps, clusterId: string, { cursor, limit }: PageRe
     items: shown.map(presentEvent),
     next_cursor: rows.length > limit && last !== undefined ? positionToCursor(last.id) : null,
   };
-}
-
-/** The stream is the default; JSON must be accepted, and the stream must not be. */
-function wantsJson(accept = ""): boolean {
-  return accept.includes("application/json") && !accept.includes("text/event-stream");
 }

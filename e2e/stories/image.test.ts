@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseEnv } from "node:util";
+import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { APP, writeImageRoot } from "../../image.ts";
 import { cleanEnvironment } from "../programs/environment.ts";
@@ -74,6 +75,30 @@ function runImage(program: string, settings: Record<string, string> = {}) {
   return { child, lines };
 }
 
+/** Writes an invoice of an organization that does not exist; returns its id. */
+async function insertInvoice(): Promise<string> {
+  const sql = postgres(stack.databaseUrl, { max: 1 });
+  const id = crypto.randomUUID();
+  const party = sql.json({
+    name: "Example Ltd",
+    street: null,
+    postalCode: null,
+    city: null,
+    country: "DE",
+    vatId: null,
+    email: null,
+  });
+  try {
+    await sql`insert into invoices (id, org_id, period, number, year, sequence, issued_at, amount_cents, vat_case,
+        vat_basis_points, vat_cents, supplier, buyer)
+      values (${id}, ${crypto.randomUUID()}, '2026-10-01', ${id}, 1999, ${Date.now() % 1e9}, now(), 0, 'domestic', 1900, 0,
+        ${party}, ${party})`;
+  } finally {
+    await sql.end();
+  }
+  return id;
+}
+
 describe("the programs run from the image's folder alone", () => {
   test("the migration", async () => {
     const { child, lines } = runImage("migrate");
@@ -94,6 +119,10 @@ describe("the programs run from the image's folder alone", () => {
     });
     await waitFor("it to be ready", async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok);
     expect((await fetch(`${address}/openapi.json`)).status).toBe(200);
+    const invoice = await fetch(`${address}/api/v1/admin/billing/invoices/${await insertInvoice()}`, {
+      headers: { accept: "application/pdf", authorization: `Bearer ${stack.tokens.staff}` },
+    });
+    expect(await invoice.text()).toMatch(/^%PDF-1\.7/);
   });
 
   test("the operator", async () => {
@@ -107,7 +136,7 @@ describe("the programs run from the image's folder alone", () => {
   });
 });
 
-test("the folder holds the programs, the migrations, the license and the list of libraries, and nothing else", () => {
+test("the folder holds the programs, the migrations, the license, the list of libraries and the fonts, and nothing else", () => {
   const files = listFiles(join(image, APP));
   const migrations = readdirSync(join(ROOT, "apiserver", "db", "migrations"), {
     recursive: true,
@@ -116,7 +145,12 @@ test("the folder holds the programs, the migrations, the license and the list of
   expect(files.filter((file) => !file.startsWith("migrations/"))).toEqual([
     "LICENSE",
     "apiserver.js",
+    "data/sRGB_IEC61966_2_1.icc",
     "migrate.js",
+    "node_modules/dejavu-fonts-ttf/LICENSE",
+    "node_modules/dejavu-fonts-ttf/package.json",
+    "node_modules/dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf",
+    "node_modules/dejavu-fonts-ttf/ttf/DejaVuSans.ttf",
     "operator.js",
     "package.json",
     "sbom.cdx.json",

@@ -10,7 +10,7 @@ import {
   type CreditNoteLine,
   insertCreditNote,
   insertCreditNoteLines,
-  sumCredited,
+  readCredited,
   takeCreditNoteSequence,
 } from "./store.ts";
 
@@ -39,7 +39,7 @@ export async function issueCreditNote(
   const invoice = await findInvoice(tx, orgId, invoiceId);
   if (invoice === undefined)
     throw invalidField("invoice_id", "not_found", "is not an invoice of the organization");
-  const credited = await sumCredited(tx, orgId, invoiceId);
+  const credited = (await readCredited(tx, [invoice]))(invoice);
   const amountCents = sumCents(lines);
   const leftCents = invoice.amountCents - credited.amountCents;
   if (amountCents > leftCents)

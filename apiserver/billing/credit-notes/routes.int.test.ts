@@ -82,11 +82,12 @@ describe("a credit note", () => {
     expect(all.body.items).toContainEqual(summary);
   });
 
-  test("changes nothing of its invoice, and is in the audit log", async () => {
-    const read = () => api.request("GET", `${organization}/billing/invoices/${invoiceId}`);
-    const before = (await read()).body;
+  test("changes nothing that its invoice says but what was credited, and is in the audit log", async () => {
+    const read = async () => (await api.request("GET", `${organization}/billing/invoices/${invoiceId}`)).body;
+    const before = await read();
+    expect(before).toMatchObject({ credited_cents: 0, credited_total_cents: 0 });
     const { body } = await credit(noteOf(100));
-    expect((await read()).body).toEqual(before);
+    expect(await read()).toEqual({ ...before, credited_cents: 100, credited_total_cents: 119 });
     const isOwn = and(eq(auditLog.orgId, orgId), eq(auditLog.action, "credit_note.issue"));
     expect(await api.deps.db.select().from(auditLog).where(isOwn)).toMatchObject([
       { targetKind: "credit_note", targetId: body.id, after: { number: body.number, amount_cents: 100 } },
@@ -127,6 +128,28 @@ describe("what is credited", () => {
     expect((await credit(noteOf(100))).status).toBe(201);
     expect((await credit(noteOf(1))).status).toBe(422);
     expect(await list()).toHaveLength(2);
+  });
+
+  test("is shown on each invoice alone, in every list, to tenant and staff", async () => {
+    await credit(noteOf(100));
+    await credit(noteOf(50));
+    const credited = { id: invoiceId, credited_cents: 150, credited_total_cents: 179 };
+    const listed = async (path: string, request: TestRequest = {}) =>
+      (await api.request("GET", path, request)).body.items;
+    expect(await listed(`${organization}/billing/invoices`)).toMatchObject([credited]);
+    expect(await listed("/api/v1/admin/billing/invoices", { as: "staff" })).toContainEqual(
+      expect.objectContaining(credited),
+    );
+    const first = invoiceId;
+    await insertUsage(api.deps.db, {
+      organizationId: orgId,
+      startedAt: at("2026-02-10T00:00:00"),
+      endedAt: at("2026-02-11T00:00:00"),
+    });
+    await closeMonth(api.deps, parseMonth("2026-02") as Month);
+    const [second, old] = await listed(`${organization}/billing/invoices`);
+    expect(old).toMatchObject({ ...credited, id: first });
+    expect(second).toMatchObject({ credited_cents: 0, credited_total_cents: 0 });
   });
 
   test("in small parts gives back the VAT of the invoice to the cent", async () => {

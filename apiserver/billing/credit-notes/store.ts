@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { creditNoteLines, creditNoteSequences, creditNotes } from "./table.ts";
@@ -8,20 +8,38 @@ export type CreditNote = typeof creditNotes.$inferSelect;
 /** A line of a credit note: what is given back, net, and why. */
 export type CreditNoteLine = Pick<typeof creditNoteLines.$inferSelect, "description" | "amountCents">;
 
-/** What was credited on an invoice so far, net and VAT. */
-export async function sumCredited(
+/** What credit notes have given back of an invoice. */
+export type Credited = Pick<CreditNote, "amountCents" | "vatCents">;
+
+/** What was credited so far on each of these invoices, by the invoice's id: 0 where nothing was. */
+export async function readCredited(
   db: Queryable,
-  orgId: string,
-  invoiceId: string,
-): Promise<{ amountCents: bigint; vatCents: bigint }> {
-  const [row] = await db
+  invoices: readonly { id: string; orgId: string }[],
+): Promise<(invoice: { id: string }) => Credited> {
+  const rows = await db
     .select({
-      amount: sql<string>`coalesce(sum(${creditNotes.amountCents}), 0)`,
-      vat: sql<string>`coalesce(sum(${creditNotes.vatCents}), 0)`,
+      invoiceId: creditNotes.invoiceId,
+      amountCents: sql<string>`sum(${creditNotes.amountCents})`,
+      vatCents: sql<string>`sum(${creditNotes.vatCents})`,
     })
     .from(creditNotes)
-    .where(and(eq(creditNotes.orgId, orgId), eq(creditNotes.invoiceId, invoiceId)));
-  return { amountCents: BigInt(row?.amount ?? 0), vatCents: BigInt(row?.vat ?? 0) };
+    .where(
+      and(
+        inArray(creditNotes.orgId, [...new Set(invoices.map(({ orgId }) => orgId))]),
+        inArray(
+          creditNotes.invoiceId,
+          invoices.map(({ id }) => id),
+        ),
+      ),
+    )
+    .groupBy(creditNotes.invoiceId);
+  const credited = new Map(
+    rows.map(({ invoiceId, amountCents, vatCents }) => [
+      invoiceId,
+      { amountCents: BigInt(amountCents), vatCents: BigInt(vatCents) },
+    ]),
+  );
+  return ({ id }) => credited.get(id) ?? { amountCents: 0n, vatCents: 0n };
 }
 
 /**

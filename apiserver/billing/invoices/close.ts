@@ -7,13 +7,15 @@ import { emitEvents } from "../../outbox/index.ts";
 import { type Month, monthBefore, periodOf } from "../month.ts";
 import { readProfile } from "../profile/store.ts";
 import { sumCents } from "../rating/lines.ts";
-import { readRatingSource } from "../rating/read.ts";
+import { type RatingSource, readRatingSource } from "../rating/read.ts";
 import { deleteWaiting, upsertWaiting } from "./close-store.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
+import { type DailyCost, findDailyCosts } from "./daily-costs.ts";
 import type { Buyer } from "./document-columns.ts";
 import {
   findInvoicedPeriods,
   type Invoice,
+  insertDailyCosts,
   insertInvoice,
   insertInvoiceLines,
   listOrganizationsWithUsage,
@@ -80,7 +82,7 @@ export async function tryClose(
   const found: { orgId: string; outcome: Outcome }[] = [];
   for await (const orgId of findOrganizations(deps.db, month)) {
     const draft = await draftInvoice(deps.db, deps.config.invoicing, orgId, month);
-    const { lines: _, ...outcome } = draft;
+    const { lines: _, source: __, ...outcome } = draft;
     found.push({ orgId, outcome: outcome as Outcome });
   }
   return found;
@@ -99,17 +101,26 @@ export async function closeOrganization(
     if (draft.kind === "waiting") await upsertWaiting(tx, { ...draft, orgId, period, since: now() });
     else await deleteWaiting(tx, orgId, period);
     if (draft.kind !== "due") return draft;
-    await issue(tx, { ...draft, orgId, month, issuedAt: now() });
+    const days = findDailyCosts(draft.source);
+    await issue(tx, { ...draft, days, orgId, month, issuedAt: now() });
     return { kind: "issued", amountCents: draft.amountCents };
   });
   if (outcome.kind === "issued") log.info({ orgId, month: month.name }, "issued an invoice");
   return outcome;
 }
 
+interface DueInvoice {
+  amountCents: bigint;
+  lines: InvoiceLine[];
+  source: RatingSource;
+  buyer: Buyer;
+  invoicing: Invoicing;
+}
+
 type Draft =
-  | { kind: "due"; amountCents: bigint; lines: InvoiceLine[]; buyer: Buyer; invoicing: Invoicing }
-  | { kind: "waiting"; reason: WaitingReason; amountCents: bigint; lines?: never }
-  | { kind: "already_issued" | "nothing"; lines?: never };
+  | (DueInvoice & { kind: "due" })
+  | { kind: "waiting"; reason: WaitingReason; amountCents: bigint; lines?: never; source?: never }
+  | { kind: "already_issued" | "nothing"; lines?: never; source?: never };
 
 async function draftInvoice(
   tx: Queryable,
@@ -126,7 +137,8 @@ async function draftInvoice(
       source: await readRatingSource(tx, orgId, before),
       invoiced: await readInvoicedLines(tx, orgId, periodOf(before)),
     });
-  const lines = composeLines(await readRatingSource(tx, orgId, month), earlier);
+  const source = await readRatingSource(tx, orgId, month);
+  const lines = composeLines(source, earlier);
   if (lines.length === 0) return { kind: "nothing" };
   const amountCents = sumCents(lines);
   if (invoicing === undefined) return { kind: "waiting", reason: "invoicing_not_configured", amountCents };
@@ -135,7 +147,7 @@ async function draftInvoice(
     return { kind: "waiting", reason: "billing_profile_incomplete", amountCents };
   const { name, country, street, postalCode, city, vatId, billingEmail: email } = profile;
   const buyer = { name, country, street, postalCode, city, vatId, email };
-  return { kind: "due", amountCents, lines, buyer, invoicing };
+  return { kind: "due", amountCents, lines, source, buyer, invoicing };
 }
 
 interface Issue {
@@ -144,12 +156,13 @@ interface Issue {
   issuedAt: Date;
   amountCents: bigint;
   lines: readonly InvoiceLine[];
+  days: DailyCost[];
   buyer: Buyer;
   invoicing: Invoicing;
 }
 
 /** The number is taken last of all, because it keeps every other close waiting until the commit. */
-async function issue(tx: Queryable, { orgId, month, issuedAt, lines, ...draft }: Issue): Promise<void> {
+async function issue(tx: Queryable, { orgId, month, issuedAt, lines, days, ...draft }: Issue): Promise<void> {
   const { amountCents, buyer, invoicing } = draft;
   const vat = vatOf(invoicing, buyer);
   const year = issuedAt.getUTCFullYear();
@@ -171,6 +184,7 @@ async function issue(tx: Queryable, { orgId, month, issuedAt, lines, ...draft }:
   };
   await insertInvoice(tx, invoice);
   await insertInvoiceLines(tx, invoice.id, lines);
+  await insertDailyCosts(tx, invoice.id, days);
   await recordSystemAudits(tx, "month-close", [
     {
       action: "invoice.issue",

@@ -1,4 +1,5 @@
 import type { z } from "@hono/zod-openapi";
+import type { Credited } from "../credit-notes/store.ts";
 import { toCsv } from "../csv.ts";
 import { formatCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
@@ -25,7 +26,10 @@ const CSV_COLUMNS = [
 ] as const;
 
 /** The wire form of an invoice in a list. */
-export function presentInvoiceSummary(invoice: Invoice): z.output<typeof invoicePage>["items"][number] {
+export function presentInvoiceSummary(
+  invoice: Invoice,
+  credited: Credited,
+): z.output<typeof invoicePage>["items"][number] {
   const { name, start, end } = monthOfPeriod(invoice.period);
   return {
     id: invoice.id,
@@ -37,6 +41,8 @@ export function presentInvoiceSummary(invoice: Invoice): z.output<typeof invoice
     issued_at: invoice.issuedAt.toISOString(),
     currency: "EUR",
     ...presentVat(invoice),
+    credited_cents: Number(credited.amountCents),
+    credited_total_cents: Number(credited.amountCents + credited.vatCents),
   };
 }
 
@@ -57,9 +63,10 @@ export function presentVat(
 export function presentInvoice(
   invoice: Invoice,
   lines: readonly InvoiceLine[],
+  credited: Credited,
 ): z.output<typeof invoiceRecord> {
   return {
-    ...presentInvoiceSummary(invoice),
+    ...presentInvoiceSummary(invoice, credited),
     supplier: presentParty(invoice.supplier),
     buyer: presentParty(invoice.buyer),
     lines: lines.map((line) => ({

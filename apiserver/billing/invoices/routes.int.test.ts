@@ -9,6 +9,7 @@ import { insertUsage, TEST_SUPPLIER as SUPPLIER } from "../testing.ts";
 import type { UsageInterval } from "../usage/interval.ts";
 import { closeMonth } from "./close.ts";
 import { issueWaiting, runCloses } from "./jobs.ts";
+import { findInvoiceBefore, listInvoices, readDailyCosts } from "./store.ts";
 import { invoices } from "./table.ts";
 
 const STAFF = { kind: "staff", userId: createId(), email: null } as const;
@@ -138,6 +139,48 @@ describe("an invoice", () => {
     expect(body).toContain(`<ram:DuePayableAmount>${(total_cents / 100).toFixed(2)}<`);
     const staff = await api.request("GET", `/api/v1/admin/billing/invoices/${id}`, { as: "staff", headers });
     expect(staff.body).toBe(body);
+  });
+
+  test("as PDF is a document with the electronic invoice inside, the same for tenant and staff at any time", async () => {
+    await use();
+    await setProfile();
+    await close();
+    await use({ startedAt: at("2026-02-03T00:00:00"), endedAt: at("2026-02-04T00:00:00") });
+    api.deps.now = () => at("2026-03-01T06:00:00");
+    const headers = { accept: "application/pdf" };
+    const [{ id, number }] = await list();
+    const path = `${organization}/billing/invoices/${id}`;
+    const first = await api.request("GET", path, { headers });
+    expect(first.headers.get("content-type")).toBe("application/pdf");
+    expect(first.headers.get("content-disposition")).toBe(`attachment; filename=${number}-invoice.pdf`);
+    expect(first.body).toMatch(/^%PDF-1\.7/);
+    expect(first.body).toContain(`Invoice ${number}`);
+    expect(first.body).toContain("factur-x.xml");
+    await close(parseMonth("2026-02") as Month);
+    await setProfile({ ...PROFILE, name: "Other" });
+    expect((await api.request("GET", path, { headers })).body).toBe(first.body);
+    const staff = `/api/v1/admin/billing/invoices/${id}`;
+    expect((await api.request("GET", staff, { as: "staff", headers })).body).toBe(first.body);
+  });
+
+  test("has what each day cost, and is compared with the one before it", async () => {
+    await use({ endedAt: at("2026-01-12T00:00:00") });
+    await setProfile();
+    await close();
+    await use({ startedAt: at("2026-02-03T00:00:00"), endedAt: at("2026-02-04T00:00:00") });
+    api.deps.now = () => at("2026-03-01T06:00:00");
+    await close(parseMonth("2026-02") as Month);
+    const { db } = api.deps;
+    const [second, first] = await listInvoices(db, orgId, { limit: 2 });
+    if (first === undefined || second === undefined) throw new Error("no two invoices");
+    const days = await readDailyCosts(db, first);
+    expect(days.filter(({ cents }) => Object.keys(cents).length > 0)).toEqual([
+      { date: "2026-01-10", cents: { vcpu: 100 } },
+      { date: "2026-01-11", cents: { vcpu: 100 } },
+    ]);
+    expect(days).toHaveLength(31);
+    expect(await findInvoiceBefore(db, second)).toEqual(first);
+    expect(await findInvoiceBefore(db, first)).toBeUndefined();
   });
 
   test("keeps what it says when profile and prices change", async () => {

@@ -1,23 +1,29 @@
 import type { Context } from "hono";
 import type { Deps } from "../../deps.ts";
+import { acceptedType, JSON_TYPE } from "../../http/contract/accepted-type.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { attachment } from "../../http/contract/attachment.ts";
-import { pageQuery, toPage } from "../../http/contract/page.ts";
+import { type PageRequest, pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import type { HttpEnv } from "../../http/env.ts";
 import { notFound } from "../../http/errors.ts";
-import { CSV, prefersCsv } from "../csv.ts";
+import { readCredited } from "../credit-notes/store.ts";
+import { CSV } from "../csv.ts";
+import type { InvoiceWithLines } from "./pdf/content.ts";
+import { PDF } from "./pdf/media-type.ts";
 import { presentInvoice, presentInvoiceSummary, toInvoiceCsv } from "./present.ts";
 import { invoicePage, invoiceRecord } from "./schema.ts";
 import {
   findAnyInvoice,
   findInvoice,
+  findInvoiceBefore,
   type Invoice,
   listAllInvoices,
   listInvoices,
+  readDailyCosts,
   readInvoiceLines,
 } from "./store.ts";
-import { prefersXml, toInvoiceXml, XML } from "./xml.ts";
+import { toInvoiceXml, XML } from "./xml.ts";
 
 const tag = "Billing";
 const ADMIN_TAG = "Platform administration";
@@ -28,7 +34,7 @@ const readResponses = {
   200: {
     description: "The invoice with its lines.",
     body: invoiceRecord,
-    texts: [
+    files: [
       {
         mediaType: CSV,
         description: "One row for each line.",
@@ -41,13 +47,20 @@ const readResponses = {
         maxLength: 268_435_456,
         example: '<?xml version="1.0" encoding="UTF-8"?>',
       },
+      {
+        mediaType: PDF,
+        isBinary: true,
+        description: "The invoice for people, with the XML inside (Factur-X, PDF/A-3b).",
+        maxLength: 268_435_456,
+      },
     ],
     headers: ["Content-Disposition"],
   },
 } as const;
 
 const FORMS_NOTE =
-  "With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931).";
+  "With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931); " +
+  "with `Accept: application/pdf`, a document with the electronic invoice inside (Factur-X).";
 
 /** Operations on invoices. */
 export function addInvoiceRoutes(router: Router, deps: Deps): void {
@@ -65,7 +78,7 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
     },
     async (c, { orgId, query }) => {
       const rows = await listInvoices(deps.db, orgId, query);
-      return c.json(toPage(rows, query.limit, presentInvoiceSummary), 200);
+      return c.json(await presentPage(deps, rows, query), 200);
     },
   );
 
@@ -101,7 +114,7 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
     },
     async (c, { query }) => {
       const rows = await listAllInvoices(deps.db, query);
-      return c.json(toPage(rows, query.limit, presentInvoiceSummary), 200);
+      return c.json(await presentPage(deps, rows, query), 200);
     },
   );
 
@@ -121,18 +134,41 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
   );
 }
 
+async function presentPage({ db }: Deps, rows: readonly Invoice[], { limit }: PageRequest) {
+  const creditedOn = await readCredited(db, rows);
+  return toPage(rows, limit, (invoice) => presentInvoiceSummary(invoice, creditedOn(invoice)));
+}
+
 async function respond(c: Context<HttpEnv>, deps: Deps, invoice: Invoice | undefined) {
   if (invoice === undefined) throw notFound("invoice");
   const lines = await readInvoiceLines(deps.db, invoice);
-  const accept = c.req.header("accept");
-  if (prefersXml(accept)) {
-    const headers = { "Content-Type": XML, "Content-Disposition": attachment(invoice.number, "invoice.xml") };
-    return c.body(toInvoiceXml(invoice, lines), 200, headers) as never;
+  const form = acceptedType(c, [JSON_TYPE, CSV, XML, PDF]);
+  if (form === JSON_TYPE) {
+    const creditedOn = await readCredited(deps.db, [invoice]);
+    return c.json(presentInvoice(invoice, lines, creditedOn(invoice)), 200);
   }
-  if (prefersCsv(accept)) {
-    const headers = { "Content-Type": CSV, "Content-Disposition": attachment(invoice.number, "lines.csv") };
-    // The file is another form of the same response, which the type of a JSON response cannot express.
-    return c.body(toInvoiceCsv(invoice, lines), 200, headers) as never;
+  const { suffix, content } = await writeFile(deps, form, { invoice, lines });
+  const headers = { "Content-Type": form, "Content-Disposition": attachment(invoice.number, suffix) };
+  // The file is another form of the same response, which the type of a JSON response cannot express.
+  return c.body(content, 200, headers) as never;
+}
+
+async function writeFile(deps: Deps, form: typeof CSV | typeof XML | typeof PDF, one: InvoiceWithLines) {
+  switch (form) {
+    case CSV:
+      return { suffix: "lines.csv", content: toInvoiceCsv(one.invoice, one.lines) };
+    case XML:
+      return { suffix: "invoice.xml", content: toInvoiceXml(one.invoice, one.lines) };
+    case PDF:
+      return { suffix: "invoice.pdf", content: await readPdf(deps, one) };
   }
-  return c.json(presentInvoice(invoice, lines), 200);
+}
+
+async function readPdf({ db }: Deps, one: InvoiceWithLines): Promise<Uint8Array<ArrayBuffer>> {
+  const before = await findInvoiceBefore(db, one.invoice);
+  const previous = before && { invoice: before, lines: await readInvoiceLines(db, before) };
+  const days = await readDailyCosts(db, one.invoice);
+  // Loaded when it is first used: the library and its fonts are not needed at rest.
+  const { toInvoicePdf } = await import("./pdf/write.ts");
+  return Uint8Array.from(await toInvoicePdf(one, previous, days));
 }

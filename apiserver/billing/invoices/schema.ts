@@ -30,6 +30,8 @@ const SUMMARY = {
   vat_rate_percent: "19.00",
   vat_cents: 9122,
   total_cents: 57_134,
+  credited_cents: 1000,
+  credited_total_cents: 1190,
 };
 
 /** The amounts of an invoice or a credit note. */
@@ -54,6 +56,8 @@ const summary = {
   issued_at: timestampField("When it was issued."),
   currency: currencyField,
   ...vatFields,
+  credited_cents: centsField("What credit notes have given back so far, net.", SUMMARY.credited_cents),
+  credited_total_cents: centsField("The same with its VAT.", SUMMARY.credited_total_cents),
 };
 
 const invoiceSummary = z.object(summary).openapi("InvoiceSummary", { example: SUMMARY });

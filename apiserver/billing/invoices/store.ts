@@ -5,7 +5,8 @@ import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { usageIntervals } from "../usage/table.ts";
 import type { InvoicedLine, InvoiceLine } from "./compose.ts";
-import { invoiceLines, invoiceSequences, invoices } from "./table.ts";
+import type { DailyCost } from "./daily-costs.ts";
+import { invoiceDailyCosts, invoiceLines, invoiceSequences, invoices } from "./table.ts";
 
 export type Invoice = typeof invoices.$inferSelect;
 
@@ -80,6 +81,35 @@ export async function insertInvoiceLines(
 ): Promise<void> {
   const numbered = lines.map((line, index) => ({ invoiceId, position: index + 1, ...line }));
   for (const rows of chunk(numbered)) await tx.insert(invoiceLines).values(rows);
+}
+
+/** Writes what the days of an invoice's month cost. */
+export async function insertDailyCosts(tx: Queryable, invoiceId: string, days: DailyCost[]): Promise<void> {
+  await tx.insert(invoiceDailyCosts).values({ invoiceId, days });
+}
+
+/** What the days of an invoice's month cost; none for an invoice that was issued without them. */
+export async function readDailyCosts(db: Queryable, { orgId, id }: Invoice): Promise<DailyCost[]> {
+  const [row] = await db
+    .select({ days: invoiceDailyCosts.days })
+    .from(invoiceDailyCosts)
+    .innerJoin(invoices, eq(invoices.id, invoiceDailyCosts.invoiceId))
+    .where(and(eq(invoices.orgId, orgId), eq(invoices.id, id)));
+  return row?.days ?? [];
+}
+
+/** The last invoice that an organization was issued before one, for an earlier month. */
+export async function findInvoiceBefore(
+  db: Queryable,
+  { orgId, id, period }: Invoice,
+): Promise<Invoice | undefined> {
+  const [row] = await db
+    .select()
+    .from(invoices)
+    .where(and(eq(invoices.orgId, orgId), lt(invoices.id, id), lt(invoices.period, period)))
+    .orderBy(desc(invoices.period))
+    .limit(1);
+  return row;
 }
 
 /** One invoice of an organization. */

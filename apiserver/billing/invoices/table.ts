@@ -6,6 +6,7 @@ import {
   date,
   index,
   integer,
+  jsonb,
   numeric,
   pgTable,
   primaryKey,
@@ -15,6 +16,7 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import type { MeteredType } from "../usage/interval.ts";
+import type { DailyCost } from "./daily-costs.ts";
 import { documentColumns } from "./document-columns.ts";
 
 /**
@@ -56,6 +58,14 @@ export const invoiceLines = pgTable(
   },
   (table) => [primaryKey({ columns: [table.invoiceId, table.position] })],
 );
+
+/** What the days of an invoice's month cost, as its lines say: for the chart of its PDF. Append-only; invoices may have none. */
+export const invoiceDailyCosts = pgTable("invoice_daily_costs", {
+  invoiceId: uuid("invoice_id")
+    .primaryKey()
+    .references(() => invoices.id),
+  days: jsonb().$type<DailyCost[]>().notNull(),
+});
 
 /** The last position that each year's sequence of invoices has given out. */
 export const invoiceSequences = pgTable("invoice_sequences", {

@@ -42,3 +42,13 @@ export function vatCents(netCents: bigint, { basisPoints }: Vat): bigint {
 function hasVatId({ country, vatId }: { country: string; vatId: string | null }): boolean {
   return vatId?.startsWith(country === "GR" ? "EL" : country) === true;
 }
+
+/** Why an invoice has no VAT, in the words that it must say (EN 16931-1, BT-120); undefined where it has. */
+export function exemptionReasonOf(vatCase: VatCase): string | undefined {
+  return EXEMPTION_REASONS[vatCase];
+}
+
+const EXEMPTION_REASONS: Readonly<Partial<Record<VatCase, string>>> = {
+  reverse_charge: "Reverse charge: the buyer accounts for the VAT.",
+  outside_eu: "Not subject to VAT: supplied outside the European Union.",
+};

@@ -4,15 +4,10 @@ import { monthOfPeriod } from "../month.ts";
 import type { InvoiceLine } from "./compose.ts";
 import type { Buyer } from "./document-columns.ts";
 import type { Invoice } from "./store.ts";
-import type { VatCase } from "./vat.ts";
+import { exemptionReasonOf, type VatCase } from "./vat.ts";
 
 /** The media type of the electronic invoice. */
 export const XML = "application/xml";
-
-/** Whether a client asks for XML before anything else. */
-export function prefersXml(accept: string | undefined): boolean {
-  return accept?.startsWith(XML) === true;
-}
 
 const NAMESPACES = {
   "@_xmlns:rsm": "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100",
@@ -26,12 +21,12 @@ const COMMERCIAL_INVOICE = "380";
 /** BT-130: one of anything (UN/ECE recommendation 20). */
 const ONE = "C62";
 
-/** VAT categories of UNTDID 5305, with the reason that a category without tax must name. */
-const CATEGORIES: Readonly<Record<VatCase, { code: string; reason?: string }>> = {
-  domestic: { code: "S" },
-  eu_consumer: { code: "S" },
-  reverse_charge: { code: "AE", reason: "Reverse charge: the buyer accounts for the VAT." },
-  outside_eu: { code: "O", reason: "Not subject to VAT: supplied outside the European Union." },
+/** VAT categories of UNTDID 5305. */
+const CATEGORIES: Readonly<Record<VatCase, string>> = {
+  domestic: "S",
+  eu_consumer: "S",
+  reverse_charge: "AE",
+  outside_eu: "O",
 };
 const NOT_SUBJECT = "O";
 
@@ -162,11 +157,12 @@ function toSettlement({ period, amountCents, vatCents }: Invoice, { code, reason
 }
 
 function toTax({ vatCase, vatBasisPoints }: Invoice): Tax {
-  const category = CATEGORIES[vatCase];
+  const code = CATEGORIES[vatCase];
   // The standard category has a rate above 0 (BR-S-05).
-  if (category.code === "S" && vatBasisPoints === 0) return { code: "Z", percent: "0.00" };
-  const percent = category.code === NOT_SUBJECT ? undefined : formatCents(BigInt(vatBasisPoints));
-  return { ...category, percent };
+  if (code === "S" && vatBasisPoints === 0) return { code: "Z", percent: "0.00" };
+  const percent = code === NOT_SUBJECT ? undefined : formatCents(BigInt(vatBasisPoints));
+  const reason = exemptionReasonOf(vatCase);
+  return { code, percent, ...(reason !== undefined && { reason }) };
 }
 
 function toPeriod(period: string) {

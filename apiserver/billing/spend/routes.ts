@@ -1,8 +1,9 @@
 import type { Deps } from "../../deps.ts";
+import { acceptedType, JSON_TYPE } from "../../http/contract/accepted-type.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { attachment } from "../../http/contract/attachment.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { CSV, prefersCsv } from "../csv.ts";
+import { CSV } from "../csv.ts";
 import { monthOf } from "../month.ts";
 import { readRatingSnapshot } from "../rating/read.ts";
 import { presentForecast, presentUsage } from "./present.ts";
@@ -31,7 +32,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
         200: {
           description: "The month to date, with a page of its clusters.",
           body: usageRecord,
-          texts: [
+          files: [
             {
               mediaType: CSV,
               description: "One row for each day, cluster, node pool, resource type and unit price.",
@@ -47,7 +48,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       const now = deps.now();
       const month = asked ?? monthOf(now);
       const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now };
-      if (prefersCsv(c.req.header("accept"))) {
+      if (acceptedType(c, [JSON_TYPE, CSV]) === CSV) {
         const headers = { "Content-Type": CSV, "Content-Disposition": attachment(month.name, "usage.csv") };
         return c.body(toUsageCsv(spend), 200, headers) as never;
       }

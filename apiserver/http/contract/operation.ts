@@ -47,6 +47,16 @@ function header(description: string, maxLength: number, example?: string) {
 
 export type ResponseHeader = keyof typeof RESPONSE_HEADERS;
 
+/** A form of a response that is a file: a text, or bytes. */
+export interface FileForm {
+  mediaType: string;
+  isBinary?: boolean;
+  description: string;
+  /** In characters, or in bytes. */
+  maxLength?: number;
+  example?: string;
+}
+
 /** One response of an operation: JSON when it has a `body`, another media type, or no content. */
 export interface ResponseSpec {
   description: string;
@@ -63,8 +73,8 @@ export interface ResponseSpec {
     /** Schemas of the events that only the description names. */
     schemas?: Readonly<Record<string, z.ZodType>>;
   };
-  /** Further forms, by Accept: texts. */
-  texts?: readonly { mediaType: string; description: string; maxLength?: number; example?: string }[];
+  /** Further forms, by Accept. */
+  files?: readonly FileForm[];
   headers?: readonly ResponseHeader[];
 }
 

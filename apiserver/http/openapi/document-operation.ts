@@ -1,7 +1,7 @@
 import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import type { Access } from "../authorization/guard.ts";
 import { scopeOf } from "../authorization/permissions.ts";
-import { conditionSchema, type Operation, type ResponseSpec } from "../contract/operation.ts";
+import { conditionSchema, type FileForm, type Operation, type ResponseSpec } from "../contract/operation.ts";
 import { idSchema } from "../contract/validate.ts";
 import type { ErrorCode } from "../errors.ts";
 import { COMMON_HEADERS, describeErrors, headerRefs } from "./components.ts";
@@ -150,7 +150,7 @@ function describeResponse({ method }: Operation, response: ResponseSpec): Respon
     ...(response.stream === undefined
       ? {}
       : { [response.stream.mediaType]: describeStream(response.stream) }),
-    ...Object.fromEntries((response.texts ?? []).map((text) => [text.mediaType, describeText(text)])),
+    ...Object.fromEntries((response.files ?? []).map((file) => [file.mediaType, describeFile(file)])),
   };
   return {
     description: response.description,
@@ -159,19 +159,18 @@ function describeResponse({ method }: Operation, response: ResponseSpec): Respon
   };
 }
 
-function describeBody({ body, mediaType = "application/json", ...text }: ResponseSpec) {
+function describeBody({ body, mediaType = "application/json", ...file }: ResponseSpec) {
   if (body !== undefined) return { [mediaType]: { schema: body } };
-  return mediaType === "application/json" ? {} : { [mediaType]: describeText(text) };
+  return mediaType === "application/json" ? {} : { [mediaType]: describeFile(file) };
 }
 
-interface Text {
-  description: string;
-  maxLength?: number;
-  example?: string;
-}
-
-function describeText({ description, maxLength, example }: Text) {
-  const schema = { type: "string" as const, description, ...(maxLength === undefined ? {} : { maxLength }) };
+function describeFile({ description, isBinary = false, maxLength, example }: Omit<FileForm, "mediaType">) {
+  const schema = {
+    type: "string" as const,
+    description,
+    ...(isBinary && { format: "binary" }),
+    ...(maxLength === undefined ? {} : { maxLength }),
+  };
   return { schema, ...(example === undefined ? {} : { example }) };
 }
 

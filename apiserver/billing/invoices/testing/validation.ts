@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ensureMustang, findInvoiceFaults } from "../../../../e2e/invoices/mustang.ts";
+import { toInvoicePdf } from "../pdf/write.ts";
 import { toInvoiceXml } from "../xml.ts";
 import { aLine, anInvoice } from "./documents.ts";
 
@@ -15,9 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function validate(xml: string): Promise<string[]> {
-  const file = join(folder, `${crypto.randomUUID()}.xml`);
-  writeFileSync(file, xml);
+function validate(document: string | Buffer): Promise<string[]> {
+  const suffix = typeof document === "string" ? "xml" : "pdf";
+  const file = join(folder, `${crypto.randomUUID()}.${suffix}`);
+  writeFileSync(file, document);
   return findInvoiceFaults(jar, file);
 }
 
@@ -25,6 +27,12 @@ const lines = [
   aLine({ amountCents: 10_000n }),
   aLine({ amountCents: 3_000n, clusterName: 'Produktion & <Prüfung> "1"', resourceType: "vcpu" }),
 ];
+
+/** What the days of October 2026 cost: one more cent each day, the first one nothing. */
+const days = Array.from({ length: 31 }, (_, index) => ({
+  date: `2026-10-${String(index + 1).padStart(2, "0")}`,
+  cents: { vcpu: index },
+}));
 
 test.each([
   ["in the supplier's country", { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 2470n }],
@@ -35,8 +43,41 @@ test.each([
   ["under reverse charge", { vatCase: "reverse_charge", country: "FR", vatId: "FR40303265045" }],
   ["outside the EU", { vatCase: "outside_eu", country: "US" }],
   ["at a rate of 0", { vatCase: "domestic" }],
-] as const)("an invoice %s is valid", async (_what, terms) => {
-  expect(await validate(toInvoiceXml(anInvoice(13_000n, terms), lines))).toEqual([]);
+] as const)(
+  "an invoice %s is valid, by PDF/A-3 and by the electronic invoice inside",
+  async (_what, terms) => {
+    const invoice = anInvoice(13_000n, terms);
+    expect(await validate(await toInvoicePdf({ invoice, lines }, undefined, days))).toEqual([]);
+  },
+);
+
+test("a document is valid whatever characters names have, with a chart, a month before and many pages", async () => {
+  const names = [
+    "שלום مرحبا 日本 👩‍💻",
+    "a\u0000\u202E\uFFFE\uD800\tb",
+    "n".repeat(300),
+    "Ærø Łódź Αθήνα София",
+  ];
+  const odd = Array.from({ length: 300 }, (_, n) =>
+    aLine({ clusterId: `${n}`, clusterName: names[n % names.length] ?? null, amountCents: 1n }),
+  );
+  const invoice = anInvoice(300n, { vatCase: "domestic" });
+  const [name = "", street = ""] = names;
+  const named = { ...invoice, buyer: { ...invoice.buyer, name, street, city: "x".repeat(200) } };
+  const before = { invoice: { ...invoice, period: "2026-09-01" }, lines };
+  expect(await validate(await toInvoicePdf({ invoice: named, lines: odd }, before, days))).toEqual([]);
+});
+
+test("the validator refuses a document that is no PDF/A, and one with a wrong invoice inside", async () => {
+  const invoice = anInvoice(13_000n, { vatCase: "domestic" });
+  const document = await toInvoicePdf({ invoice, lines }, undefined, days);
+  const changed = Buffer.from(
+    document.toString("latin1").replace("<pdfaid:part>3<", "<pdfaid:part>1<"),
+    "latin1",
+  );
+  expect(await validate(changed)).not.toEqual([]);
+  const wrong = await toInvoicePdf({ invoice: { ...invoice, amountCents: 13_001n }, lines }, undefined, days);
+  expect((await validate(wrong)).join("\n")).toContain("BR-CO-10");
 });
 
 test("an invoice with an adjustment below 0, an amount of 0 and a name that XML cannot write is valid", async () => {
@@ -52,9 +93,4 @@ test("an invoice with an adjustment below 0, an amount of 0 and a name that XML 
 test("an invoice of 2,000 lines is valid", async () => {
   const many = Array.from({ length: 2000 }, () => aLine({ amountCents: 1n }));
   expect(await validate(toInvoiceXml(anInvoice(2000n, { vatCase: "domestic" }), many))).toEqual([]);
-});
-
-test("the validator refuses a total that is not the sum of the lines", async () => {
-  const faults = await validate(toInvoiceXml(anInvoice(13_001n, { vatCase: "domestic" }), lines));
-  expect(faults.join("\n")).toContain("BR-CO-10");
 });

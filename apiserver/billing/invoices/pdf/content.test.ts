@@ -1,0 +1,148 @@
+import { describe, expect, test } from "vitest";
+import { sumCents } from "../../rating/lines.ts";
+import type { InvoiceLine } from "../compose.ts";
+import { aLine, anInvoice } from "../testing/documents.ts";
+import { composeContent } from "./content.ts";
+
+const domestic = { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 19n } as const;
+const issued = (lines: InvoiceLine[]) => ({ invoice: anInvoice(sumCents(lines), domestic), lines });
+
+describe("what an invoice says", () => {
+  test("who it is from and for, the amounts, and that they are payable", () => {
+    const content = composeContent(issued([aLine()]), undefined, []);
+    expect(content).toMatchObject({
+      number: "M-2026-000001",
+      month: "2026-10",
+      issuedOn: "2026-11-01",
+      supplier: [
+        "Marina Cloud GmbH",
+        "Hafen 1",
+        "20457 Hamburg",
+        "DE",
+        "VAT id DE123456789",
+        "invoices@marina.example",
+      ],
+      buyer: ["Beispiel & Söhne", "Rue 1", "75001 Paris", "DE", "billing@example.com"],
+      total: "1.19 EUR",
+      sums: [
+        { label: "Net", amount: "1.00 EUR" },
+        { label: "VAT 19.00 %", amount: "0.19 EUR" },
+      ],
+      notes: ["Payable on receipt."],
+    });
+  });
+
+  test.each([
+    ["reverse_charge", "Reverse charge: the buyer accounts for the VAT."],
+    ["outside_eu", "Not subject to VAT: supplied outside the European Union."],
+  ] as const)("why there is no VAT: %s", (vatCase, reason) => {
+    const invoice = anInvoice(100n, { vatCase });
+    expect(composeContent({ invoice, lines: [aLine()] }, undefined, []).notes).toEqual([
+      reason,
+      "Payable on receipt.",
+    ]);
+  });
+
+  test("nothing of an address that the profile does not have", () => {
+    const one = issued([aLine()]);
+    const buyer = { ...one.invoice.buyer, street: null, postalCode: null, city: "", email: null };
+    const content = composeContent({ ...one, invoice: { ...one.invoice, buyer } }, undefined, []);
+    expect(content.buyer).toEqual(["Beispiel & Söhne", "DE"]);
+  });
+});
+
+describe("what changed", () => {
+  test("the first invoice has its amounts by resource type alone", () => {
+    const lines = [aLine({ amountCents: 300n }), aLine({ resourceType: "vcpu", amountCents: 50n })];
+    expect(composeContent(issued(lines), undefined, []).comparison).toEqual({
+      heading: "By resource type",
+      columns: ["2026-10, EUR"],
+      rows: [
+        { label: "Control plane", amounts: ["3.00"] },
+        { label: "vCPU", amounts: ["0.50"] },
+        { label: "Net", amounts: ["3.50"] },
+      ],
+    });
+  });
+
+  test("a later one has both months and the change, also of what came and of what went, all packages as one", () => {
+    const now = [
+      aLine({ resourceType: "plan:dev", amountCents: 100n }),
+      aLine({ resourceType: "plan:growth", amountCents: 100n }),
+      aLine({ resourceType: "vcpu", amountCents: 50n }),
+    ];
+    const before = [
+      aLine({ resourceType: "plan:dev", amountCents: 300n }),
+      aLine({ resourceType: "loadbalancer", amountCents: 800n }),
+    ];
+    const previous = issued(before);
+    const invoice = { ...previous.invoice, period: "2026-09-01", number: "M-2026-000000" };
+    expect(composeContent(issued(now), { ...previous, invoice }, []).comparison).toEqual({
+      heading: "Compared with M-2026-000000",
+      columns: ["2026-09, EUR", "2026-10, EUR", "Change, EUR"],
+      rows: [
+        { label: "Packages", amounts: ["3.00", "2.00", "-1.00"] },
+        { label: "vCPU", amounts: ["0.00", "0.50", "+0.50"] },
+        { label: "Load balancer", amounts: ["8.00", "0.00", "-8.00"] },
+        { label: "Net", amounts: ["11.00", "2.50", "-8.50"] },
+      ],
+    });
+  });
+});
+
+test("the chart has a series for each resource type, with 0 on the days without it, and all packages as one", () => {
+  const days = [
+    { date: "2026-10-01", cents: { vcpu: 5, "plan:dev": 1 } },
+    { date: "2026-10-02", cents: { "plan:dev": 1, "plan:growth": 2 } },
+  ] as const;
+  const { chart, days: dates } = composeContent(issued([aLine()]), undefined, days);
+  expect(dates).toEqual(["2026-10-01", "2026-10-02"]);
+  expect(chart).toEqual([
+    { label: "vCPU", cents: [5, 0] },
+    { label: "Packages", cents: [1, 3] },
+  ]);
+});
+
+describe("the lines", () => {
+  test("are those of each cluster, under the name that it had last, then what belongs to no cluster", () => {
+    const lines = [
+      aLine({ clusterId: "a", clusterName: "old", amountCents: 100n }),
+      aLine({ clusterId: "a", clusterName: "new", resourceType: "vcpu", amountCents: 50n }),
+      aLine({
+        clusterId: null,
+        clusterName: null,
+        resourceType: "registry",
+        unitSeconds: 7200n << 30n,
+        unitPriceEUR: "0.050000",
+        amountCents: 1n,
+      }),
+    ];
+    const { clusters } = composeContent(issued(lines), undefined, []);
+    expect(clusters.map(({ name, amount }) => [name, amount])).toEqual([
+      ["new", "1.50 EUR"],
+      ["Shared by all clusters", "0.01 EUR"],
+    ]);
+    expect(clusters[1]?.rows).toEqual([
+      { label: "Registry (GiB)", unitPrice: "0.050000", quantity: "2.00", amount: "0.01" },
+    ]);
+  });
+
+  test("that correct an earlier month say so, also when the cluster's name is no longer known", () => {
+    const line = aLine({ adjustment: true, period: "2026-09-01", clusterName: null, amountCents: -5n });
+    const { clusters } = composeContent(issued([line]), undefined, []);
+    expect(clusters).toMatchObject([
+      {
+        name: line.clusterId,
+        rows: [{ label: "Control plane, correction of 2026-09", amount: "-0.05" }],
+      },
+    ]);
+  });
+
+  test("beyond 10,000 are left out, counted, and still part of every sum", () => {
+    const lines = Array.from({ length: 10_002 }, (_, n) => aLine({ clusterId: `${n}`, amountCents: 1n }));
+    const content = composeContent(issued(lines), undefined, []);
+    expect(content.clusters).toHaveLength(10_000);
+    expect(content.linesLeftOut).toBe(2);
+    expect(content.comparison.rows.at(-1)).toEqual({ label: "Net", amounts: ["100.02"] });
+  });
+});

@@ -1,0 +1,198 @@
+import { formatCents } from "../../money.ts";
+import { monthOfPeriod } from "../../month.ts";
+import { sumCents, unitSizeOf } from "../../rating/lines.ts";
+import type { MeteredType } from "../../usage/interval.ts";
+import type { InvoiceLine } from "../compose.ts";
+import type { DailyCost } from "../daily-costs.ts";
+import type { Buyer } from "../document-columns.ts";
+import type { Invoice } from "../store.ts";
+import { exemptionReasonOf } from "../vat.ts";
+
+/** An issued invoice with its lines. */
+export interface InvoiceWithLines {
+  invoice: Invoice;
+  lines: readonly InvoiceLine[];
+}
+
+/** What the pages of an invoice say, in their order. Texts are as given: a font may not have all of their characters. */
+export interface InvoiceContent {
+  number: string;
+  month: string;
+  issuedOn: string;
+  supplier: string[];
+  buyer: string[];
+  /** The amount due, with its currency. */
+  total: string;
+  /** How the total comes about. */
+  sums: { label: string; amount: string }[];
+  notes: string[];
+  comparison: Comparison;
+  chart: ChartSeries[];
+  /** Days of the chart: `YYYY-MM-DD`. */
+  days: string[];
+  clusters: ClusterLines[];
+  /** How many lines `clusters` leaves out. */
+  linesLeftOut: number;
+}
+
+/** Amounts by resource type; the last row is their sum. With a month before: that, this month, and the change with its sign. */
+export interface Comparison {
+  heading: string;
+  columns: string[];
+  rows: { label: string; amounts: string[] }[];
+}
+
+export interface ChartSeries {
+  label: string;
+  /** In cents, one for each day. */
+  cents: number[];
+}
+
+export interface ClusterLines {
+  name: string;
+  amount: string;
+  rows: { label: string; unitPrice: string; quantity: string; amount: string }[];
+}
+
+const LABELS: Readonly<Record<string, string>> = {
+  control_plane: "Control plane",
+  vcpu: "vCPU",
+  memory: "Memory (GiB)",
+  disk: "Disk (GiB)",
+  storage_block: "Block storage (GiB)",
+  storage_rwx: "Shared storage (GiB)",
+  loadbalancer: "Load balancer",
+  registry: "Registry (GiB)",
+  snapshot: "Snapshots (GiB)",
+  public_ip: "Public IP address",
+};
+const PLAN_PREFIX = "plan:";
+const SECONDS_PER_HOUR = 3600n;
+/** That many are drawn within seconds; the electronic invoice has all. */
+const MAX_LINES = 10_000;
+
+/**
+ * What an invoice says to people. Every amount is one of the stored invoice or a sum of them.
+ * @param previous the invoice before it, which its amounts are compared with; none for the first one
+ * @param days what each day of its month costs; empty where that is not known, and then there is no chart
+ */
+export function composeContent(
+  { invoice, lines }: InvoiceWithLines,
+  previous: InvoiceWithLines | undefined,
+  days: readonly DailyCost[],
+): InvoiceContent {
+  const { amountCents, vatCents, vatBasisPoints, vatCase } = invoice;
+  const reason = exemptionReasonOf(vatCase);
+  return {
+    number: invoice.number,
+    month: monthOfPeriod(invoice.period).name,
+    issuedOn: invoice.issuedAt.toISOString().slice(0, 10),
+    supplier: composeParty(invoice.supplier),
+    buyer: composeParty(invoice.buyer),
+    total: toEUR(amountCents + vatCents),
+    sums: [
+      { label: "Net", amount: toEUR(amountCents) },
+      { label: `VAT ${formatCents(BigInt(vatBasisPoints))} %`, amount: toEUR(vatCents) },
+    ],
+    notes: [...(reason === undefined ? [] : [reason]), "Payable on receipt."],
+    comparison: compare({ invoice, lines }, previous),
+    chart: composeChart(days),
+    days: days.map(({ date }) => date),
+    clusters: groupByCluster(lines.slice(0, MAX_LINES)),
+    linesLeftOut: Math.max(0, lines.length - MAX_LINES),
+  };
+}
+
+/** What people call a resource type. */
+function labelOf(type: MeteredType): string {
+  return type.startsWith(PLAN_PREFIX) ? `Package ${type.slice(PLAN_PREFIX.length)}` : (LABELS[type] ?? type);
+}
+
+function composeParty({ name, street, postalCode, city, country, vatId, email }: Buyer): string[] {
+  const place = [postalCode, city].filter((part) => part !== null).join(" ");
+  return [name, street, place, country, vatId === null ? null : `VAT id ${vatId}`, email].filter(
+    (text): text is string => text !== null && text !== "",
+  );
+}
+
+function compare({ invoice, lines }: InvoiceWithLines, previous: InvoiceWithLines | undefined): Comparison {
+  const sums = sumByKind(lines);
+  const month = monthOfPeriod(invoice.period).name;
+  if (previous === undefined)
+    return {
+      heading: "By resource type",
+      columns: [`${month}, EUR`],
+      rows: [...sums, ["Net", sumCents(lines)] as const].map(([label, amount]) => ({
+        label,
+        amounts: [formatCents(amount)],
+      })),
+    };
+  const before = sumByKind(previous.lines);
+  const toRow = (label: string, last: bigint, amount: bigint) => ({
+    label,
+    amounts: [formatCents(last), formatCents(amount), toSigned(amount - last)],
+  });
+  const kinds = [...new Set([...sums.keys(), ...before.keys()])];
+  return {
+    heading: `Compared with ${previous.invoice.number}`,
+    columns: [`${monthOfPeriod(previous.invoice.period).name}, EUR`, `${month}, EUR`, "Change, EUR"],
+    rows: [
+      ...kinds.map((kind) => toRow(kind, before.get(kind) ?? 0n, sums.get(kind) ?? 0n)),
+      toRow("Net", sumCents(previous.lines), sumCents(lines)),
+    ],
+  };
+}
+
+function composeChart(days: readonly DailyCost[]): ChartSeries[] {
+  const series = new Map<string, number[]>();
+  for (const [index, { cents }] of days.entries())
+    for (const [type, amount] of Object.entries(cents) as [MeteredType, number][]) {
+      const own = series.get(kindOf(type)) ?? days.map(() => 0);
+      own[index] = (own[index] ?? 0) + amount;
+      series.set(kindOf(type), own);
+    }
+  return [...series].map(([label, cents]) => ({ label, cents }));
+}
+
+function sumByKind(lines: readonly InvoiceLine[]): Map<string, bigint> {
+  const kinds = Map.groupBy(lines, ({ resourceType }) => kindOf(resourceType));
+  return new Map([...kinds].map(([kind, own]) => [kind, sumCents(own)]));
+}
+
+/** What the first page tells apart: resource types, and all packages together, for there may be any number of them. */
+function kindOf(type: MeteredType): string {
+  return type.startsWith(PLAN_PREFIX) ? "Packages" : labelOf(type);
+}
+
+function groupByCluster(lines: readonly InvoiceLine[]): ClusterLines[] {
+  const clusters = Map.groupBy(lines, ({ clusterId, clusterName }) => clusterId ?? clusterName);
+  return [...clusters.values()].map((own) => ({
+    name: own.findLast(({ clusterName }) => clusterName !== null)?.clusterName ?? nameOf(own),
+    amount: toEUR(sumCents(own)),
+    rows: own.map((line) => ({
+      label: line.adjustment
+        ? `${labelOf(line.resourceType)}, correction of ${monthOfPeriod(line.period).name}`
+        : labelOf(line.resourceType),
+      unitPrice: line.unitPriceEUR,
+      quantity: toHours(line),
+      amount: formatCents(line.amountCents),
+    })),
+  }));
+}
+
+function nameOf([first]: readonly InvoiceLine[]): string {
+  return first?.clusterId ?? "Shared by all clusters";
+}
+
+/** Quantity times hours, rounded down to two decimals. */
+function toHours({ resourceType, unitSeconds }: InvoiceLine): string {
+  return formatCents((unitSeconds * 100n) / (SECONDS_PER_HOUR * unitSizeOf(resourceType)));
+}
+
+function toEUR(cents: bigint): string {
+  return `${formatCents(cents)} EUR`;
+}
+
+function toSigned(cents: bigint): string {
+  return cents > 0n ? `+${formatCents(cents)}` : formatCents(cents);
+}

@@ -1,0 +1,95 @@
+import type PDFDocument from "pdfkit";
+import type { Frame } from "./chart.ts";
+import type { WritingFont } from "./fonts.ts";
+
+/** A4, in points. */
+const PAGE_WIDTH = 595.28;
+export const PAGE_HEIGHT = 841.89;
+export const MARGIN = 50;
+export const WIDTH = PAGE_WIDTH - 2 * MARGIN;
+export const RIGHT = PAGE_WIDTH - MARGIN;
+export const ROW_HEIGHT = 13;
+export const BODY_SIZE = 9;
+
+export const COLORS = { text: "#1f2933", muted: "#66727f", rule: "#c5ccd3" };
+
+/** Colors of resource types, told apart also by people with a red-green color deficiency (Okabe and Ito, 2008). */
+const SERIES_COLORS = [
+  "#0072b2",
+  "#e69f00",
+  "#009e73",
+  "#56b4e9",
+  "#d55e00",
+  "#cc79a7",
+  "#f0e442",
+  "#8c8c8c",
+  "#44337a",
+  "#000000",
+  "#a6761d",
+] as const;
+
+export interface Fonts {
+  regular: WritingFont;
+  bold: WritingFont;
+}
+
+export interface Placement {
+  x: number;
+  y: number;
+  width: number;
+  /** How many lines the text may take, 1 by default; longer ones end with an ellipsis. */
+  maxLines?: number;
+  align?: "left" | "center" | "right";
+  isBold?: boolean;
+  size?: number;
+  color?: string;
+}
+
+/** What is drawn on the pages of a document. */
+export class Page {
+  private readonly document: InstanceType<typeof PDFDocument>;
+  private readonly fonts: Fonts;
+
+  constructor(document: InstanceType<typeof PDFDocument>, fonts: Fonts) {
+    this.document = document;
+    this.fonts = fonts;
+  }
+
+  /** Writes a text. Returns where the next row begins. */
+  write(text: string, placement: Placement): number {
+    const { x, y, width, align = "left", isBold = false, size = BODY_SIZE, color = COLORS.text } = placement;
+    const name = isBold ? "bold" : "regular";
+    this.document.font(name).fontSize(size).fillColor(color);
+    const lineHeight = this.document.currentLineHeight(true);
+    const lineGap = Math.max(0, ROW_HEIGHT - lineHeight);
+    // A point more than the last line, for the height is compared as a sum of fractions.
+    const height = ((placement.maxLines ?? 1) - 1) * ROW_HEIGHT + lineHeight + 1;
+    this.document.text(this.fonts[name].toWritable(text), x, y, {
+      width,
+      height,
+      lineGap,
+      align,
+      ellipsis: true,
+    });
+    return this.document.y;
+  }
+
+  /** Draws a horizontal line over the whole width. */
+  rule(y: number): void {
+    this.document.moveTo(MARGIN, y).lineTo(RIGHT, y).lineWidth(0.5).strokeColor(COLORS.rule).stroke();
+  }
+
+  /** Fills a rectangle. */
+  fill({ x, y, width, height }: Frame, color: string): void {
+    this.document.rect(x, y, width, height).fillColor(color).fill();
+  }
+
+  seriesColor(index: number): string {
+    return SERIES_COLORS[index % SERIES_COLORS.length] ?? COLORS.text;
+  }
+
+  /** Begins a new page. */
+  next(): void {
+    this.document.addPage();
+  }
+}
