@@ -1,17 +1,22 @@
 import { createId } from "../../shared/id.ts";
 import type { Database } from "../db/client.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 import { insertCreditNote, insertCreditNoteLines } from "./credit-notes/store.ts";
 import { insertInvoice } from "./invoices/store.ts";
+import { insertRates } from "./rate-card/store.ts";
 import type { UsageInterval } from "./usage/interval.ts";
 import { usageEvidence, usageIntervals } from "./usage/table.ts";
 
-/** Writes an interval into the ledger: one vCPU of no cluster unless told otherwise. Returns its id. */
+/** Writes an interval into the ledger: one vCPU of no cluster and a new subject unless told otherwise. Returns its id. */
 export async function insertUsage(
   db: Database,
-  given: Partial<UsageInterval> &
-    Pick<UsageInterval, "organizationId" | "startedAt"> & { correctionOf?: string },
+  {
+    subject = createId(),
+    ...given
+  }: Partial<UsageInterval> &
+    Pick<UsageInterval, "organizationId" | "startedAt"> & { correctionOf?: string; subject?: string },
 ): Promise<string> {
-  const [id, evidenceId, subject] = [createId(), createId(), createId()];
+  const [id, evidenceId] = [createId(), createId()];
   const { organizationId } = given;
   const sample = { at: "", quantities: {}, clusterId: null, clusterName: null, nodePoolId: null };
   const evidence = { organizationId, kind: "machine", subject, objectUid: subject, sample } as const;
@@ -39,6 +44,17 @@ export const TEST_SUPPLIER = {
   vatId: "DE123456789",
   email: "invoices@marina.example",
 };
+
+/** The API of a supplier in Germany. A vCPU costs 31 EUR a month, so that in January each day of one costs a euro. */
+export async function startInvoicingApp(): Promise<TestApp> {
+  const api = await startTestApp();
+  const invoicing = { supplier: TEST_SUPPLIER, vatBasisPoints: { DE: 1900, FR: 2000 }, numberPrefix: "TEST" };
+  api.deps.config = { ...api.deps.config, invoicing };
+  const changedBy = { kind: "staff", userId: createId(), email: null } as const;
+  const rule = { effectiveFrom: new Date("2025-12-01"), changedBy };
+  await insertRates(api.deps.db, new Map([["vcpu", 31_000_000n]] as const), rule);
+  return api;
+}
 
 /** Writes the first invoice of an organization, of October 2026. Returns its id. */
 export async function insertTestInvoice(db: Database, orgId: string): Promise<string> {

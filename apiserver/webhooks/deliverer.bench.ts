@@ -1,6 +1,6 @@
 import { createSecretKey } from "node:crypto";
+import { serve } from "../../e2e/bench/remote.ts";
 import { readCpuMs } from "../../e2e/bench/webhooks/programs.ts";
-import { serve } from "../../e2e/bench/webhooks/remote.ts";
 import { createLogger } from "../../shared/log.ts";
 import { createRegistry } from "../../shared/metrics.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";

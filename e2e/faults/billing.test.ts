@@ -138,8 +138,9 @@ test("a tenant goes from the first node to the issued invoice, by REST and by ku
 
     const path = `/organizations/${orgID}/billing/invoices/${invoiceID}`;
     const csv = await alice.request<string>("GET", path, undefined, { accept: "text/csv" });
-    const totals = await recomputeInvoices([csv.body]);
-    expect(totals).toEqual(new Map([[invoice.number, invoice.amount_cents]]));
+    expect(await recomputeInvoices([csv.body])).toEqual(new Map([[invoice.number, invoice.amount_cents]]));
+    const pdf = await alice.request<string>("GET", path, undefined, { accept: "application/pdf" });
+    expect(pdf.body).toMatch(/^%PDF-1\.7/);
     // The replica that closed the month has also begun the next one, with alerts of its own.
     const told = (await readEvents(endpoint)).filter(({ data }) => (data.billing_month ?? month) === month);
     expect(told.map(({ type }) => type).toSorted()).toEqual([

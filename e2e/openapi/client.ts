@@ -1229,7 +1229,7 @@ export interface paths {
         };
         /**
          * Get an invoice
-         * @description With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931).
+         * @description With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931); with `Accept: application/pdf`, a document with the electronic invoice inside (Factur-X).
          */
         get: operations["getInvoice"];
         put?: never;
@@ -1269,7 +1269,7 @@ export interface paths {
         };
         /**
          * Get an invoice of any organization
-         * @description With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931).
+         * @description With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931); with `Accept: application/pdf`, a document with the electronic invoice inside (Factur-X).
          */
         get: operations["getAnyInvoice"];
         put?: never;
@@ -2609,6 +2609,28 @@ export interface components {
         };
         /**
          * @example {
+         *       "items": [
+         *         {
+         *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+         *           "outcome": "due",
+         *           "reason": null,
+         *           "amount_cents": 48012
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        CloseOutcomePage: {
+            /** @description The records of this page. */
+            items: components["schemas"]["CloseOutcome"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * @example {
          *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
          *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
          *       "name": "production",
@@ -3636,33 +3658,26 @@ export interface components {
             data: string;
         };
         /**
+         * @description Every organization that used anything in the month or in the two before it, by id.
          * @example {
          *       "month": "2026-10",
-         *       "organizations": 1,
-         *       "outcomes": [
+         *       "items": [
          *         {
          *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
          *           "outcome": "due",
          *           "reason": null,
          *           "amount_cents": 48012
          *         }
-         *       ]
+         *       ],
+         *       "next_cursor": null
          *     }
          */
-        DryClose: {
+        DryClose: components["schemas"]["CloseOutcomePage"] & {
             /**
              * @description The month.
              * @example 2026-11
              */
             month: string;
-            /**
-             * Format: int32
-             * @description All that used anything in the month or shortly before it.
-             * @example 1
-             */
-            organizations: number;
-            /** @description By organization. */
-            outcomes: components["schemas"]["CloseOutcome"][];
         };
         /**
          * @description What the request does beyond the record itself.
@@ -4044,6 +4059,8 @@ export interface components {
          *       "vat_rate_percent": "19.00",
          *       "vat_cents": 9122,
          *       "total_cents": 57134,
+         *       "credited_cents": 1000,
+         *       "credited_total_cents": 1190,
          *       "supplier": {
          *         "name": "Example Ltd",
          *         "street": "Main Street 1",
@@ -4150,6 +4167,18 @@ export interface components {
              * @example 57134
              */
             total_cents: number;
+            /**
+             * Format: int64
+             * @description What credit notes have given back so far, net.
+             * @example 1000
+             */
+            credited_cents: number;
+            /**
+             * Format: int64
+             * @description The same with its VAT.
+             * @example 1190
+             */
+            credited_total_cents: number;
             supplier: components["schemas"]["InvoiceParty"];
             /** @description Who it is for, as of then. */
             buyer: components["schemas"]["InvoiceParty"];
@@ -4253,7 +4282,9 @@ export interface components {
          *           "vat_case": "domestic",
          *           "vat_rate_percent": "19.00",
          *           "vat_cents": 9122,
-         *           "total_cents": 57134
+         *           "total_cents": 57134,
+         *           "credited_cents": 1000,
+         *           "credited_total_cents": 1190
          *         }
          *       ],
          *       "next_cursor": null
@@ -4313,7 +4344,9 @@ export interface components {
          *       "vat_case": "domestic",
          *       "vat_rate_percent": "19.00",
          *       "vat_cents": 9122,
-         *       "total_cents": 57134
+         *       "total_cents": 57134,
+         *       "credited_cents": 1000,
+         *       "credited_total_cents": 1190
          *     }
          */
         InvoiceSummary: {
@@ -4390,6 +4423,18 @@ export interface components {
              * @example 57134
              */
             total_cents: number;
+            /**
+             * Format: int64
+             * @description What credit notes have given back so far, net.
+             * @example 1000
+             */
+            credited_cents: number;
+            /**
+             * Format: int64
+             * @description The same with its VAT.
+             * @example 1190
+             */
+            credited_total_cents: number;
         };
         /**
          * @example {
@@ -20289,6 +20334,7 @@ export interface operations {
                     "text/csv": string;
                     /** @example <?xml version="1.0" encoding="UTF-8"?> */
                     "application/xml": string;
+                    "application/pdf": string;
                 };
             };
             /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
@@ -20506,6 +20552,7 @@ export interface operations {
                     "text/csv": string;
                     /** @example <?xml version="1.0" encoding="UTF-8"?> */
                     "application/xml": string;
+                    "application/pdf": string;
                 };
             };
             /** @description `bad_request`: The path, the query or the JSON of the body is malformed. */
@@ -20598,9 +20645,13 @@ export interface operations {
     closeMonth: {
         parameters: {
             query?: {
+                /** @description The next_cursor of the previous page. */
+                cursor?: string;
+                /** @description Items per page. */
+                limit?: number;
                 /** @description The month to close, which has ended; the one before the current month by default. */
                 month?: string;
-                /** @description Says what a close would come to, and changes nothing. */
+                /** @description Says what a close would come to, page by page, and changes nothing. */
                 dry_run?: boolean;
             };
             header?: {
@@ -20612,7 +20663,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a close would come to. */
+            /** @description What a close would come to: a page of organizations. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -2,6 +2,7 @@ import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { invalidField } from "../../http/errors.ts";
+import { readCredited } from "../invoices/credited-store.ts";
 import { findInvoice, lockInvoices } from "../invoices/store.ts";
 import { vatCents } from "../invoices/vat.ts";
 import { sumCents } from "../rating/lines.ts";
@@ -10,7 +11,6 @@ import {
   type CreditNoteLine,
   insertCreditNote,
   insertCreditNoteLines,
-  readCredited,
   takeCreditNoteSequence,
 } from "./store.ts";
 

@@ -2,14 +2,12 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import { startTestApp, type TestApp, type TestRequest } from "../../testing/app.ts";
+import type { TestApp, TestRequest } from "../../testing/app.ts";
 import { closeMonth } from "../invoices/close.ts";
+import { creditNotes } from "../invoices/table.ts";
 import { type Month, parseMonth } from "../month.ts";
-import { insertRates } from "../rate-card/store.ts";
-import { insertUsage, TEST_SUPPLIER as SUPPLIER } from "../testing.ts";
-import { creditNotes } from "./table.ts";
+import { insertUsage, TEST_SUPPLIER as SUPPLIER, startInvoicingApp } from "../testing.ts";
 
-const STAFF = { kind: "staff", userId: createId(), email: null } as const;
 const JANUARY = parseMonth("2026-01") as Month;
 const at = (text: string) => new Date(`${text}Z`);
 
@@ -19,12 +17,8 @@ let organization: string;
 let invoiceId: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
-  const invoicing = { supplier: SUPPLIER, vatBasisPoints: { DE: 1900 }, numberPrefix: "TEST" };
-  api.deps.config = { ...api.deps.config, invoicing };
+  api = await startInvoicingApp();
   api.deps.now = () => at("2026-02-01T06:00:00");
-  const rule = { effectiveFrom: at("2025-12-01T00:00:00"), changedBy: STAFF };
-  await insertRates(api.deps.db, new Map([["vcpu", 31_000_000n]] as const), rule);
 });
 afterAll(() => api.close());
 beforeEach(async () => {

@@ -1,46 +1,12 @@
-import { and, asc, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, lt, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
-import { creditNoteLines, creditNoteSequences, creditNotes } from "./table.ts";
+import { creditNoteLines, creditNoteSequences, creditNotes } from "../invoices/table.ts";
 
 export type CreditNote = typeof creditNotes.$inferSelect;
 
 /** A line of a credit note: what is given back, net, and why. */
 export type CreditNoteLine = Pick<typeof creditNoteLines.$inferSelect, "description" | "amountCents">;
-
-/** What credit notes have given back of an invoice. */
-export type Credited = Pick<CreditNote, "amountCents" | "vatCents">;
-
-/** What was credited so far on each of these invoices, by the invoice's id: 0 where nothing was. */
-export async function readCredited(
-  db: Queryable,
-  invoices: readonly { id: string; orgId: string }[],
-): Promise<(invoice: { id: string }) => Credited> {
-  const rows = await db
-    .select({
-      invoiceId: creditNotes.invoiceId,
-      amountCents: sql<string>`sum(${creditNotes.amountCents})`,
-      vatCents: sql<string>`sum(${creditNotes.vatCents})`,
-    })
-    .from(creditNotes)
-    .where(
-      and(
-        inArray(creditNotes.orgId, [...new Set(invoices.map(({ orgId }) => orgId))]),
-        inArray(
-          creditNotes.invoiceId,
-          invoices.map(({ id }) => id),
-        ),
-      ),
-    )
-    .groupBy(creditNotes.invoiceId);
-  const credited = new Map(
-    rows.map(({ invoiceId, amountCents, vatCents }) => [
-      invoiceId,
-      { amountCents: BigInt(amountCents), vatCents: BigInt(vatCents) },
-    ]),
-  );
-  return ({ id }) => credited.get(id) ?? { amountCents: 0n, vatCents: 0n };
-}
 
 /**
  * Takes the next position of a year. Until the end of the transaction no other one gets a position of that year, so that

@@ -27,7 +27,7 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       access: "platform-admin",
       query: closeQuery,
       responses: {
-        200: { description: "What a close would come to.", body: dryCloseRecord },
+        200: { description: "What a close would come to: a page of organizations.", body: dryCloseRecord },
         202: { description: "The close begins within a minute.", body: closeRecord, headers: ["Location"] },
       },
       errors: ["conflict"],
@@ -38,8 +38,8 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       if (month.end > now) throw new ApiError("conflict", "The month has not ended.");
       if (query.dry_run)
         return runOnce({}, async () => {
-          const outcomes = (await tryClose(deps, month)).map(presentOutcome);
-          return c.json({ month: month.name, organizations: outcomes.length, outcomes }, 200);
+          const { items, next_cursor } = await tryClose(deps, month, query);
+          return c.json({ month: month.name, items: items.map(presentOutcome), next_cursor }, 200);
         });
       return transact(
         async (tx) => {

@@ -2,6 +2,7 @@ import { createId } from "../../../shared/id.ts";
 import { recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
+import type { Page, PageRequest } from "../../http/contract/page.ts";
 import type { Invoicing } from "../../invoicing.ts";
 import { emitEvents } from "../../outbox/index.ts";
 import { type Month, monthBefore, periodOf } from "../month.ts";
@@ -74,18 +75,19 @@ export async function tryCloseOrganization(
   }
 }
 
-/** What closing a month would come to, by organization; writes nothing. */
+/** What closing a month would come to, for a page of organizations by id; writes nothing. */
 export async function tryClose(
-  deps: CloseDeps,
+  { db, config: { invoicing } }: CloseDeps,
   month: Month,
-): Promise<{ orgId: string; outcome: Outcome }[]> {
-  const found: { orgId: string; outcome: Outcome }[] = [];
-  for await (const orgId of findOrganizations(deps.db, month)) {
-    const draft = await draftInvoice(deps.db, deps.config.invoicing, orgId, month);
-    const { lines: _, source: __, ...outcome } = draft;
-    found.push({ orgId, outcome: outcome as Outcome });
+  { cursor, limit }: PageRequest,
+): Promise<Page<{ orgId: string; outcome: Outcome }>> {
+  const ids = await listOrganizationsWithUsage(db, usedBefore(month), { cursor, limit: limit + 1 });
+  const items: { orgId: string; outcome: Outcome }[] = [];
+  for (const orgId of ids.slice(0, limit)) {
+    const { lines: _, source: __, ...outcome } = await draftInvoice(db, invoicing, orgId, month);
+    items.push({ orgId, outcome: outcome as Outcome });
   }
-  return found;
+  return { items, next_cursor: ids.length > limit ? (items.at(-1)?.orgId ?? null) : null };
 }
 
 /** Issues the invoice of one organization and month, if anything is to be invoiced and nothing is missing. */
@@ -205,17 +207,18 @@ async function issue(tx: Queryable, { orgId, month, issuedAt, lines, days, ...dr
 }
 
 async function* findOrganizations(db: Queryable, month: Month): AsyncGenerator<string> {
-  const from = monthsBefore(month, ADJUSTED_MONTHS).at(-1)?.start ?? month.start;
+  const limit = ORGANIZATIONS_PER_PAGE;
   let cursor: string | undefined;
   do {
-    const ids = await listOrganizationsWithUsage(
-      db,
-      { from, to: month.end },
-      { cursor, limit: ORGANIZATIONS_PER_PAGE },
-    );
+    const ids = await listOrganizationsWithUsage(db, usedBefore(month), { cursor, limit });
     yield* ids;
-    cursor = ids.length === ORGANIZATIONS_PER_PAGE ? ids.at(-1) : undefined;
+    cursor = ids.length === limit ? ids.at(-1) : undefined;
   } while (cursor !== undefined);
+}
+
+/** The time in which what is invoiced with a month was used: adjustments are of the months before it. */
+function usedBefore(month: Month): { from: Date; to: Date } {
+  return { from: monthsBefore(month, ADJUSTED_MONTHS).at(-1)?.start ?? month.start, to: month.end };
 }
 
 /** The months before one, the last first. */

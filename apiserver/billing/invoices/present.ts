@@ -1,5 +1,4 @@
 import type { z } from "@hono/zod-openapi";
-import type { Credited } from "../credit-notes/store.ts";
 import { toCsv } from "../csv.ts";
 import { formatCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
@@ -7,6 +6,7 @@ import { unitSizeOf } from "../rating/lines.ts";
 import type { Outcome } from "./close.ts";
 import type { WaitingInvoice } from "./close-store.ts";
 import type { InvoiceLine } from "./compose.ts";
+import type { Credited } from "./credited-store.ts";
 import type { Buyer } from "./document-columns.ts";
 import type { dryCloseRecord, invoicePage, invoiceRecord, waitingInvoicePage } from "./schema.ts";
 import type { Invoice } from "./store.ts";
@@ -119,7 +119,7 @@ export function presentOutcome({
 }: {
   orgId: string;
   outcome: Outcome;
-}): z.output<typeof dryCloseRecord>["outcomes"][number] {
+}): z.output<typeof dryCloseRecord>["items"][number] {
   return {
     org_id: orgId,
     outcome: outcome.kind === "issued" ? "due" : outcome.kind,

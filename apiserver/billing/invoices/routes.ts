@@ -7,8 +7,8 @@ import { type PageRequest, pageQuery, toPage } from "../../http/contract/page.ts
 import type { Router } from "../../http/contract/router.ts";
 import type { HttpEnv } from "../../http/env.ts";
 import { notFound } from "../../http/errors.ts";
-import { readCredited } from "../credit-notes/store.ts";
 import { CSV } from "../csv.ts";
+import { readCredited } from "./credited-store.ts";
 import type { InvoiceWithLines } from "./pdf/content.ts";
 import { PDF } from "./pdf/media-type.ts";
 import { presentInvoice, presentInvoiceSummary, toInvoiceCsv } from "./present.ts";

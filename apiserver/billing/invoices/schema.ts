@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { countField, idField, textField, timestampField } from "../../http/contract/fields.ts";
-import { pageSchema } from "../../http/contract/page.ts";
+import { idField, textField, timestampField } from "../../http/contract/fields.ts";
+import { pageQuery, pageSchema } from "../../http/contract/page.ts";
 import {
   centsField,
   currencyField,
@@ -150,7 +150,7 @@ const waitingInvoice = z
 
 export const waitingInvoicePage = pageSchema(waitingInvoice, "WaitingInvoicePage");
 
-export const closeQuery = z.strictObject({
+export const closeQuery = pageQuery.extend({
   month: monthSchema.optional().openapi({
     description: "The month to close, which has ended; the one before the current month by default.",
   }),
@@ -161,7 +161,7 @@ export const closeQuery = z.strictObject({
     .openapi({
       type: "boolean",
       default: false,
-      description: "Says what a close would come to, and changes nothing.",
+      description: "Says what a close would come to, page by page, and changes nothing.",
     }),
 });
 
@@ -191,12 +191,11 @@ export const closeRecord = z
   })
   .openapi("MonthClose", { example: { month: SUMMARY.month, requested_at: SUMMARY.issued_at } });
 
+const { items, next_cursor: nextCursor } = pageSchema(closeOutcome, "CloseOutcomePage").shape;
+
 export const dryCloseRecord = z
-  .object({
-    month: monthField("The month."),
-    organizations: countField(MAX_LINES, "All that used anything in the month or shortly before it.", 1),
-    outcomes: z.array(closeOutcome).max(MAX_LINES).openapi({ description: "By organization." }),
-  })
+  .object({ month: monthField("The month."), items, next_cursor: nextCursor })
   .openapi("DryClose", {
-    example: { month: SUMMARY.month, organizations: 1, outcomes: [EXAMPLE_OUTCOME] },
+    description: "Every organization that used anything in the month or in the two before it, by id.",
+    example: { month: SUMMARY.month, items: [EXAMPLE_OUTCOME], next_cursor: null },
   });

@@ -1,7 +1,13 @@
+import { benchAlerts } from "./alerts.ts";
+import { benchClose } from "./close.ts";
 import { benchLedger } from "./ledger.ts";
+import { benchPages } from "./pages.ts";
 
 const parts: Record<string, () => Promise<void>> = {
   ledger: benchLedger,
+  pages: benchPages,
+  close: benchClose,
+  alerts: benchAlerts,
 };
 
 /** The benchmarks of billing: the named parts, or all of them. */

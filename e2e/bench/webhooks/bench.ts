@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { ensureCertificates } from "../../stack/certificates.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { type Postgres, startPostgres } from "../postgres.ts";
+import { type Remote, startRemote } from "../remote.ts";
 import {
   type DelivererProgram,
   PATHS,
@@ -12,7 +13,6 @@ import {
   type SenderProgram,
   type SenderSettings,
 } from "./programs.ts";
-import { type Remote, startRemote } from "./remote.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
 const DIR = join(ROOT, ".marina", "bench-webhooks");

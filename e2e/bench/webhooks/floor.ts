@@ -1,5 +1,5 @@
+import { serve } from "../remote.ts";
 import { readCpuMs, type SenderSettings } from "./programs.ts";
-import { serve } from "./remote.ts";
 import { createIds, createSignedPost, type SignedPost } from "./signed-post.ts";
 
 /** A program: a loop of the same requests without a database. */

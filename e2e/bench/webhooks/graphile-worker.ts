@@ -1,7 +1,7 @@
 import { Logger, makeWorkerUtils, type Runner, run, type WorkerUtils } from "graphile-worker";
 import postgres from "postgres";
+import { serve } from "../remote.ts";
 import { readCpuMs, type SenderSettings } from "./programs.ts";
-import { serve } from "./remote.ts";
 import { createIds, createSignedPost, type SignedPost } from "./signed-post.ts";
 
 /** A program: the same requests as jobs of graphile-worker, fetched and completed in batches. */

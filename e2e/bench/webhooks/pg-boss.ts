@@ -1,7 +1,7 @@
 import { PgBoss } from "pg-boss";
 import postgres from "postgres";
+import { serve } from "../remote.ts";
 import { readCpuMs, type SenderSettings } from "./programs.ts";
-import { serve } from "./remote.ts";
 import { createIds, createSignedPost, type SignedPost } from "./signed-post.ts";
 
 /** A program: the same requests as jobs of pg-boss, four workers that fetch and complete batches. */

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { serve } from "../remote.ts";
 import { nowMs, PATHS, type Received } from "./programs.ts";
-import { serve } from "./remote.ts";
 
 /** A program: an HTTPS endpoint that counts every event. Its paths behave as PATHS tells. */
 const DRIP_MS = 1000;

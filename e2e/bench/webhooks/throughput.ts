@@ -1,8 +1,8 @@
 import { median } from "../measure.ts";
+import type { Remote } from "../remote.ts";
 import { type Figure, report } from "../report.ts";
 import { type Bench, createFastPaths, measureRun, type Run } from "./bench.ts";
 import type { SenderProgram } from "./programs.ts";
-import type { Remote } from "./remote.ts";
 
 const EVENTS = 5000;
 const ROUNDS = 4;

@@ -6,7 +6,7 @@ import { create, type Font } from "fontkit";
 export interface WritingFont {
   font: Font;
   /** The text with every character that the font lacks replaced by U+FFFD: PDF/A permits none of them (ISO 19005-3, 6.2.11.8). */
-  toWritable(text: string): string;
+  toWritable: (text: string) => string;
 }
 
 const REPLACEMENT = "\uFFFD";

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { TestApp } from "../../testing/app.ts";
+import { type Month, parseMonth } from "../month.ts";
+import { insertUsage, startInvoicingApp } from "../testing.ts";
+import type { UsageInterval } from "../usage/interval.ts";
+import { closeMonth } from "./close.ts";
+import { findInvoiceBefore, listInvoices, readDailyCosts } from "./store.ts";
+
+const PROFILE = { name: "Example Ltd", country: "DE", city: "Berlin" };
+const JANUARY = parseMonth("2026-01") as Month;
+const at = (text: string) => new Date(`${text}Z`);
+
+let api: TestApp;
+let orgId: string;
+let organization: string;
+
+beforeAll(async () => {
+  api = await startInvoicingApp();
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  api.deps.now = () => at("2026-02-01T06:00:00");
+  orgId = await api.createOrganization();
+  organization = `/api/v1/organizations/${orgId}`;
+  await setProfile();
+});
+
+const use = (given: Partial<UsageInterval> = {}) =>
+  insertUsage(api.deps.db, {
+    organizationId: orgId,
+    startedAt: at("2026-01-10T00:00:00"),
+    endedAt: at("2026-01-11T00:00:00"),
+    ...given,
+  });
+const setProfile = (body: object = PROFILE) =>
+  api.request("PUT", `${organization}/billing/profile`, { body });
+const list = async () => (await api.request("GET", `${organization}/billing/invoices`)).body.items;
+const close = (month: Month = JANUARY) => closeMonth(api.deps, month);
+
+describe("an invoice", () => {
+  test("as CSV has its lines with everything to recompute them", async () => {
+    await use({ clusterName: "=one" });
+    await close();
+    const [{ id, number }] = await list();
+    const { headers, body } = await api.request("GET", `${organization}/billing/invoices/${id}`, {
+      headers: { accept: "text/csv" },
+    });
+    expect(headers.get("content-disposition")).toBe(`attachment; filename=${number}-lines.csv`);
+    expect(body).toBe(
+      "invoice_number,month,adjustment,cluster_id,cluster_name,resource_type,unit_price_eur,unit_seconds,unit_size,month_seconds,amount_eur\r\n" +
+        `${number},2026-01,false,,'=one,vcpu,31.000000,86400,1,2678400,1.00\r\n`,
+    );
+  });
+
+  test("as XML is the electronic invoice of EN 16931, with the same number and amounts", async () => {
+    await use();
+    await close();
+    const [{ id, number }] = await list();
+    const headers = { accept: "application/xml" };
+    const path = `${organization}/billing/invoices/${id}`;
+    const { headers: received, body } = await api.request("GET", path, { headers });
+    const { amount_cents, total_cents } = (await api.request("GET", path)).body;
+    expect(received.get("content-disposition")).toBe(`attachment; filename=${number}-invoice.xml`);
+    expect(body).toContain(`<ram:ID>${number}</ram:ID>`);
+    expect(body).toContain(`<ram:TaxBasisTotalAmount>${(amount_cents / 100).toFixed(2)}<`);
+    expect(body).toContain(`<ram:DuePayableAmount>${(total_cents / 100).toFixed(2)}<`);
+    const staff = await api.request("GET", `/api/v1/admin/billing/invoices/${id}`, { as: "staff", headers });
+    expect(staff.body).toBe(body);
+  });
+
+  test("as PDF is a document with the electronic invoice inside, the same for tenant and staff at any time", async () => {
+    await use();
+    await close();
+    await use({ startedAt: at("2026-02-03T00:00:00"), endedAt: at("2026-02-04T00:00:00") });
+    api.deps.now = () => at("2026-03-01T06:00:00");
+    const headers = { accept: "application/pdf" };
+    const [{ id, number }] = await list();
+    const path = `${organization}/billing/invoices/${id}`;
+    const first = await api.request("GET", path, { headers });
+    expect(first.headers.get("content-type")).toBe("application/pdf");
+    expect(first.headers.get("content-disposition")).toBe(`attachment; filename=${number}-invoice.pdf`);
+    expect(first.body).toMatch(/^%PDF-1\.7/);
+    expect(first.body).toContain(`Invoice ${number}`);
+    expect(first.body).toContain("factur-x.xml");
+    await close(parseMonth("2026-02") as Month);
+    await setProfile({ ...PROFILE, name: "Other" });
+    expect((await api.request("GET", path, { headers })).body).toBe(first.body);
+    const staff = `/api/v1/admin/billing/invoices/${id}`;
+    expect((await api.request("GET", staff, { as: "staff", headers })).body).toBe(first.body);
+  });
+
+  test("has what each day cost, and is compared with the one before it", async () => {
+    await use({ endedAt: at("2026-01-12T00:00:00") });
+    await close();
+    await use({ startedAt: at("2026-02-03T00:00:00"), endedAt: at("2026-02-04T00:00:00") });
+    api.deps.now = () => at("2026-03-01T06:00:00");
+    await close(parseMonth("2026-02") as Month);
+    const { db } = api.deps;
+    const [second, first] = await listInvoices(db, orgId, { limit: 2 });
+    if (first === undefined || second === undefined) throw new Error("no two invoices");
+    const days = await readDailyCosts(db, first);
+    expect(days.filter(({ cents }) => Object.keys(cents).length > 0)).toEqual([
+      { date: "2026-01-10", cents: { vcpu: 100 } },
+      { date: "2026-01-11", cents: { vcpu: 100 } },
+    ]);
+    expect(days).toHaveLength(31);
+    expect(await findInvoiceBefore(db, second)).toEqual(first);
+    expect(await findInvoiceBefore(db, first)).toBeUndefined();
+  });
+});
+
+test("a price that changes while a close runs is charged from its own second on alone", async () => {
+  await use({ endedAt: at("2026-02-02T00:00:00") });
+  api.deps.now = () => at("2026-02-01T12:00:00");
+  const rates = [{ resource_type: "vcpu", unit_price_eur: 56 }];
+  const [changed] = await Promise.all([
+    api.request("PUT", "/api/v1/admin/rate-card", { as: "staff", body: { rates } }),
+    close(),
+  ]);
+  expect(changed.status).toBe(200);
+  api.deps.now = () => at("2026-03-01T06:00:00");
+  await close(parseMonth("2026-02") as Month);
+  const linesOf = async ({ id }: { id: string }) => {
+    const { body } = await api.request("GET", `${organization}/billing/invoices/${id}`);
+    return body.lines.map((line: Record<string, unknown>) => [line.unit_price_eur, line.unit_seconds]);
+  };
+  const [february, january] = await list();
+  expect(await linesOf(january)).toEqual([["31.000000", String(22 * 86_400)]]);
+  expect(await linesOf(february)).toEqual([
+    ["31.000000", "43200"],
+    ["56.000000", "43200"],
+  ]);
+});
