@@ -2609,28 +2609,6 @@ export interface components {
         };
         /**
          * @example {
-         *       "items": [
-         *         {
-         *           "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-         *           "outcome": "due",
-         *           "reason": null,
-         *           "amount_cents": 48012
-         *         }
-         *       ],
-         *       "next_cursor": null
-         *     }
-         */
-        CloseOutcomePage: {
-            /** @description The records of this page. */
-            items: components["schemas"]["CloseOutcome"][];
-            /**
-             * Format: uuid
-             * @description Pass it as cursor; null at the end.
-             */
-            next_cursor: string | null;
-        };
-        /**
-         * @example {
          *       "id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
          *       "org_id": "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
          *       "name": "production",
@@ -3672,12 +3650,19 @@ export interface components {
          *       "next_cursor": null
          *     }
          */
-        DryClose: components["schemas"]["CloseOutcomePage"] & {
+        DryClose: {
             /**
              * @description The month.
              * @example 2026-11
              */
             month: string;
+            /** @description The records of this page. */
+            items: components["schemas"]["CloseOutcome"][];
+            /**
+             * Format: uuid
+             * @description Pass it as cursor; null at the end.
+             */
+            next_cursor: string | null;
         };
         /**
          * @description What the request does beyond the record itself.

@@ -1,6 +1,7 @@
 import { asc, eq, inArray } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createId } from "../../../shared/id.ts";
+import { createRegistry } from "../../../shared/metrics.ts";
 import { organizations } from "../../organizations/index.ts";
 import { type ProjectedCluster, projectObservations } from "../../projection/index.ts";
 import { projectedClusters } from "../../projection/table.ts";
@@ -27,7 +28,7 @@ afterAll(() => api.close());
 const daysAgo = (days: number) => new Date(Math.floor(Date.now() / 1000) * 1000 - days * DAY_MS);
 const round = () =>
   runRound(
-    { ...api.deps, ledgerMetrics: createLedgerMetrics(api.deps.metrics) },
+    { ...api.deps, ledgerMetrics: createLedgerMetrics(createRegistry()) },
     new AbortController().signal,
   );
 

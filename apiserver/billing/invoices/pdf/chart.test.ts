@@ -4,13 +4,7 @@ import { layOutBars } from "./chart.ts";
 const frame = { x: 50, y: 100, width: 40, height: 60 };
 
 test("the bars of a day stand on one another, and the highest day fills the frame", () => {
-  const { bars, topCents } = layOutBars(
-    [
-      { label: "vCPU", cents: [10, 20] },
-      { label: "Disk", cents: [0, 10] },
-    ],
-    frame,
-  );
+  const { bars, topCents } = layOutBars([{ cents: [10, 20] }, { cents: [0, 10] }], frame);
   expect(topCents).toBe(30);
   expect(bars).toEqual([
     { series: 0, x: 50, y: 140, width: 15, height: 20 },
@@ -20,13 +14,7 @@ test("the bars of a day stand on one another, and the highest day fills the fram
 });
 
 test("an amount below 0 has no bar and lowers no other one", () => {
-  const { bars, topCents } = layOutBars(
-    [
-      { label: "vCPU", cents: [-500, 10] },
-      { label: "Disk", cents: [5, -1] },
-    ],
-    frame,
-  );
+  const { bars, topCents } = layOutBars([{ cents: [-500, 10] }, { cents: [5, -1] }], frame);
   expect(topCents).toBe(10);
   expect(bars.map(({ series, height }) => ({ series, height }))).toEqual([
     { series: 1, height: 30 },
@@ -36,9 +24,9 @@ test("an amount below 0 has no bar and lowers no other one", () => {
 
 test.each([
   ["no series", []],
-  ["no day", [{ label: "vCPU", cents: [] }]],
-  ["no cost", [{ label: "vCPU", cents: [0, 0] }]],
-  ["costs below 0 alone", [{ label: "vCPU", cents: [-1, -2] }]],
+  ["no day", [{ cents: [] }]],
+  ["no cost", [{ cents: [0, 0] }]],
+  ["costs below 0 alone", [{ cents: [-1, -2] }]],
 ])("%s: no bars", (_what, series) => {
   expect(layOutBars(series, frame)).toEqual({ bars: [], topCents: 0 });
 });

@@ -23,7 +23,10 @@ export const BAR_SHARE = 0.75;
  * Stacked bars, one stack for each day, of which the highest one fills the frame. What is below 0 has no height.
  * @returns the bars, and what the top of the frame stands for, in cents
  */
-export function layOutBars(series: readonly ChartSeries[], frame: Frame): { bars: Bar[]; topCents: number } {
+export function layOutBars(
+  series: readonly Pick<ChartSeries, "cents">[],
+  frame: Frame,
+): { bars: Bar[]; topCents: number } {
   const days = series[0]?.cents.length ?? 0;
   const heights = series.map(({ cents }) => cents.map((amount) => Math.max(0, amount)));
   const sums = Array.from({ length: days }, (_, day) =>

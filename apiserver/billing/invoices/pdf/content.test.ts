@@ -98,16 +98,16 @@ test("the chart has a series for each resource type, with 0 on the days without 
   const { chart, days: dates } = composeContent(issued([aLine()]), undefined, days);
   expect(dates).toEqual(["2026-10-01", "2026-10-02"]);
   expect(chart).toEqual([
-    { label: "vCPU", cents: [5, 0] },
-    { label: "Packages", cents: [1, 3] },
+    { label: "Packages", place: 0, cents: [1, 3] },
+    { label: "vCPU", place: 2, cents: [5, 0] },
   ]);
 });
 
 describe("the lines", () => {
   test("are those of each cluster, under the name that it had last, then what belongs to no cluster", () => {
     const lines = [
-      aLine({ clusterId: "a", clusterName: "old", amountCents: 100n }),
-      aLine({ clusterId: "a", clusterName: "new", resourceType: "vcpu", amountCents: 50n }),
+      aLine({ clusterId: "a", clusterName: "old", resourceType: "vcpu", amountCents: 50n }),
+      aLine({ clusterId: "a", clusterName: "new", amountCents: 100n }),
       aLine({
         clusterId: null,
         clusterName: null,
@@ -122,6 +122,7 @@ describe("the lines", () => {
       ["new", "1.50 EUR"],
       ["Shared by all clusters", "0.01 EUR"],
     ]);
+    expect(clusters[0]?.rows.map(({ label }) => label)).toEqual(["Control plane", "vCPU"]);
     expect(clusters[1]?.rows).toEqual([
       { label: "Registry (GiB)", unitPrice: "0.050000", quantity: "2.00", amount: "0.01" },
     ]);

@@ -1,6 +1,8 @@
 import { formatCents } from "../../money.ts";
 import { monthOfPeriod } from "../../month.ts";
+import { isPackage } from "../../rating/histories.ts";
 import { sumCents, unitSizeOf } from "../../rating/lines.ts";
+import type { ResourceType } from "../../resource-types.ts";
 import type { MeteredType } from "../../usage/interval.ts";
 import type { InvoiceLine } from "../compose.ts";
 import type { DailyCost } from "../daily-costs.ts";
@@ -44,6 +46,8 @@ export interface Comparison {
 
 export interface ChartSeries {
   label: string;
+  /** Its place among all that there can be: the same in every month, and so its color. */
+  place: number;
   /** In cents, one for each day. */
   cents: number[];
 }
@@ -54,7 +58,7 @@ export interface ClusterLines {
   rows: { label: string; unitPrice: string; quantity: string; amount: string }[];
 }
 
-const LABELS: Readonly<Record<string, string>> = {
+const LABELS: Readonly<Record<ResourceType, string>> = {
   control_plane: "Control plane",
   vcpu: "vCPU",
   memory: "Memory (GiB)",
@@ -67,6 +71,9 @@ const LABELS: Readonly<Record<string, string>> = {
   public_ip: "Public IP address",
 };
 const PLAN_PREFIX = "plan:";
+const PACKAGES = "Packages";
+/** What the first page tells apart, in the order in which it does. */
+const KINDS = [PACKAGES, ...Object.values(LABELS)];
 const SECONDS_PER_HOUR = 3600n;
 /** That many are drawn within seconds; the electronic invoice has all. */
 const MAX_LINES = 10_000;
@@ -105,7 +112,7 @@ export function composeContent(
 
 /** What people call a resource type. */
 function labelOf(type: MeteredType): string {
-  return type.startsWith(PLAN_PREFIX) ? `Package ${type.slice(PLAN_PREFIX.length)}` : (LABELS[type] ?? type);
+  return isPackage(type) ? `Package ${type.slice(PLAN_PREFIX.length)}` : LABELS[type];
 }
 
 function composeParty({ name, street, postalCode, city, country, vatId, email }: Buyer): string[] {
@@ -132,7 +139,7 @@ function compare({ invoice, lines }: InvoiceWithLines, previous: InvoiceWithLine
     label,
     amounts: [formatCents(last), formatCents(amount), toSigned(amount - last)],
   });
-  const kinds = [...new Set([...sums.keys(), ...before.keys()])];
+  const kinds = KINDS.filter((kind) => sums.has(kind) || before.has(kind));
   return {
     heading: `Compared with ${previous.invoice.number}`,
     columns: [`${monthOfPeriod(previous.invoice.period).name}, EUR`, `${month}, EUR`, "Change, EUR"],
@@ -151,17 +158,24 @@ function composeChart(days: readonly DailyCost[]): ChartSeries[] {
       own[index] = (own[index] ?? 0) + amount;
       series.set(kindOf(type), own);
     }
-  return [...series].map(([label, cents]) => ({ label, cents }));
+  return [...series]
+    .map(([label, cents]) => ({ label, place: KINDS.indexOf(label), cents }))
+    .toSorted((a, b) => a.place - b.place);
 }
 
 function sumByKind(lines: readonly InvoiceLine[]): Map<string, bigint> {
   const kinds = Map.groupBy(lines, ({ resourceType }) => kindOf(resourceType));
-  return new Map([...kinds].map(([kind, own]) => [kind, sumCents(own)]));
+  return new Map(
+    KINDS.flatMap((kind) => {
+      const own = kinds.get(kind);
+      return own === undefined ? [] : [[kind, sumCents(own)] as const];
+    }),
+  );
 }
 
 /** What the first page tells apart: resource types, and all packages together, for there may be any number of them. */
 function kindOf(type: MeteredType): string {
-  return type.startsWith(PLAN_PREFIX) ? "Packages" : labelOf(type);
+  return isPackage(type) ? PACKAGES : labelOf(type);
 }
 
 function groupByCluster(lines: readonly InvoiceLine[]): ClusterLines[] {
@@ -169,7 +183,7 @@ function groupByCluster(lines: readonly InvoiceLine[]): ClusterLines[] {
   return [...clusters.values()].map((own) => ({
     name: own.findLast(({ clusterName }) => clusterName !== null)?.clusterName ?? nameOf(own),
     amount: toEUR(sumCents(own)),
-    rows: own.map((line) => ({
+    rows: own.toSorted(byPlace).map((line) => ({
       label: line.adjustment
         ? `${labelOf(line.resourceType)}, correction of ${monthOfPeriod(line.period).name}`
         : labelOf(line.resourceType),
@@ -178,6 +192,10 @@ function groupByCluster(lines: readonly InvoiceLine[]): ClusterLines[] {
       amount: formatCents(line.amountCents),
     })),
   }));
+}
+
+function byPlace(a: InvoiceLine, b: InvoiceLine): number {
+  return KINDS.indexOf(kindOf(a.resourceType)) - KINDS.indexOf(kindOf(b.resourceType));
 }
 
 function nameOf([first]: readonly InvoiceLine[]): string {

@@ -110,7 +110,7 @@ function drawChart(page: Page, top: number, { chart, days }: InvoiceContent): vo
   });
   const highest = `highest day ${formatCents(BigInt(topCents))} EUR`;
   page.write(highest, { x: MARGIN, y, width: WIDTH, align: "right", color: COLORS.muted });
-  for (const { series, ...bar } of bars) page.fill(bar, page.seriesColor(series));
+  for (const { series, ...bar } of bars) page.fill(bar, page.seriesColor(chart[series]?.place ?? 0));
   const bottom = frame.y + frame.height;
   page.rule(bottom);
   drawDays(page, bottom + 4, frame, days);
@@ -134,10 +134,10 @@ function drawDays(page: Page, y: number, frame: Frame, days: readonly string[]):
 
 function drawLegend(page: Page, top: number, chart: readonly ChartSeries[]): void {
   const columnWidth = WIDTH / LEGEND_COLUMNS;
-  chart.forEach(({ label }, index) => {
+  chart.forEach(({ label, place }, index) => {
     const x = MARGIN + (index % LEGEND_COLUMNS) * columnWidth;
     const y = top + Math.floor(index / LEGEND_COLUMNS) * LEGEND_ROW_HEIGHT;
-    page.fill({ x, y: y + 1, width: SWATCH, height: SWATCH }, page.seriesColor(index));
+    page.fill({ x, y: y + 1, width: SWATCH, height: SWATCH }, page.seriesColor(place));
     const width = columnWidth - SWATCH - 8;
     page.write(label, { x: x + SWATCH + 4, y, width, size: BODY_SIZE - 1 });
   });
