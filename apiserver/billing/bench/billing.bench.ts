@@ -6,7 +6,6 @@ import { serve } from "../../../e2e/bench/remote.ts";
 import { createLogger } from "../../../shared/log.ts";
 import { connectDatabase, type DatabaseClients } from "../../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../../db/testing.ts";
-import type { Deps } from "../../deps.ts";
 import { webhookEvents } from "../../outbox/table.ts";
 import { sendAlerts } from "../budget-alerts/send-alerts.ts";
 import { presentBudget } from "../budgets/present.ts";
@@ -42,7 +41,7 @@ let organizations = 0;
 function depsAt(now: Date) {
   const invoicing = { supplier: TEST_SUPPLIER, vatBasisPoints: { DE: 1900 }, numberPrefix: "BENCH" };
   const log = createLogger({ name: "bench", level: "error" });
-  return { db: clients.db, now: () => now, log, config: { invoicing } as Deps["config"] };
+  return { db: clients.db, now: () => now, log, config: { invoicing } };
 }
 
 async function measure(run: () => Promise<void>): Promise<Cost> {

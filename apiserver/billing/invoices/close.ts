@@ -38,7 +38,7 @@ export type Outcome =
   | { kind: "waiting"; reason: WaitingReason; amountCents: bigint }
   | { kind: "already_issued" | "nothing" };
 
-type CloseDeps = Pick<Deps, "config" | "now" | "log"> & { db: Database };
+type CloseDeps = Pick<Deps, "now" | "log"> & { db: Database; config: Pick<Deps["config"], "invoicing"> };
 
 /**
  * Closes a month: one transaction per organization, in which the invoice, its number and its event are written. Whoever
