@@ -35,10 +35,11 @@ async function renderPods(values: Values = {}): Promise<Rendered[]> {
 }
 
 const names = (pods: readonly Rendered[]) => pods.map(({ metadata }) => metadata.name).sort();
-const ALL = ["marina-apiserver", "marina-migrate", "marina-operator", "marina-test-ready"];
+const SCANNER = { registry: { existingSecret: "marina-registry" }, scanner: { enabled: true } };
+const ALL = ["marina-apiserver", "marina-migrate", "marina-operator", "marina-scanner", "marina-test-ready"];
 
 test("every Pod is admitted where the standard `restricted` is enforced", async () => {
-  const pods = await renderPods();
+  const pods = await renderPods(SCANNER);
   expect(names(pods)).toEqual(ALL);
   // The accounts are not there: only admission is asked.
   const text = pods.map((pod) => stringify({ ...pod, spec: { ...pod.spec, serviceAccountName: "default" } }));
@@ -49,7 +50,7 @@ test("every Pod is admitted where the standard `restricted` is enforced", async 
 });
 
 test("every container has a root that is read-only, limits, and tells its last words as its termination message", async () => {
-  for (const { spec } of await renderPods())
+  for (const { spec } of await renderPods(SCANNER))
     for (const container of spec.containers) {
       expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true });
       expect(container.resources.limits.memory).toMatch(/i$/);

@@ -164,6 +164,28 @@ describe("every object is accepted by the Kubernetes API, and names no field tha
     ],
     ["a store of attachments", { attachments: { existingSecret: "marina-attachments" } }],
     ["a container registry", { registry: { existingSecret: "marina-registry" } }],
+    [
+      "a scanner of images",
+      {
+        registry: { existingSecret: "marina-registry" },
+        scanner: { enabled: true },
+        monitoring: { enabled: true },
+      },
+    ],
+    [
+      "three scanners with an image and nodes of their own",
+      {
+        registry: { existingSecret: "marina-registry" },
+        scanner: {
+          enabled: true,
+          replicas: 3,
+          image: { repository: "registry.example.com/marina-scanner", digest },
+          nodeSelector: { role: "scanner" },
+          extraEnv: [{ name: "MARINA_LOG_LEVEL", value: "debug" }],
+        },
+        caBundleConfigMap: "company-ca",
+      },
+    ],
     ["an issuer of invoices", { invoicing: { supplier: { name: "Example GmbH" }, vatRates: { DE: 19 } } }],
     ["a public address with a port", { publicUrl: "https://api.example.com:8443" }],
   ])("%s", async (_, values) => {
@@ -212,6 +234,12 @@ describe("values are refused", () => {
       { ...REQUIRED_VALUES, database: { cloudNativePG: { enabled: true } } },
       /database\.cloudNativePG\.apiserverSecret is required/,
     ],
+    [
+      "with a scanner and no registry",
+      { ...REQUIRED_VALUES, scanner: { enabled: true } },
+      /registry\.existingSecret is required for scanner\.enabled/,
+    ],
+    ["with an unknown role", { ...REQUIRED_VALUES, apiserver: { roles: ["api", "scan"] } }, /roles/],
     ["with a tag as digest", { ...REQUIRED_VALUES, image: { digest: "1.0" } }, /digest/],
   ])("%s", async (_, values, expected) => {
     expect(await findRefusal("marina", values)).toMatch(expected);

@@ -125,6 +125,19 @@ describe("the programs run from the image's folder alone", () => {
     expect(await invoice.text()).toMatch(/^%PDF-1\.7/);
   });
 
+  test("the scanner, which is the API server's program with one role", async () => {
+    const settings = { MARINA_PORT: "0", MARINA_METRICS_PORT: "0", MARINA_ROLES: "scanner" };
+    const { lines } = runImage("apiserver", settings);
+    const { metricsPort } = await waitFor("the scanner to listen", async () => {
+      const line = lines.find((one) => one.includes('"listening"'));
+      if (line === undefined) throw new Error(lines.slice(-5).join("\n"));
+      return JSON.parse(line);
+    });
+    await waitFor("it to be ready", async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok);
+    const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    expect(metrics).toContain("marina_apiserver_image_scans_total");
+  });
+
   test("the operator", async () => {
     const settings = { MARINA_METRICS_PORT: "0", MARINA_STORAGE_DRIVER: "none" };
     const { child, lines } = runImage("operator", settings);
@@ -189,6 +202,15 @@ test("the Dockerfile makes the folder by the same script, and starts the program
   expect(steps).toContain(`WORKDIR /${APP}`);
   expect(steps).toContain(`USER ${UID}:${UID}`);
   expect(steps).toContain('ENTRYPOINT ["node"]');
+  expect(steps.findLast((step) => step.startsWith("FROM "))).toBe("FROM programs AS marina");
   const copied = readFileSync(join(ROOT, ".dockerignore"), "utf8").matchAll(/^!(.+)$/gm);
   for (const [, name = ""] of copied) expect(readdirSync(ROOT)).toContain(name);
+});
+
+test("the image of the scanner has the version of grype that the tests run, where the scanner looks for it", () => {
+  const dockerfile = readFileSync(join(ROOT, "Dockerfile"), "utf8");
+  const [, version] = /go install .*github\.com\/anchore\/grype\/cmd\/grype@(\S+)/.exec(dockerfile) ?? [];
+  const modules = readFileSync(join(ROOT, "e2e", "stack", "tools", "scanner", "go.mod"), "utf8");
+  expect(modules).toContain(`github.com/anchore/grype ${version}\n`);
+  expect(dockerfile).toContain("COPY --from=grype /go/bin/grype /usr/local/bin/grype\n");
 });

@@ -13,8 +13,13 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{- define "marina.image" -}}
-{{- with .Values.image -}}
-{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- include "marina.imageOf" (dict "root" . "image" .Values.image) -}}
+{{- end }}
+
+{{/* The name of an image: dict "root" $ "image" .Values.image. */}}
+{{- define "marina.imageOf" -}}
+{{- with .image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.root.Chart.AppVersion }}{{ end }}
 {{- end -}}
 {{- end }}
 
@@ -99,6 +104,24 @@ capabilities:
 {{- if or .Values.caBundleConfigMap .Values.database.cloudNativePG.enabled }}
 - name: NODE_EXTRA_CA_CERTS
   value: /etc/marina/ca/ca.crt
+{{- end }}
+{{- end }}
+
+{{/* What every process of the API server's program needs besides. */}}
+{{- define "marina.apiserverEnvironment" -}}
+- name: MARINA_PUBLIC_URL
+  value: {{ include "marina.publicUrl" . | quote }}
+{{- with .Values.database }}
+{{ include "marina.databaseUrl" (dict "root" $ "secretKey" .urlKey "role" .apiserverRole "roleSecret" .cloudNativePG.apiserverSecret) }}
+{{- end }}
+- name: MARINA_OIDC_ISSUERS
+  value: {{ toJson .Values.oidc.issuers | quote }}
+{{- with .Values.registry.existingSecret }}
+- name: MARINA_REGISTRY
+  valueFrom:
+    secretKeyRef:
+      name: {{ . }}
+      key: {{ $.Values.registry.configKey }}
 {{- end }}
 {{- end }}
 
