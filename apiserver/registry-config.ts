@@ -13,7 +13,15 @@ export interface RegistryConfig {
   signingKey: KeyObject;
   /** The bearer credential of the registry's notifications; absent: none are taken, and a sweep finds what was pushed. */
   notificationToken: string | undefined;
+  limits: RegistryLimits;
   scanner: ScannerConfig | undefined;
+}
+
+/** What an organization may have in the registry; undefined: any amount. */
+export interface RegistryLimits {
+  /** GiB of its images, each blob once. */
+  sizeGiB: number | undefined;
+  tags: number | undefined;
 }
 
 /** The scanner of images, grype, which runs beside the process with the role `scanner`. */
@@ -59,6 +67,13 @@ export const registrySchema = z
       return z.NEVER;
     }),
     notificationToken: z.string().min(16).optional(),
+    limits: z
+      .strictObject({
+        sizeGiB: z.int().min(1).max(1_048_576).optional(),
+        tags: z.int().min(1).max(1_000_000).optional(),
+      })
+      .default({})
+      .transform(({ sizeGiB, tags }) => ({ sizeGiB, tags })),
     scanner: z
       .strictObject({
         command: filled.default("/usr/local/bin/grype"),

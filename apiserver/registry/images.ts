@@ -8,6 +8,8 @@ import type { tagRecord } from "./schema.ts";
 const CONCURRENCY = 8;
 /** The registry lists repositories whose last tag is deleted; so many of them are passed over for one page. */
 const MAX_EMPTY_BATCHES = 20;
+/** Official images come for about ten platforms. */
+const MAX_IMAGES = 32;
 /** Repositories that are looked at together for one with a tag. */
 const LOOK_LIMIT = 50;
 
@@ -85,7 +87,7 @@ export async function deleteImages(
   await mapConcurrently(broken, (tag) => backend.deleteTag(repository, tag));
 }
 
-/** Stored bytes of an image or an index with its images, each blob once. */
+/** Bytes of an image or an index with its images (the first 32), each blob once, as the manifests name them. */
 async function sizeOf(
   backend: RegistryBackend,
   repository: string,
@@ -94,7 +96,8 @@ async function sizeOf(
   const { blobs, manifests } = listContents(manifest.content);
   // One after the other: a manifest may have 4 MiB, and this runs for several tags at once.
   const images: (StoredManifest | undefined)[] = [];
-  for (const { digest } of manifests) images.push(await backend.findManifest(repository, digest));
+  for (const { digest } of manifests.slice(0, MAX_IMAGES))
+    images.push(await backend.findManifest(repository, digest));
   const all = [
     { digest: manifest.digest, size: manifest.sizeBytes },
     ...blobs,

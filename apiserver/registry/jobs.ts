@@ -2,11 +2,15 @@ import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
 import { createDistribution } from "./backend/distribution.ts";
 import { purgeEndedCredentials } from "./credentials/store.ts";
-import { sweepRegistry } from "./scans/sweep.ts";
+import { sweepFullOrganizations, sweepRegistry } from "./scans/sweep.ts";
 
 const SWEEP_EVERY_MS = 3_600_000;
+const FULL_EVERY_MS = 60_000;
 
-/** Finds what the registry's notifications did not tell, and deletes the credentials of deleted clusters. Without a registry there are none. */
+/**
+ * Find what the registry's notifications did not tell, measure what images take, and delete the credentials of deleted
+ * clusters. Without a registry there are none.
+ */
 export function registryJobs(deps: Deps): PeriodicJob[] {
   const { registry } = deps.config;
   if (registry === undefined) return [];
@@ -16,6 +20,11 @@ export function registryJobs(deps: Deps): PeriodicJob[] {
       name: "unscanned-images",
       everyMs: SWEEP_EVERY_MS,
       run: (signal) => sweepRegistry(deps, backend, signal),
+    },
+    {
+      name: "full-registries",
+      everyMs: FULL_EVERY_MS,
+      run: (signal) => sweepFullOrganizations({ ...deps, limits: registry.limits }, backend, signal),
     },
     {
       name: "purge-registry-credentials",

@@ -5,8 +5,6 @@ export interface StoredBlob {
   size: number;
 }
 
-const MAX_MANIFESTS = 32;
-
 const descriptor = z.object({ digest: z.string(), size: z.int().min(0) });
 const contents = z.object({
   config: descriptor.optional().catch(undefined),
@@ -14,13 +12,10 @@ const contents = z.object({
   manifests: z.array(descriptor).optional().catch(undefined),
 });
 
-/** What a manifest refers to: the blobs of an image, the manifests of an index (of these the first 32). */
+/** What a manifest refers to: the blobs of an image, the manifests of an index. */
 export function listContents(manifest: unknown): { blobs: StoredBlob[]; manifests: StoredBlob[] } {
   const parsed = contents.safeParse(manifest);
   if (!parsed.success) return { blobs: [], manifests: [] };
   const { config, layers = [], manifests = [] } = parsed.data;
-  return {
-    blobs: [...(config === undefined ? [] : [config]), ...layers],
-    manifests: manifests.slice(0, MAX_MANIFESTS),
-  };
+  return { blobs: [...(config === undefined ? [] : [config]), ...layers], manifests };
 }

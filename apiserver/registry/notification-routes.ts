@@ -5,8 +5,9 @@ import { parseBody } from "../http/contract/body.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError } from "../http/errors.ts";
 import { findKnownOrganizations } from "../organizations/index.ts";
-import { findImageUses, type ImageUse, notificationSchema } from "./scans/notification.ts";
+import { findImageUses, findPushedBytes, type ImageUse, notificationSchema } from "./scans/notification.ts";
 import { PRIORITIES, requestMissingScans, touchScans } from "./scans/store.ts";
+import { addPushedBytes } from "./usage/store.ts";
 
 const ROUTE = "/registry/notifications";
 const MAX_BODY_BYTES = 1_048_576;
@@ -23,6 +24,7 @@ export function addNotificationRoutes(router: Router, deps: Deps): void {
       throw new ApiError("unauthorized", "Notifications need the credential of the registry.");
     const { value } = parseBody(notificationSchema, await c.req.text());
     await recordUses(deps, findImageUses(value));
+    await recordPushedBytes(deps, findPushedBytes(value));
     return c.body(null, 204);
   });
 }
@@ -33,32 +35,34 @@ async function recordUses({ db, now }: Deps, uses: readonly ImageUse[]): Promise
     db,
     uses.map(({ orgId }) => orgId),
   );
-  // One statement cannot write a row twice.
-  const distinct = new Map(
-    uses
-      .filter(({ orgId }) => known.has(orgId))
-      .map((use) => [`${use.orgId}/${use.digest}/${use.isPushed}`, use]),
-  );
-  const pushed = [...distinct.values()].filter(({ isPushed }) => isPushed);
-  await requestMissingScans(
-    db,
-    pushed.map(({ orgId, digest, repository }) => ({
+  for (const [orgId, ofOrganization] of Map.groupBy(uses, (use) => use.orgId)) {
+    if (!known.has(orgId)) continue;
+    const [pushed, pulled] = [
+      ofOrganization.filter(isPushed),
+      ofOrganization.filter((use) => !isPushed(use)),
+    ];
+    // One statement cannot write a row twice.
+    const distinct = new Map(pushed.map(({ digest, repository }) => [digest, repository]));
+    await requestMissingScans(
+      db,
       orgId,
-      digest,
-      repository,
-      priority: PRIORITIES.pushed,
-      at,
-    })),
-  );
-  const others = [...distinct.values()].filter(({ isPushed }) => !isPushed);
-  for (const [orgId, images] of Map.groupBy(others, (use) => use.orgId))
+      [...distinct].map(([digest, repository]) => ({ digest, repository, priority: PRIORITIES.pushed, at })),
+    );
     await touchScans(
       db,
       orgId,
-      images.map(({ digest }) => digest),
+      pulled.map(({ digest }) => digest),
       at,
     );
+  }
 }
+
+async function recordPushedBytes({ db }: Deps, bytes: ReadonlyMap<string, number>): Promise<void> {
+  const known = await findKnownOrganizations(db, [...bytes.keys()]);
+  for (const orgId of known) await addPushedBytes(db, orgId, bytes.get(orgId) ?? 0);
+}
+
+const isPushed = (use: ImageUse) => use.isPushed;
 
 function isBearer(authorization: string | undefined, token: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();

@@ -7,6 +7,7 @@ import { addRepositoryRoutes } from "./repository-routes.ts";
 import { addScanRoutes } from "./scan-routes.ts";
 import { addTagRoutes } from "./tag-routes.ts";
 import { addTokenRoutes } from "./token-routes.ts";
+import { addUsageRoutes } from "./usage/usage-routes.ts";
 
 /** Operations on the images of an organization, and what the registry itself asks of the API server. */
 export function addRegistryRoutes(router: Router, deps: Deps): void {
@@ -14,6 +15,7 @@ export function addRegistryRoutes(router: Router, deps: Deps): void {
   addRepositoryRoutes(router, deps, useRegistry);
   addTagRoutes(router, deps, useRegistry);
   addScanRoutes(router, deps, useRegistry);
+  addUsageRoutes(router, deps);
   addCredentialRoutes(router, deps);
   addTokenRoutes(router, deps);
   addNotificationRoutes(router, deps);

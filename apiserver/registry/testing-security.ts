@@ -7,6 +7,7 @@ export const SECURITY_ROWS: SecurityRows = {
   listTags: ["oamv", "registry:*"],
   deleteTag: ["oam", "registry:write"],
   getTagScan: ["oamv", "registry:*"],
+  getRegistryUsage: ["oamv", "registry:*"],
   createRegistryCredential: ["oam", "registry:write"],
   listRegistryCredentials: ["oamv", "registry:*"],
   deleteRegistryCredential: ["oam", "registry:write"],

@@ -11,6 +11,7 @@ import type { RegistryConfig } from "../registry-config.ts";
 import { insertCredential } from "./credentials/store.ts";
 import { repositoryPrefix } from "./names.ts";
 import { signRegistryToken } from "./tokens/sign.ts";
+import { registryUsage } from "./usage/table.ts";
 
 type Registry = Pick<RegistryConfig, "url" | "service" | "signingKey">;
 
@@ -40,6 +41,18 @@ export async function pushAnyImage({ deps }: { deps: Pick<Deps, "config"> }, org
   if (registry === undefined) throw new Error("no registry is configured");
   await pushTestImage(registry, { orgId, repository: "web", tag: "1" }, { zlib: "1" });
   return { repoName: "web", tag: "1" };
+}
+
+/** Writes what the images of an organization were measured to take. */
+export async function setStoredBytes(
+  { db }: Pick<Deps, "db">,
+  orgId: string,
+  { storedBytes, measuredAt }: { storedBytes: number; measuredAt: Date },
+): Promise<void> {
+  await db
+    .insert(registryUsage)
+    .values({ orgId, storedBytes, measuredAt })
+    .onConflictDoUpdate({ target: registryUsage.orgId, set: { storedBytes, measuredAt } });
 }
 
 /** Writes a credential of a cluster that no password belongs to. Returns its id. */

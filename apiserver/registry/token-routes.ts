@@ -5,6 +5,7 @@ import type { Router } from "../http/contract/router.ts";
 import type { HttpEnv } from "../http/env.ts";
 import type { RegistryConfig } from "../registry-config.ts";
 import { CREDENTIAL_PREFIX, createCredentialControl } from "./credentials/verify.ts";
+import { parseRepository } from "./names.ts";
 import { requireRegistry } from "./require-registry.ts";
 import { passwordRefused, readBasicPassword } from "./tokens/basic-credential.ts";
 import { grantActions, parseScopes, type RequestedScope } from "./tokens/scope.ts";
@@ -15,6 +16,8 @@ import {
   TOKEN_LIFE_SECONDS,
   toPublicJwk,
 } from "./tokens/sign.ts";
+import { requireSpace } from "./usage/limit.ts";
+import { findUsage } from "./usage/store.ts";
 
 const ROUTE = "/registry/token";
 const KEYS_ROUTE = "/registry/jwks.json";
@@ -48,6 +51,10 @@ export function addTokenRoutes(router: Router, deps: Deps): void {
     const control = router.limiter.limit(router.access, { method: "get", access: "signed-in" }, c);
     const principal = await control.authenticate(`Bearer ${password}`);
     const access = await grantAccess(router, principal, scopes);
+    for (const { name } of access.filter(({ actions }) => actions.includes("push"))) {
+      const { orgId = "" } = parseRepository(name) ?? {};
+      requireSpace(registry.limits, await findUsage(deps.db, orgId));
+    }
     return respond(c, registry, { subject: principal.userId, access, now });
   });
 }

@@ -27,7 +27,7 @@ export interface Evidence {
   kind: EvidenceKind;
   /** The uid of a machine, else the id of the cluster or of the organization. */
   subject: string;
-  /** metadata.uid of the object in which it was seen. */
+  /** metadata.uid of the object in which it was seen; of the registry, the id of the organization. */
   objectUid: string;
   sample: EvidenceSample;
 }

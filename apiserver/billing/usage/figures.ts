@@ -3,13 +3,14 @@ import { type StorageInventory, storageInventoryKind } from "../../../shared/crd
 import { createId } from "../../../shared/id.ts";
 import type { Deps } from "../../deps.ts";
 import { organizationNamespace } from "../../organizations/index.ts";
+import { listRegistryUsage } from "../../registry/index.ts";
 import type { Metered } from "./evidence.ts";
 import { type Figure, findFigureEvidence, newestFigureTime } from "./figure-evidence.ts";
 import { lockLedger, readFigureTimes, readMeters, upsertFigureTimes, writeLedger } from "./ledger-store.ts";
 import { applyEvidence } from "./meters.ts";
 import type { LedgerDeps } from "./round.ts";
 
-/** The figure of each organization, by its id, with the uid of the object that has it. */
+/** The figure of each organization, by its id, with the uid of the object that has it; of the registry, that id again. */
 type Figures = Map<string, { objectUid: string; figure: Figure }>;
 
 /** Writes to the ledger what the storage reports of each organization's shared storage. */
@@ -19,6 +20,19 @@ export async function followSharedStorage(
 ): Promise<void> {
   const inventories = await kube.listAll(storageInventoryKind, { signal });
   await considerFigures(deps, "shared_storage", readSharedStorage(inventories));
+}
+
+/** Writes to the ledger what the images of each organization take. */
+export async function followRegistry(deps: LedgerDeps): Promise<void> {
+  const rows = await listRegistryUsage(deps.db);
+  const figures: Figures = new Map(
+    rows.flatMap(({ orgId, storedBytes, measuredAt }) =>
+      measuredAt === null
+        ? []
+        : [[orgId, { objectUid: orgId, figure: { use: { registry: storedBytes }, measuredAt } }] as const],
+    ),
+  );
+  await considerFigures(deps, "registry", figures);
 }
 
 function readSharedStorage(inventories: readonly StorageInventory[]): Figures {
@@ -34,7 +48,11 @@ function readSharedStorage(inventories: readonly StorageInventory[]): Figures {
   );
 }
 
-async function considerFigures(deps: LedgerDeps, kind: "shared_storage", figures: Figures): Promise<void> {
+async function considerFigures(
+  deps: LedgerDeps,
+  kind: "shared_storage" | "registry",
+  figures: Figures,
+): Promise<void> {
   const now = deps.now();
   const evidence = await deps.db.transaction(async (tx) => {
     await lockLedger(tx);

@@ -26,6 +26,8 @@ export interface RegistryBackend {
   findDigest(repository: string, tag: string): Promise<string | undefined>;
   /** By tag or digest. */
   findManifest(repository: string, reference: string): Promise<StoredManifest | undefined>;
+  /** Stored bytes of a blob; undefined when it is not there. */
+  findBlobSize(repository: string, digest: string): Promise<number | undefined>;
   /** Removes a tag and nothing that another one names; false when it is not there. */
   deleteTag(repository: string, tag: string): Promise<boolean>;
   /** Removes a manifest with all its tags; false when it is not there. */

@@ -85,6 +85,14 @@ export function createDistribution(
         content: parse(z.unknown(), response),
       };
     },
+    async findBlobSize(repository, digest) {
+      const path = `/v2/${repository}/blobs/${encodeURIComponent(digest)}`;
+      const { status, headers } = await call("HEAD", path, pull(repository));
+      // A digest that can be none is 400.
+      if (status === 404 || status === 400) return undefined;
+      requireStatus(status, 200);
+      return requireLength(headers);
+    },
     deleteTag: callDelete,
     deleteManifest: callDelete,
     createPullToken: (repository) =>
@@ -111,6 +119,13 @@ function requireDigest(headers: BackendResponse["headers"]): string {
   if (!/^sha256:[0-9a-f]{64}$/.test(digest))
     throw new BackendError("failed", "the registry names no digest in its response");
   return digest;
+}
+
+function requireLength(headers: BackendResponse["headers"]): number {
+  const length = String(headers["content-length"] ?? "");
+  if (!/^\d{1,15}$/.test(length))
+    throw new BackendError("failed", "the registry names no length in its response");
+  return Number(length);
 }
 
 function parse<T>(schema: z.ZodType<T>, { text }: BackendResponse): T {

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { type ClaimedScan, claimScan, completeScan } from "./claim-store.ts";
 import { mergeReport } from "./report.ts";
 import { PRIORITIES, requestMissingScans, requestScan } from "./store.ts";
+import { registryScans } from "./table.ts";
 
 const LEASE_SECONDS = 60;
 let api: TestApp;
@@ -77,6 +78,18 @@ describe("a claim", () => {
     ]);
   });
 
+  test("keeps the turn of an organization whose images are deleted", async () => {
+    const [busy, other] = [await api.createOrganization(), await api.createOrganization()];
+    await request(busy, "pushed", ["busy/1"]);
+    await request(other, "pushed", ["other/1", "other/2"]);
+    await claimNames(2);
+    await request(busy, "pushed", ["busy/2"]);
+    expect(await claimNames(1)).toEqual(["busy/2"]);
+    await api.deps.db.delete(registryScans).where(eq(registryScans.orgId, busy));
+    await request(busy, "pushed", ["busy/3"]);
+    expect(await claimNames(2)).toEqual(["other/2", "busy/3"]);
+  });
+
   test("of a process that was killed ends: the scan is claimed again, and what that process still says is not stored", async () => {
     const orgId = await api.createOrganization();
     await request(orgId, "pushed", ["web"]);
@@ -96,8 +109,8 @@ describe("a claim", () => {
     const names = Array.from({ length: 8 }, (_, n) => `web/${n}`);
     await requestMissingScans(
       api.deps.db,
+      orgId,
       names.map((repository) => ({
-        orgId,
         digest: digestOf(repository),
         repository,
         priority: PRIORITIES.pushed,

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { access, constants, mkdtemp, readFile, rm } from "node:fs/promises";
+import { access, constants, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -12,6 +12,10 @@ const MODEL = "6";
 /** A database has some 100 MB packed. */
 const UPDATE_TIMEOUT_MS = 600_000;
 const STATUS_TIMEOUT_MS = 30_000;
+/** What a download unpacks lies beside the database; a killed one leaves it there (grype v0.120.1). */
+const DOWNLOAD_PREFIX = "grype-db-download";
+/** No download lasts longer, not one of another process either. */
+const ABANDONED_AFTER_MS = 2 * UPDATE_TIMEOUT_MS;
 const importSchema = z.object({ digest: z.string().min(1) });
 const statusSchema = z.object({ built: z.coerce.date() });
 
@@ -47,10 +51,21 @@ export async function updateDatabase(
   signal: AbortSignal,
 ): Promise<void> {
   try {
+    await removeAbandonedDownloads(config.databaseDir);
     const environment = { GRYPE_DB_UPDATE_URL: config.databaseUrl };
     await runGrype(config, ["db", "update"], { timeout: UPDATE_TIMEOUT_MS, signal, environment });
   } catch (error) {
     throw toScannerUnavailable(error);
+  }
+}
+
+/** Deletes what downloads left in the folder of the database when they were killed. */
+export async function removeAbandonedDownloads(databaseDir: string): Promise<void> {
+  const names = await readdir(databaseDir).catch(() => []);
+  for (const name of names.filter((one) => one.startsWith(DOWNLOAD_PREFIX))) {
+    const folder = join(databaseDir, name);
+    const { mtimeMs } = await stat(folder);
+    if (Date.now() - mtimeMs > ABANDONED_AFTER_MS) await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findImageUses } from "./notification.ts";
+import { findImageUses, findPushedBytes } from "./notification.ts";
 
 const orgId = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const digest = `sha256:${"ab".repeat(32)}`;
@@ -8,6 +8,7 @@ const target = {
   digest,
   repository: `org-${orgId}/web`,
   tag: "1",
+  size: 500,
 };
 const use = { orgId, digest, repository: "web", isPushed: true };
 
@@ -27,4 +28,24 @@ test.each([
   ["no digest", { action: "push", target: { ...target, digest: "sha256:1" } }, []],
 ])("what a notification of %s tells", (_what, event, expected) => {
   expect(findImageUses({ events: [event] })).toEqual(expected);
+});
+
+test("the bytes of all that is pushed are counted for its organization, and nothing else", () => {
+  const other = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
+  const blob = { ...target, mediaType: "application/octet-stream", tag: "", size: 7 };
+  const events = [
+    { action: "push", target },
+    { action: "push", target: blob },
+    { action: "push", target: { ...blob, repository: `org-${other}/web`, size: 3 } },
+    { action: "push", target: { ...blob, repository: "web" } },
+    { action: "pull", target: blob },
+    { action: "mount", target: blob },
+    { action: "delete", target },
+  ];
+  expect(findPushedBytes({ events })).toEqual(
+    new Map([
+      [orgId, 507],
+      [other, 3],
+    ]),
+  );
 });

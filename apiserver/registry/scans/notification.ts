@@ -12,6 +12,7 @@ export const notificationSchema = z.object({
           digest: z.string().default(""),
           repository: z.string().default(""),
           tag: z.string().default(""),
+          size: z.int().min(0).catch(0),
         }),
       }),
     )
@@ -38,4 +39,15 @@ export function findImageUses({ events }: z.output<typeof notificationSchema>): 
     const isPushed = action === "push" && target.tag !== "";
     return [{ orgId: place.orgId, digest: target.digest, repository: place.name, isPushed }];
   });
+}
+
+/** The bytes of the blobs that were pushed, by organization. A blob that was there before may be among them. */
+export function findPushedBytes({ events }: z.output<typeof notificationSchema>): Map<string, number> {
+  const bytes = new Map<string, number>();
+  for (const { action, target } of events) {
+    const { orgId } = parseRepository(target.repository) ?? {};
+    if (action !== "push" || orgId === undefined) continue;
+    bytes.set(orgId, (bytes.get(orgId) ?? 0) + target.size);
+  }
+  return bytes;
 }

@@ -1,6 +1,7 @@
-import { and, eq, inArray, isNull, lt, ne, sql } from "drizzle-orm";
+import { and, count, eq, gte, inArray, isNotNull, isNull, lt, ne, sql } from "drizzle-orm";
 import { chunk } from "../../db/chunk.ts";
 import type { Queryable } from "../../db/client.ts";
+import { ApiError } from "../../http/errors.ts";
 import { registryScans, type ScanRow } from "./table.ts";
 
 /** Who asks for a scan: the lower number is scanned first. */
@@ -35,9 +36,36 @@ export async function findScan(db: Queryable, orgId: string, digest: string): Pr
   return row;
 }
 
-/** Requests a scan, also of what was scanned before; one that is pending or runs goes on. Returns its row. */
+/** Scans of an organization that are pending or run at once; what is pushed beyond it is found by a later sweep. */
+export const MAX_PENDING = 1000;
+/** Of these, what nobody waits for. */
+const MAX_PENDING_UNASKED = 500;
+const RETRY_AFTER_SECONDS = 60;
+
+/** How many more scans of an organization may be pending; 0 when there are more than that already. */
+async function findRoom(tx: Queryable, orgId: string, priority: ScanRequest["priority"]): Promise<number> {
+  const pending = tx
+    .select({ digest: registryScans.digest })
+    .from(registryScans)
+    .where(and(eq(registryScans.orgId, orgId), isNotNull(registryScans.dueAt)))
+    .limit(MAX_PENDING)
+    .as("pending");
+  const [row] = await tx.select({ total: count() }).from(pending);
+  const limit = priority <= PRIORITIES.pushed ? MAX_PENDING : MAX_PENDING_UNASKED;
+  return Math.max(0, limit - (row?.total ?? 0));
+}
+
+/**
+ * Requests a scan, also of what was scanned before; one that is pending or runs goes on. Returns its row. Throws 429 when
+ * too many scans of the organization are pending.
+ */
 export async function requestScan(tx: Queryable, request: ScanRequest): Promise<ScanRow> {
-  const { repository, priority, at } = request;
+  const { orgId, digest, repository, priority, at } = request;
+  const { dueAt = null } = (await findScan(tx, orgId, digest)) ?? {};
+  if (dueAt === null && (await findRoom(tx, orgId, priority)) === 0)
+    throw new ApiError("rate_limited", `${MAX_PENDING} scans of this organization are pending; try again.`, {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
   const isActive = inArray(registryScans.state, ["pending", "running"]);
   const [row] = await tx
     .insert(registryScans)
@@ -58,47 +86,68 @@ export async function requestScan(tx: Queryable, request: ScanRequest): Promise<
   return row;
 }
 
-/** Requests a scan of digests that have none, and notes that the others are in use. */
-export async function requestMissingScans(tx: Queryable, requests: readonly ScanRequest[]): Promise<void> {
-  for (const rows of chunk(requests.map(pendingValues))) {
-    await tx
-      .insert(registryScans)
-      .values(rows)
-      .onConflictDoUpdate({
-        target: [registryScans.orgId, registryScans.digest],
-        set: { usedAt: sql`greatest(${registryScans.usedAt}, excluded.used_at)` },
-      });
-  }
+/**
+ * Requests a scan of digests of one organization that have none, as many as may be pending, and notes that the others are
+ * in use.
+ */
+export async function requestMissingScans(
+  tx: Queryable,
+  orgId: string,
+  requests: readonly Omit<ScanRequest, "orgId">[],
+): Promise<void> {
+  const [first] = requests;
+  if (first === undefined) return;
+  const known = await findDigestsWithScan(
+    tx,
+    orgId,
+    requests.map(({ digest }) => digest),
+  );
+  const missing = requests.filter(({ digest }) => !known.has(digest));
+  const rows = missing
+    .slice(0, await findRoom(tx, orgId, first.priority))
+    .map((request) => pendingValues({ ...request, orgId }));
+  if (rows.length > 0) await tx.insert(registryScans).values(rows).onConflictDoNothing();
+  await touchScans(tx, orgId, [...known], first.at);
 }
 
-/** Requests the scans again that were made with another database, of images in use since `usedSince`; at most `limit`. */
+interface OutdatedScans {
+  databaseVersion: string;
+  /** Of images that were pushed or pulled since then. */
+  usedSince: Date;
+  at: Date;
+}
+
+/** Requests the scans again that were made with another database, of each organization as many as may be pending. */
 export async function requestOutdatedScans(
   tx: Queryable,
-  {
-    databaseVersion,
-    usedSince,
-    at,
-    limit,
-  }: { databaseVersion: string; usedSince: Date; at: Date; limit: number },
+  { databaseVersion, usedSince, at }: OutdatedScans,
 ): Promise<number> {
-  const outdated = tx
-    .select({ orgId: registryScans.orgId, digest: registryScans.digest })
+  const isOutdated = and(
+    eq(registryScans.state, "success"),
+    ne(registryScans.databaseVersion, databaseVersion),
+    gte(registryScans.usedAt, usedSince),
+  );
+  const organizations = await tx
+    .select({ orgId: registryScans.orgId })
     .from(registryScans)
-    .where(
-      and(
-        eq(registryScans.state, "success"),
-        ne(registryScans.databaseVersion, databaseVersion),
-        sql`${registryScans.usedAt} >= ${usedSince.toISOString()}::timestamptz`,
-      ),
-    )
-    .limit(limit)
-    .for("update", { skipLocked: true });
-  const rows = await tx
-    .update(registryScans)
-    .set({ state: "pending", priority: PRIORITIES.newDatabase, attempts: 0, dueAt: at })
-    .where(sql`(${registryScans.orgId}, ${registryScans.digest}) in ${outdated}`)
-    .returning({ digest: registryScans.digest });
-  return rows.length;
+    .where(isOutdated)
+    .groupBy(registryScans.orgId);
+  let total = 0;
+  for (const { orgId } of organizations) {
+    const outdated = tx
+      .select({ digest: registryScans.digest })
+      .from(registryScans)
+      .where(and(eq(registryScans.orgId, orgId), isOutdated))
+      .limit(await findRoom(tx, orgId, PRIORITIES.newDatabase))
+      .for("update", { skipLocked: true });
+    const rows = await tx
+      .update(registryScans)
+      .set({ state: "pending", priority: PRIORITIES.newDatabase, attempts: 0, dueAt: at })
+      .where(and(eq(registryScans.orgId, orgId), inArray(registryScans.digest, outdated)))
+      .returning({ digest: registryScans.digest });
+    total += rows.length;
+  }
+  return total;
 }
 
 /** Which of these digests of an organization have a scan in any state. */
@@ -125,16 +174,17 @@ export async function touchScans(
   digests: readonly string[],
   at: Date,
 ): Promise<void> {
-  await tx
-    .update(registryScans)
-    .set({ usedAt: at })
-    .where(
-      and(
-        eq(registryScans.orgId, orgId),
-        inArray(registryScans.digest, [...digests]),
-        lt(registryScans.usedAt, at),
-      ),
-    );
+  for (const part of chunk(digests))
+    await tx
+      .update(registryScans)
+      .set({ usedAt: at })
+      .where(
+        and(
+          eq(registryScans.orgId, orgId),
+          inArray(registryScans.digest, part),
+          lt(registryScans.usedAt, at),
+        ),
+      );
 }
 
 /** The organizations that have scans, deleted ones too. */

@@ -94,8 +94,8 @@ describe("a sweep", () => {
 
   test("deletes the results of an organization that is not in the registry", async () => {
     const digest = `sha256:${"0".repeat(64)}`;
-    await requestMissingScans(api.deps.db, [
-      { orgId, digest, repository: "web", priority: PRIORITIES.pushed, at: new Date() },
+    await requestMissingScans(api.deps.db, orgId, [
+      { digest, repository: "web", priority: PRIORITIES.pushed, at: new Date() },
     ]);
     await endScans();
     await sweep();

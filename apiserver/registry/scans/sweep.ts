@@ -1,8 +1,11 @@
 import type { Deps } from "../../deps.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
+import type { RegistryLimits } from "../../registry-config.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
 import { listAllNames } from "../backend/list-all-names.ts";
 import { isRepositoryName, parseRepository, repositoryPrefix } from "../names.ts";
+import { beginMeasurement, completeMeasurement, type TaggedImages } from "../usage/measure.ts";
+import { listFullOrganizations, listUsage } from "../usage/store.ts";
 import {
   deleteScansExcept,
   findDigestsWithScan,
@@ -16,39 +19,98 @@ type SweepDeps = Pick<Deps, "db" | "log" | "now">;
 const PREFIX = "org-";
 /** An image without a tag keeps its result so long: it may be about to get one. */
 const UNTAGGED_KEPT_MS = 3_600_000;
+/** An organization at a limit is measured again after this time. */
+const FULL_EVERY_MS = 600_000;
+
+/** One organization has this long in one sweep, so that the others are read too. */
+const ORGANIZATION_MS = 1_200_000;
 
 /**
  * Requests a scan of every tagged image that has none, for a notification that was pending when the registry restarted is
- * lost; deletes the results of images that have no tag any more. Reads the whole registry, one request after the other.
- * An organization whose repositories the registry does not read is left as it is. Throws BackendError when the registry
- * cannot be reached or refuses.
+ * lost; deletes the results of images that have no tag any more; measures what the images of each organization take. Reads
+ * the whole registry, one request after the other. An organization whose repositories the registry does not read is left as
+ * it is. Throws BackendError when the registry cannot be reached or refuses.
  */
 export async function sweepRegistry(
   deps: SweepDeps,
   backend: RegistryBackend,
   signal: AbortSignal,
 ): Promise<void> {
-  const usedBefore = new Date(deps.now().getTime() - UNTAGGED_KEPT_MS);
-  const repositories = await listOrganizationRepositories(backend);
-  for (const [orgId, names] of repositories) {
+  const repositories = await listOrganizationRepositories(backend, PREFIX);
+  const organizations = new Set([
+    ...repositories.keys(),
+    ...(await listScannedOrganizations(deps.db)),
+    ...(await listUsage(deps.db)).map(({ orgId }) => orgId),
+  ]);
+  for (const orgId of organizations) {
+    if (signal.aborted) return;
     if (!(await findKnownOrganizations(deps.db, [orgId])).has(orgId)) continue;
-    try {
-      const keep = await sweepOrganization(deps, backend, { orgId, names }, signal);
-      if (signal.aborted) return;
-      await deleteScansExcept(deps.db, orgId, { keep, usedBefore });
-    } catch (error) {
-      if (!(error instanceof BackendError) || error.fault !== "failed") throw error;
-      deps.log.warn({ orgId, message: error.message }, "the images of an organization were not read");
-    }
+    await trySweep(deps, backend, { orgId, names: repositories.get(orgId) ?? [] }, signal);
   }
-  for (const orgId of await listScannedOrganizations(deps.db))
-    if (!repositories.has(orgId)) await deleteScansExcept(deps.db, orgId, { keep: new Set(), usedBefore });
+}
+
+/** Measures organizations at a limit again: what was pushed may have been there before, and tags may be deleted. */
+export async function sweepFullOrganizations(
+  deps: SweepDeps & { limits: RegistryLimits },
+  backend: RegistryBackend,
+  signal: AbortSignal,
+): Promise<void> {
+  const measuredBefore = new Date(deps.now().getTime() - FULL_EVERY_MS);
+  for (const orgId of await listFullOrganizations(deps.db, deps.limits, measuredBefore)) {
+    if (signal.aborted) return;
+    const repositories = await listOrganizationRepositories(backend, repositoryPrefix(orgId));
+    await trySweep(deps, backend, { orgId, names: repositories.get(orgId) ?? [] }, signal);
+  }
+}
+
+/** The repositories of one organization, without its prefix. */
+interface OrganizationRepositories {
+  orgId: string;
+  names: readonly string[];
+}
+
+async function trySweep(
+  deps: SweepDeps,
+  backend: RegistryBackend,
+  organization: OrganizationRepositories,
+  signal: AbortSignal,
+): Promise<void> {
+  const { orgId } = organization;
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(ORGANIZATION_MS)]);
+  try {
+    await sweepOrganization(deps, backend, organization, limited);
+    if (limited.aborted && !signal.aborted)
+      deps.log.warn({ orgId }, "there was no time to read all images of an organization");
+  } catch (error) {
+    if (!(error instanceof BackendError) || error.fault !== "failed") throw error;
+    deps.log.warn({ orgId, message: error.message }, "the images of an organization were not read");
+  }
+}
+
+async function sweepOrganization(
+  deps: SweepDeps,
+  backend: RegistryBackend,
+  organization: OrganizationRepositories,
+  signal: AbortSignal,
+): Promise<void> {
+  const { orgId } = organization;
+  const measurement = await beginMeasurement(deps, orgId);
+  const images = await readTaggedImages(deps, backend, organization, signal);
+  if (images.isComplete)
+    await deleteScansExcept(deps.db, orgId, {
+      keep: new Set(images.repositories.keys()),
+      usedBefore: new Date(deps.now().getTime() - UNTAGGED_KEPT_MS),
+    });
+  await completeMeasurement(deps.db, backend, measurement, images, signal);
 }
 
 /** The names of the repositories of each organization, without its prefix. */
-async function listOrganizationRepositories(backend: RegistryBackend): Promise<Map<string, string[]>> {
+async function listOrganizationRepositories(
+  backend: RegistryBackend,
+  prefix: string,
+): Promise<Map<string, string[]>> {
   const repositories = new Map<string, string[]>();
-  for await (const repository of listAllNames((page) => backend.listRepositories(PREFIX, page))) {
+  for await (const repository of listAllNames((page) => backend.listRepositories(prefix, page))) {
     const place = parseRepository(repository);
     if (place === undefined || !isRepositoryName(place.name)) continue;
     const names = repositories.get(place.orgId) ?? [];
@@ -58,29 +120,32 @@ async function listOrganizationRepositories(backend: RegistryBackend): Promise<M
   return repositories;
 }
 
-/** Requests the missing scans of an organization. Returns the digests of all its tags. */
-async function sweepOrganization(
+/** Reads the tags of an organization until `signal` aborts, and requests the scans that are missing. */
+async function readTaggedImages(
   { db, now }: SweepDeps,
   backend: RegistryBackend,
-  { orgId, names }: { orgId: string; names: readonly string[] },
+  { orgId, names }: OrganizationRepositories,
   signal: AbortSignal,
-): Promise<Set<string>> {
-  const all = new Set<string>();
+): Promise<TaggedImages> {
+  const repositories = new Map<string, string>();
+  let tagCount = 0;
   for (const name of names) {
     const repository = `${repositoryPrefix(orgId)}${name}`;
     const digests = new Set<string>();
     for await (const tag of listAllNames((page) => backend.listTags(repository, page))) {
-      if (signal.aborted) return all;
+      if (signal.aborted) return { repositories, tagCount, isComplete: false };
       const digest = await backend.findDigest(repository, tag);
+      tagCount++;
       if (digest !== undefined) digests.add(digest);
     }
     const known = await findDigestsWithScan(db, orgId, [...digests]);
     const missing = [...digests].filter((digest) => !known.has(digest));
     await requestMissingScans(
       db,
-      missing.map((digest) => ({ orgId, digest, repository: name, priority: PRIORITIES.sweep, at: now() })),
+      orgId,
+      missing.map((digest) => ({ digest, repository: name, priority: PRIORITIES.sweep, at: now() })),
     );
-    for (const digest of digests) all.add(digest);
+    for (const digest of digests) repositories.set(digest, name);
   }
-  return all;
+  return { repositories, tagCount, isComplete: true };
 }

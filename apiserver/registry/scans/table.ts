@@ -55,9 +55,9 @@ export const registryScans = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.orgId, table.digest] }),
-    index("registry_scans_due_idx").on(table.priority, table.dueAt).where(sql`${table.dueAt} is not null`),
-    index("registry_scans_started_idx").on(table.orgId, table.startedAt),
-    index("registry_scans_version_idx").on(table.databaseVersion, table.usedAt),
+    index("registry_scans_pending_idx")
+      .on(table.orgId, table.priority, table.dueAt)
+      .where(sql`${table.dueAt} is not null`),
     check(
       "registry_scans_state",
       sql`${table.state} in ('pending', 'running', 'success', 'error', 'unsupported')`,
@@ -69,5 +69,13 @@ export const registryScans = pgTable(
     check("registry_scans_report", sql`(${table.summary} is null) = (${table.scannedAt} is null)`),
   ],
 );
+
+/** When the last scan of each organization started, also when its images are gone. */
+export const registryScanTurns = pgTable("registry_scan_turns", {
+  orgId: uuid("org_id")
+    .primaryKey()
+    .references(() => organizations.id),
+  startedAt: time("started_at").notNull(),
+});
 
 export type ScanRow = typeof registryScans.$inferSelect;

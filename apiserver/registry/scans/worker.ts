@@ -43,7 +43,6 @@ const LEASE_MARGIN_SECONDS = 60;
 const DOWNLOAD_EVERY_MS = 4 * 3_600_000;
 const DOWNLOAD_RETRY_MS = 300_000;
 const OUTDATED_EVERY_MS = 60_000;
-const OUTDATED_BATCH = 500;
 /** Images that nobody has pushed or pulled for longer are not scanned again. */
 const USED_WITHIN_MS = 30 * 24 * 3_600_000;
 
@@ -51,7 +50,7 @@ const USED_WITHIN_MS = 30 * 24 * 3_600_000;
 export function startScanner(deps: WorkerDeps, signal: AbortSignal): { stopped: Promise<void> } {
   const { concurrency, databaseUrl } = deps.config;
   const loops = Array.from({ length: concurrency }, () => repeat(deps, signal, scanNext));
-  loops.push(repeat(deps, signal, refreshOutdated));
+  loops.push(repeat(deps, signal, createRefresh()));
   if (databaseUrl !== undefined)
     loops.push(repeat(deps, signal, () => downloadDatabase(deps, databaseUrl, signal)));
   return { stopped: Promise.all(loops).then(() => undefined) };
@@ -160,19 +159,19 @@ function toScanError(error: unknown): ScanError {
   return toScannerUnavailable(error);
 }
 
-/** Requests the scans again that another database made. */
-async function refreshOutdated({ db, now, config, log, metrics }: WorkerDeps): Promise<number> {
-  const databaseVersion = await readDatabaseVersion(config);
-  metrics.setDatabaseBuiltAt(await readDatabaseBuiltAt(config));
-  const at = now();
-  const count = await requestOutdatedScans(db, {
-    databaseVersion,
-    usedSince: new Date(at.getTime() - USED_WITHIN_MS),
-    at,
-    limit: OUTDATED_BATCH,
-  });
-  if (count > 0) log.info({ count }, "images are scanned again with a new vulnerability database");
-  return OUTDATED_EVERY_MS;
+/** Requests the scans again that another database made. Asks for the age of a database once. */
+function createRefresh(): (deps: WorkerDeps) => Promise<number> {
+  let agedVersion: string | undefined;
+  return async ({ db, now, config, log, metrics }) => {
+    const databaseVersion = await readDatabaseVersion(config);
+    if (databaseVersion !== agedVersion) metrics.setDatabaseBuiltAt(await readDatabaseBuiltAt(config));
+    agedVersion = databaseVersion;
+    const at = now();
+    const usedSince = new Date(at.getTime() - USED_WITHIN_MS);
+    const count = await requestOutdatedScans(db, { databaseVersion, usedSince, at });
+    if (count > 0) log.info({ count }, "images are scanned again with a new vulnerability database");
+    return OUTDATED_EVERY_MS;
+  };
 }
 
 /** Downloads the newest database. What failed is tried again, while scans go on with the database that is there. */

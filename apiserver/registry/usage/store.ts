@@ -1,0 +1,118 @@
+import { and, eq, inArray, isNull, lt, or, sql } from "drizzle-orm";
+import { chunk } from "../../db/chunk.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { RegistryLimits } from "../../registry-config.ts";
+import { registryImages, registryUsage, type UsageRow } from "./table.ts";
+
+/** What an organization's images take; undefined before anything was pushed. */
+export async function findUsage(db: Queryable, orgId: string): Promise<UsageRow | undefined> {
+  const [row] = await db.select().from(registryUsage).where(eq(registryUsage.orgId, orgId));
+  return row;
+}
+
+/** The figures of all organizations that were ever measured. */
+export async function listUsage(db: Queryable): Promise<UsageRow[]> {
+  return db.select().from(registryUsage);
+}
+
+/** Counts blobs that were pushed until the next measurement includes them. */
+export async function addPushedBytes(tx: Queryable, orgId: string, bytes: number): Promise<void> {
+  if (bytes === 0) return;
+  await tx
+    .insert(registryUsage)
+    .values({ orgId, pushedBytes: bytes })
+    .onConflictDoUpdate({
+      target: registryUsage.orgId,
+      set: { pushedBytes: sql`${registryUsage.pushedBytes} + ${bytes}` },
+    });
+}
+
+/** Organizations at a limit, by what was measured or pushed since, of which no measurement began after `measuredBefore`. */
+export async function listFullOrganizations(
+  db: Queryable,
+  { sizeGiB, tags }: RegistryLimits,
+  measuredBefore: Date,
+): Promise<string[]> {
+  const isFull = or(
+    sizeGiB === undefined
+      ? undefined
+      : sql`${registryUsage.storedBytes} + ${registryUsage.pushedBytes} >= ${sizeGiB * 1024 ** 3}`,
+    tags === undefined ? undefined : sql`${registryUsage.tagCount} >= ${tags}`,
+  );
+  if (isFull === undefined) return [];
+  const isOld = or(isNull(registryUsage.measuredAt), lt(registryUsage.measuredAt, measuredBefore));
+  const rows = await db.select({ orgId: registryUsage.orgId }).from(registryUsage).where(and(isFull, isOld));
+  return rows.map(({ orgId }) => orgId);
+}
+
+/** Which of these images of an organization have been read. */
+export async function findReadImages(
+  db: Queryable,
+  orgId: string,
+  digests: readonly string[],
+): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const part of chunk(digests)) {
+    const rows = await db
+      .select({ digest: registryImages.digest })
+      .from(registryImages)
+      .where(and(eq(registryImages.orgId, orgId), inArray(registryImages.digest, part)));
+    for (const { digest } of rows) found.add(digest);
+  }
+  return found;
+}
+
+/** Keeps the blobs of an image. */
+export async function insertImage(
+  db: Queryable,
+  row: { orgId: string; digest: string; blobs: Record<string, number> },
+): Promise<void> {
+  await db.insert(registryImages).values(row).onConflictDoNothing();
+}
+
+/** Forgets the images of an organization that are not in `keep`. */
+export async function deleteImagesExcept(
+  db: Queryable,
+  orgId: string,
+  keep: ReadonlySet<string>,
+): Promise<void> {
+  const rows = await db
+    .select({ digest: registryImages.digest })
+    .from(registryImages)
+    .where(eq(registryImages.orgId, orgId));
+  const gone = rows.map(({ digest }) => digest).filter((digest) => !keep.has(digest));
+  for (const digests of chunk(gone))
+    await db
+      .delete(registryImages)
+      .where(and(eq(registryImages.orgId, orgId), inArray(registryImages.digest, digests)));
+}
+
+/**
+ * Writes the figures of an organization: the bytes of the images that have been read, each blob once. `before` is its row
+ * when the measurement began: what was pushed meanwhile still counts as pushed.
+ */
+export async function storeMeasurement(
+  db: Queryable,
+  orgId: string,
+  { tagCount, measuredAt, before }: { tagCount: number; measuredAt: Date; before: UsageRow | undefined },
+): Promise<void> {
+  const storedBytes = sql`(
+    select coalesce(sum(blob.size), 0) from (
+      select max(entry.value::bigint) as size
+      from ${registryImages} as image, jsonb_each_text(image.blobs) as entry
+      where image.org_id = ${orgId} group by entry.key
+    ) as blob)`;
+  const included = before?.pushedBytes ?? 0;
+  await db
+    .insert(registryUsage)
+    .values({ orgId, storedBytes, tagCount, measuredAt })
+    .onConflictDoUpdate({
+      target: registryUsage.orgId,
+      set: {
+        storedBytes,
+        tagCount,
+        measuredAt,
+        pushedBytes: sql`greatest(0, ${registryUsage.pushedBytes} - ${included})`,
+      },
+    });
+}

@@ -1,0 +1,32 @@
+import { bigint, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { organizations } from "../../organizations/table.ts";
+
+/** What the images of each organization take, as the last measurement found it, and what was pushed since. */
+export const registryUsage = pgTable("registry_usage", {
+  orgId: uuid("org_id")
+    .primaryKey()
+    .references(() => organizations.id),
+  /** Of the blobs of all tagged images, each once. */
+  storedBytes: bigint("stored_bytes", { mode: "number" }).notNull().default(0),
+  tagCount: integer("tag_count").notNull().default(0),
+  /** When the measurement began; null before the first one. */
+  measuredAt: timestamp("measured_at", { withTimezone: true, mode: "date", precision: 3 }),
+  /** Blobs of which the registry has told since then; one may be counted twice. */
+  pushedBytes: bigint("pushed_bytes", { mode: "number" }).notNull().default(0),
+});
+
+/** The blobs of each tagged image, read once, for a digest stands for its content. */
+export const registryImages = pgTable(
+  "registry_images",
+  {
+    orgId: uuid("org_id")
+      .notNull()
+      .references(() => organizations.id),
+    digest: text().notNull(),
+    /** Stored bytes by the digest of the blob, the manifests included. */
+    blobs: jsonb().$type<Record<string, number>>().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.orgId, table.digest] })],
+);
+
+export type UsageRow = typeof registryUsage.$inferSelect;

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { waitForRegistry } from "../../../e2e/stack/testing.ts";
+import { createLogger } from "../../../shared/log.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { createDistribution } from "../backend/distribution.ts";
+import { repositoryPrefix } from "../names.ts";
+import { sweepFullOrganizations, sweepRegistry } from "../scans/sweep.ts";
+import { pushBlob, pushManifest, pushTestIndex } from "../testing.ts";
+import { addPushedBytes } from "./store.ts";
+
+const GIB = 1024 ** 3;
+const LIMITS = { sizeGiB: 1, tags: 3 };
+const LAYER_BYTES = 4096;
+
+let api: TestApp;
+let orgId: string;
+
+beforeAll(async () => {
+  await waitForRegistry();
+  api = await startTestApp({ registry: { limits: LIMITS } });
+});
+beforeEach(async () => {
+  orgId = await api.createOrganization();
+});
+afterAll(() => api.close());
+
+function registry() {
+  const { registry } = api.deps.config;
+  if (registry === undefined) throw new Error("no registry");
+  return registry;
+}
+
+const sweepDeps = () => ({
+  db: api.deps.db,
+  log: createLogger({ name: "test", level: "silent" }),
+  now: api.deps.now,
+});
+const backend = () => createDistribution(registry(), api.deps.now);
+const sweep = () => sweepRegistry(sweepDeps(), backend(), new AbortController().signal);
+const readUsage = async () =>
+  (await api.request("GET", `/api/v1/organizations/${orgId}/registry/usage`)).body;
+
+/** An image of these layers, whose manifest claims that they are empty. Returns it, and the bytes of its manifest. */
+async function push(repository: string, tag: string, layers: readonly string[]) {
+  const place = { orgId, repository, tag };
+  const config = await pushBlob(registry(), place, Buffer.from("{}"));
+  const blobs = [];
+  for (const layer of layers)
+    blobs.push(await pushBlob(registry(), place, Buffer.alloc(LAYER_BYTES, `${orgId}${layer}`)));
+  return pushManifest(registry(), place, {
+    schemaVersion: 2,
+    mediaType: "application/vnd.oci.image.manifest.v1+json",
+    config: { ...config, mediaType: "application/vnd.oci.image.config.v1+json" },
+    layers: blobs.map(({ digest }) => ({
+      digest,
+      size: 0,
+      mediaType: "application/vnd.oci.image.layer.v1.tar",
+    })),
+  });
+}
+
+describe("what the images of an organization take", () => {
+  test("is the bytes of distinct blobs over repositories and tags, as they are stored", async () => {
+    const first = await push("web", "1", ["a", "b"]);
+    const second = await push("team/api", "1", ["b", "c"]);
+    await push("web", "same", ["a", "b"]);
+    await sweep();
+    expect(await readUsage()).toMatchObject({
+      stored_bytes: 3 * LAYER_BYTES + 2 + first.size + second.size,
+      tag_count: 3,
+      measured_at: expect.any(String),
+      limit_bytes: GIB,
+      limit_tags: 3,
+    });
+  });
+
+  test("includes the images of an index, and ends with the last tag that needs a blob", async () => {
+    const image = await push("web", "amd64", ["a"]);
+    const index = await pushTestIndex(registry(), { orgId, repository: "web", tag: "all" }, [image]);
+    await sweep();
+    const whole = LAYER_BYTES + 2 + image.size + index.size;
+    expect((await readUsage()).stored_bytes).toBe(whole);
+    const repository = `${repositoryPrefix(orgId)}web`;
+    await backend().deleteTag(repository, "amd64");
+    await sweep();
+    expect(await readUsage()).toMatchObject({ stored_bytes: whole, tag_count: 1 });
+    await backend().deleteTag(repository, "all");
+    await sweep();
+    expect(await readUsage()).toMatchObject({ stored_bytes: 0, tag_count: 0 });
+  });
+
+  test("counts pushed bytes until a measurement includes them", async () => {
+    await addPushedBytes(api.deps.db, orgId, 500);
+    await addPushedBytes(api.deps.db, orgId, 700);
+    expect(await readUsage()).toMatchObject({ stored_bytes: 0, pushed_bytes: 1200, measured_at: null });
+    await sweep();
+    expect(await readUsage()).toMatchObject({ pushed_bytes: 0, measured_at: expect.any(String) });
+  });
+});
+
+describe("an organization at its limit", () => {
+  const requestToken = async (scope: string) => {
+    const created = await api.request("POST", `/api/v1/organizations/${orgId}/api-tokens`, {
+      body: {
+        name: `ci-${crypto.randomUUID()}`,
+        role: "member",
+        scopes: ["registry:read", "registry:write"],
+      },
+    });
+    const authorization = `Basic ${Buffer.from(`x:${created.body.token}`).toString("base64")}`;
+    const path = `/registry/token?scope=${encodeURIComponent(scope)}`;
+    return api.request("GET", path, { as: null, headers: { authorization } });
+  };
+  const scopeOf = (actions: string) => `repository:org-${orgId}/web:${actions}`;
+
+  test("gets no token to push, with the reason; it still pulls and deletes", async () => {
+    expect((await requestToken(scopeOf("pull,push"))).status).toBe(200);
+    await addPushedBytes(api.deps.db, orgId, GIB);
+    const { status, body } = await requestToken(scopeOf("pull,push"));
+    expect([status, body.error.code]).toEqual([422, "quota_exceeded"]);
+    expect(body.error.message).toContain("1.00 GiB of images in the registry, and its limit is 1 GiB");
+    expect((await requestToken(scopeOf("pull,delete"))).status).toBe(200);
+  });
+
+  test("is measured again soon: blobs that were there before do not keep it from pushing", async () => {
+    await push("web", "1", ["a"]);
+    await addPushedBytes(api.deps.db, orgId, GIB);
+    const deps = { ...sweepDeps(), limits: LIMITS };
+    await sweepFullOrganizations(deps, backend(), new AbortController().signal);
+    expect(await readUsage()).toMatchObject({ pushed_bytes: 0, tag_count: 1 });
+    expect((await requestToken(scopeOf("push"))).status).toBe(200);
+  });
+
+  test("of tags pushes again once it has deleted some", async () => {
+    for (const tag of ["1", "2", "3"]) await push("web", tag, ["a"]);
+    await sweep();
+    expect((await requestToken(scopeOf("push"))).status).toBe(422);
+    await backend().deleteTag(`${repositoryPrefix(orgId)}web`, "3");
+    await sweep();
+    expect((await requestToken(scopeOf("push"))).status).toBe(200);
+  });
+});
