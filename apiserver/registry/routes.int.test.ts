@@ -1,9 +1,9 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitForRegistry } from "../../e2e/stack/testing.ts";
+import { readStack, waitForRegistry } from "../../e2e/stack/testing.ts";
 import { startProjector } from "../projection/projector.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { pushTestImage, pushTestIndex } from "./testing.ts";
+import { pushBlob, pushTestImage, pushTestIndex } from "./testing.ts";
 
 let api: TestApp;
 
@@ -148,6 +148,48 @@ describe("a token of the registry", () => {
     const { status, body } = await request(secret, ...scopes);
     expect(status).toBe(200);
     expect(accessOf(body)).toEqual([]);
+  });
+
+  test("of somebody whose membership or API token has ended has no rights any more", async () => {
+    const orgId = await api.createOrganization();
+    const scope = `repository:org-${orgId}/web:pull`;
+    await api.addMember(orgId, "bob", "viewer");
+    const { bob } = readStack().tokens;
+    expect(accessOf((await request(bob, scope)).body)).toHaveLength(1);
+    const members = `/api/v1/organizations/${orgId}/members`;
+    const { items } = (await api.request("GET", members)).body;
+    const { id } = items.find(({ role }: { role: string }) => role === "viewer");
+    expect((await api.request("DELETE", `${members}/${id}`)).status).toBe(204);
+    expect(accessOf((await request(bob, scope)).body)).toEqual([]);
+
+    const secret = await createToken(orgId, ["registry:read"]);
+    expect(accessOf((await request(secret, scope)).body)).toHaveLength(1);
+    const tokens = `/api/v1/organizations/${orgId}/api-tokens`;
+    const [token] = (await api.request("GET", tokens)).body.items;
+    expect((await api.request("DELETE", `${tokens}/${token.id}`)).status).toBe(204);
+    expect((await request(secret, scope)).status).toBe(401);
+  });
+
+  test("mounts no blob of another organization", async () => {
+    const [orgId, other] = [await api.createOrganization(), await api.createOrganization("bob")];
+    const foreign = await pushBlob(
+      registry(),
+      { orgId: other, repository: "web", tag: "1" },
+      Buffer.from(other),
+    );
+    const own = await pushBlob(registry(), { orgId, repository: "source", tag: "1" }, Buffer.from(orgId));
+    const secret = await createToken(orgId, ["registry:read", "registry:write"]);
+    const mount = async (digest: string, from: string) => {
+      const scopes = [`repository:org-${orgId}/web:pull,push`, `repository:${from}:pull`];
+      const { token } = (await request(secret, ...scopes)).body;
+      const query = new URLSearchParams({ mount: digest, from });
+      return fetch(`${registry().url}/v2/org-${orgId}/web/blobs/uploads/?${query}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}` },
+      });
+    };
+    expect((await mount(own.digest, `org-${orgId}/source`)).status).toBe(201);
+    expect((await mount(foreign.digest, `org-${other}/web`)).status).toBe(401);
   });
 
   test("for the credential of a cluster pulls from its organization, pushes nowhere, and ends with cluster and credential", async () => {

@@ -8,6 +8,7 @@ import { benchFairness } from "./fairness.ts";
 import { benchLocal } from "./local.ts";
 import { benchOperator } from "./operator/main.ts";
 import { benchProcesses } from "./processes.ts";
+import { benchRegistry } from "./registry/main.ts";
 import { benchStart } from "./start.ts";
 import { benchStorage } from "./storage.ts";
 import { benchSupport } from "./support.ts";
@@ -28,16 +29,18 @@ const benchmarks: Record<string, () => Promise<void>> = {
   support: benchSupport,
   webhooks: benchWebhooks,
   billing: benchBilling,
+  registry: benchRegistry,
 };
 
 /**
  * `npm run bench [name ...]`: the named benchmarks, or all of them, one after another; `npm run bench operator [part ...]`,
- * `npm run bench webhooks [part ...]` and `npm run bench billing [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
+ * `npm run bench webhooks [part ...]`, `npm run bench billing [part ...]` and `npm run bench registry [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
  */
 async function main(names: string[]): Promise<void> {
   if (names[0] === "operator") return benchOperator(names.slice(1));
   if (names[0] === "support") return benchSupport(names.slice(1));
   if (names[0] === "billing") return benchBilling(names.slice(1));
+  if (names[0] === "registry") return benchRegistry(names.slice(1));
   if (names[0] === "webhooks") return benchWebhooks(names.slice(1));
   for (const name of names.length === 0 ? Object.keys(benchmarks) : names) {
     const run = benchmarks[name];

@@ -40,7 +40,8 @@ export async function claimScan(
       startedAt: at,
       dueAt: new Date(at.getTime() + leaseSeconds * 1000),
     })
-    .where(sql`(${registryScans.orgId}, ${registryScans.digest}) in (${selectNext(at)})`)
+    // With `in` the plan may execute the query more than once, and each time claim another scan.
+    .where(sql`(${registryScans.orgId}, ${registryScans.digest}) = (${selectNext(at)})`)
     .returning();
   if (row === undefined) return undefined;
   const { orgId, digest, repository, attempts, summary } = row;

@@ -1,14 +1,20 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ensureGrype, writeVulnerabilityDatabase } from "../../../e2e/stack/registry.ts";
 import { waitForRegistry } from "../../../e2e/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { startImageScanner } from "../index.ts";
-import { pushBlob, pushManifest, pushTestImage, pushTestIndex } from "../testing.ts";
+import { type ImagePlace, pushBlob, pushManifest, pushTestImage, pushTestIndex } from "../testing.ts";
+import { registryScans } from "./table.ts";
 
 const TIMEOUT_MS = 120_000;
+const LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar";
+/** More than the scanner may unpack; packed, some 1.5 MB. */
+const BOMB_BYTES = 1.5 * 1024 ** 3;
 
 let api: TestApp;
 let orgId: string;
@@ -71,6 +77,27 @@ async function scan(repository: string, tag: string) {
     .poll(async () => (await read()).body.Status, { timeout: TIMEOUT_MS })
     .not.toMatch(/^(Pending|Running)$/);
   return read();
+}
+
+/** Pushes an image of one layer, whatever that is. */
+async function pushLayer(place: ImagePlace, content: Buffer, mediaType: string): Promise<void> {
+  const layer = await pushBlob(registry(), place, content);
+  const described = { os: "linux", rootfs: { type: "layers", diff_ids: [layer.digest] } };
+  const config = await pushBlob(registry(), place, Buffer.from(JSON.stringify(described)));
+  await pushManifest(registry(), place, {
+    schemaVersion: 2,
+    mediaType: "application/vnd.oci.image.manifest.v1+json",
+    config: { ...config, mediaType: "application/vnd.oci.image.config.v1+json" },
+    layers: [{ ...layer, mediaType }],
+  });
+}
+
+async function findRow(repository: string) {
+  const [row] = await api.deps.db
+    .select()
+    .from(registryScans)
+    .where(and(eq(registryScans.orgId, orgId), eq(registryScans.repository, repository)));
+  return row;
 }
 
 const idsOf = (body: { Vulnerabilities: { ID: string }[] }) => body.Vulnerabilities.map(({ ID }) => ID);
@@ -152,18 +179,7 @@ describe("a scan", { timeout: TIMEOUT_MS }, () => {
 
   test("of layers that are no archive is an Error after one retry, and keeps no other image waiting", async () => {
     const place = { orgId, repository: "broken", tag: "1" };
-    const layer = await pushBlob(registry(), place, Buffer.alloc(2048, "x"));
-    const config = await pushBlob(
-      registry(),
-      place,
-      Buffer.from(JSON.stringify({ os: "linux", rootfs: { type: "layers", diff_ids: [layer.digest] } })),
-    );
-    await pushManifest(registry(), place, {
-      schemaVersion: 2,
-      mediaType: "application/vnd.oci.image.manifest.v1+json",
-      config: { ...config, mediaType: "application/vnd.oci.image.config.v1+json" },
-      layers: [{ ...layer, mediaType: "application/vnd.oci.image.layer.v1.tar" }],
-    });
+    await pushLayer(place, Buffer.alloc(2048, "x"), LAYER_TYPE);
     const [broken, other] = await Promise.all([
       scan("broken", "1"),
       pushTestImage(registry(), { orgId, repository: "other", tag: "1" }, { zlib: "1" }).then(() =>
@@ -172,6 +188,57 @@ describe("a scan", { timeout: TIMEOUT_MS }, () => {
     ]);
     expect(broken.body.Status).toBe("Error");
     expect(idsOf(other.body)).toEqual(["CVE-2024-0004"]);
+  });
+
+  test("of layers that unpack to more than there is room for is an Error, and its files are gone", async () => {
+    const place = { orgId, repository: "bomb", tag: "1" };
+    await pushLayer(place, gzipSync(Buffer.alloc(BOMB_BYTES)), "application/vnd.oci.image.layer.v1.tar+gzip");
+    expect((await scan("bomb", "1")).body.Status).toBe("Error");
+    const row = await findRow("bomb");
+    expect(row?.fault).toBe("out_of_disk");
+  });
+
+  test("of a manifest of almost 4 MiB with some 40,000 layers is Unsupported", async () => {
+    const place = { orgId, repository: "layers", tag: "1" };
+    const layer = await pushBlob(registry(), place, Buffer.alloc(512));
+    const config = await pushBlob(registry(), place, Buffer.from("{}"));
+    const layers = Array.from({ length: 30_000 }, () => ({ ...layer, mediaType: LAYER_TYPE }));
+    await pushManifest(registry(), place, {
+      schemaVersion: 2,
+      mediaType: "application/vnd.oci.image.manifest.v1+json",
+      config: { ...config, mediaType: "application/vnd.oci.image.config.v1+json" },
+      layers,
+    });
+    const tags = await api.request("GET", pathOf("layers", "1").replace(/\/1\/scan$/, ""));
+    expect(tags).toMatchObject({ status: 200, body: { items: [{ name: "1" }] } });
+    expect((await scan("layers", "1")).body.Status).toBe("Unsupported");
+  });
+
+  test("of an image whose tag moves meanwhile stays with the image", async () => {
+    const place = { orgId, repository: "moving", tag: "latest" };
+    await pushTestImage(registry(), { ...place, tag: "first" }, { openssl: "3.0.9-2" });
+    await pushTestImage(registry(), place, { openssl: "3.0.9-2" });
+    expect((await api.request("POST", pathOf("moving", "latest"))).status).toBe(202);
+    await pushTestImage(registry(), place, { openssl: "3.0.13-1" });
+    await expect
+      .poll(async () => (await api.request("GET", pathOf("moving", "first"))).body.Status, {
+        timeout: TIMEOUT_MS,
+      })
+      .toBe("Success");
+    expect((await api.request("GET", pathOf("moving", "latest"))).body.Status).toBe("NotScanned");
+  });
+
+  test("of an image that is deleted meanwhile is forgotten", async () => {
+    await pushTestImage(registry(), { orgId, repository: "deleted", tag: "1" }, { openssl: "3.0.9-3" });
+    expect((await api.request("POST", pathOf("deleted", "1"))).status).toBe(202);
+    const repository = `/api/v1/organizations/${orgId}/registry/repositories/deleted`;
+    expect((await api.request("DELETE", repository)).status).toBe(204);
+    const isForgotten = async () => {
+      const row = await findRow("deleted");
+      return row === undefined || row.state === "success";
+    };
+    await expect.poll(isForgotten, { timeout: TIMEOUT_MS }).toBe(true);
+    expect((await api.request("GET", pathOf("deleted", "1"))).status).toBe(404);
   });
 
   test("is made again when the vulnerability database is another one, and its ETag changes", async () => {

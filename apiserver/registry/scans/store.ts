@@ -134,16 +134,17 @@ export async function requestOutdatedScans(
     .groupBy(registryScans.orgId);
   let total = 0;
   for (const { orgId } of organizations) {
-    const outdated = tx
+    const isOfOrganization = and(eq(registryScans.orgId, orgId), isOutdated);
+    const outdated = await tx
       .select({ digest: registryScans.digest })
       .from(registryScans)
-      .where(and(eq(registryScans.orgId, orgId), isOutdated))
-      .limit(await findRoom(tx, orgId, PRIORITIES.newDatabase))
-      .for("update", { skipLocked: true });
+      .where(isOfOrganization)
+      .limit(await findRoom(tx, orgId, PRIORITIES.newDatabase));
+    const digests = outdated.map(({ digest }) => digest);
     const rows = await tx
       .update(registryScans)
       .set({ state: "pending", priority: PRIORITIES.newDatabase, attempts: 0, dueAt: at })
-      .where(and(eq(registryScans.orgId, orgId), inArray(registryScans.digest, outdated)))
+      .where(and(isOfOrganization, inArray(registryScans.digest, digests)))
       .returning({ digest: registryScans.digest });
     total += rows.length;
   }
