@@ -9,7 +9,7 @@ import { runPeriodically } from "./jobs/periodic.ts";
 import { organizationJobs } from "./organizations/index.ts";
 import { projectionJobs } from "./projection/jobs.ts";
 import { startProjector } from "./projection/projector.ts";
-import { registryJobs, startImageScanner } from "./registry/index.ts";
+import { listRegistryUsage, registryJobs, startImageScanner } from "./registry/index.ts";
 import { storageQuotaJobs } from "./storage-quotas/index.ts";
 import { startHarvester, systemEventJobs } from "./system-events/index.ts";
 import { attachmentJobs } from "./tickets/index.ts";
@@ -34,7 +34,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...webhookJobs(deps),
       ...invoiceJobs(deps),
       ...attachmentJobs(deps),
-      ...usageJobs(deps),
+      ...usageJobs(deps, () => listRegistryUsage(deps.db)),
       ...registryJobs(deps),
       ...idempotencyJobs(deps),
     ];

@@ -2,19 +2,34 @@ import { createPrivateKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
 
 /** The container registry, and how the API server speaks to it. */
-export interface RegistryConfig {
+export type RegistryConfig = DistributionConfig | HarborConfig;
+
+interface SharedConfig {
   /** Where the API server and the scanner reach it, without a path. */
   url: string;
   /** What tenants write before the name of an image: `<host>[:<port>]`. */
   host: string;
+  limits: RegistryLimits;
+}
+
+/** The CNCF registry `distribution`, whose images Marina's own scanner reads. */
+export interface DistributionConfig extends SharedConfig {
+  kind: "distribution";
   /** The audience of its tokens. */
   service: string;
   /** Signs its tokens (ES256); the registry has the public key as a JWKS. */
   signingKey: KeyObject;
   /** The bearer credential of the registry's notifications; absent: none are taken, and a sweep finds what was pushed. */
   notificationToken: string | undefined;
-  limits: RegistryLimits;
   scanner: ScannerConfig | undefined;
+}
+
+/** Harbor, which signs its own tokens and scans its images itself. */
+export interface HarborConfig extends SharedConfig {
+  kind: "harbor";
+  /** A robot account of the system, with all projects. */
+  username: string;
+  password: string;
 }
 
 /** What an organization may have in the registry; undefined: any amount. */
@@ -47,55 +62,74 @@ export interface ScannerConfig {
 const filled = z.string().min(1);
 const megabytes = z.int().min(64).max(1_048_576);
 
-/** The JSON of MARINA_REGISTRY. */
-export const registrySchema = z
+const shared = {
+  url: z
+    .url({ protocol: /^https?$/ })
+    .transform((text) => new URL(text))
+    .refine(
+      ({ pathname, search, hash, username }) => `${pathname}${search}${hash}${username}` === "/",
+      "must be an address without a path",
+    )
+    .transform(({ origin }) => origin),
+  host: filled.optional(),
+  limits: z
+    .strictObject({
+      sizeGiB: z.int().min(1).max(1_048_576).optional(),
+      tags: z.int().min(1).max(1_000_000).optional(),
+    })
+    .default({})
+    .transform(({ sizeGiB, tags }) => ({ sizeGiB, tags })),
+};
+
+const scannerSchema = z
   .strictObject({
-    url: z
-      .url({ protocol: /^https?$/ })
-      .transform((text) => new URL(text))
-      .refine(
-        ({ pathname, search, hash, username }) => `${pathname}${search}${hash}${username}` === "/",
-        "must be an address without a path",
-      )
-      .transform(({ origin }) => origin),
-    host: filled.optional(),
-    service: filled.default("marina-registry"),
-    signingKey: z.string().transform((pem, context): KeyObject => {
-      const key = readEcKey(pem);
-      if (key !== undefined) return key;
-      context.addIssue({ code: "custom", message: "must be a private key of the curve P-256 in PEM" });
-      return z.NEVER;
-    }),
-    notificationToken: z.string().min(16).optional(),
-    limits: z
-      .strictObject({
-        sizeGiB: z.int().min(1).max(1_048_576).optional(),
-        tags: z.int().min(1).max(1_000_000).optional(),
-      })
-      .default({})
-      .transform(({ sizeGiB, tags }) => ({ sizeGiB, tags })),
-    scanner: z
-      .strictObject({
-        command: filled.default("/usr/local/bin/grype"),
-        databaseDir: filled.default("/var/lib/grype"),
-        databaseUrl: z.url({ protocol: /^https?$/ }).optional(),
-        caDir: filled.optional(),
-        concurrency: z.int().min(1).max(64).default(2),
-        timeoutSeconds: z.int().min(10).max(3600).default(600),
-        memoryMiB: megabytes.default(2048),
-        diskMiB: megabytes.default(20_480),
-      })
-      .transform(({ databaseUrl, caDir, ...scanner }) => ({ ...scanner, databaseUrl, caDir }))
-      .optional(),
+    command: filled.default("/usr/local/bin/grype"),
+    databaseDir: filled.default("/var/lib/grype"),
+    databaseUrl: z.url({ protocol: /^https?$/ }).optional(),
+    caDir: filled.optional(),
+    concurrency: z.int().min(1).max(64).default(2),
+    timeoutSeconds: z.int().min(10).max(3600).default(600),
+    memoryMiB: megabytes.default(2048),
+    diskMiB: megabytes.default(20_480),
   })
-  .transform(
-    ({ host, notificationToken, scanner, ...registry }): RegistryConfig => ({
-      ...registry,
-      host: host ?? new URL(registry.url).host,
-      notificationToken,
-      scanner,
-    }),
-  );
+  .transform(({ databaseUrl, caDir, ...scanner }) => ({ ...scanner, databaseUrl, caDir }));
+
+const distributionSchema = z.strictObject({
+  kind: z.literal("distribution"),
+  ...shared,
+  service: filled.default("marina-registry"),
+  signingKey: z.string().transform((pem, context): KeyObject => {
+    const key = readEcKey(pem);
+    if (key !== undefined) return key;
+    context.addIssue({ code: "custom", message: "must be a private key of the curve P-256 in PEM" });
+    return z.NEVER;
+  }),
+  notificationToken: z.string().min(16).optional(),
+  scanner: scannerSchema.optional(),
+});
+
+const harborSchema = z.strictObject({
+  kind: z.literal("harbor"),
+  ...shared,
+  username: filled,
+  password: filled,
+});
+
+/** The JSON of MARINA_REGISTRY; without a kind it is `distribution`. */
+export const registrySchema = z
+  .preprocess(
+    (given) =>
+      typeof given === "object" && given !== null && !("kind" in given)
+        ? { ...given, kind: "distribution" }
+        : given,
+    z.discriminatedUnion("kind", [distributionSchema, harborSchema]),
+  )
+  .transform((given): RegistryConfig => {
+    const host = given.host ?? new URL(given.url).host;
+    if (given.kind === "harbor") return { ...given, host };
+    const { notificationToken, scanner, ...registry } = given;
+    return { ...registry, host, notificationToken, scanner };
+  });
 
 function readEcKey(pem: string): KeyObject | undefined {
   try {

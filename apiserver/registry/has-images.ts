@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
 import { dependencyUnavailable } from "../http/errors.ts";
 import { BackendError } from "./backend/backend.ts";
-import { createDistribution } from "./backend/distribution.ts";
+import { createBackend } from "./backend/create-backend.ts";
 import { hasImages } from "./images.ts";
 import { repositoryPrefix } from "./names.ts";
 
@@ -12,7 +12,7 @@ export function createImageCheck({
 }: Pick<Deps, "config" | "now">): (orgId: string) => Promise<boolean> {
   const { registry } = config;
   if (registry === undefined) return () => Promise.resolve(false);
-  const backend = createDistribution(registry, now);
+  const backend = createBackend(registry, now);
   return async (orgId) => {
     try {
       return await hasImages(backend, repositoryPrefix(orgId));

@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
-import { createDistribution } from "./backend/distribution.ts";
+import { createBackend } from "./backend/create-backend.ts";
 import { purgeEndedCredentials } from "./credentials/store.ts";
 import { sweepFullOrganizations, sweepRegistry } from "./scans/sweep.ts";
 
@@ -14,7 +14,7 @@ const FULL_EVERY_MS = 60_000;
 export function registryJobs(deps: Deps): PeriodicJob[] {
   const { registry } = deps.config;
   if (registry === undefined) return [];
-  const backend = createDistribution(registry, deps.now);
+  const backend = createBackend(registry, deps.now);
   return [
     {
       name: "unscanned-images",

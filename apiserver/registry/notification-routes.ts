@@ -19,7 +19,8 @@ export function addNotificationRoutes(router: Router, deps: Deps): void {
   };
   router.app.post(ROUTE, bodyLimit({ maxSize: MAX_BODY_BYTES, onError }), async (c) => {
     c.set("route", ROUTE);
-    const { notificationToken } = deps.config.registry ?? {};
+    const { registry } = deps.config;
+    const notificationToken = registry?.kind === "distribution" ? registry.notificationToken : undefined;
     if (notificationToken === undefined || !isBearer(c.req.header("authorization"), notificationToken))
       throw new ApiError("unauthorized", "Notifications need the credential of the registry.");
     const { value } = parseBody(notificationSchema, await c.req.text());

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
 import type { RegistryConfig } from "../registry-config.ts";
+import type { ImageScan, ScanState } from "./image-scan.ts";
 import { repositoryPrefix } from "./names.ts";
-import type { ScanRow, ScanState } from "./scans/table.ts";
 import type { repositoryRecord, scanRecord } from "./schema.ts";
 
 /** The wire form of a repository. */
@@ -28,7 +28,7 @@ const STATUS = {
 } as const satisfies Record<ScanState, string>;
 
 /** The wire form of a scan (spec section 2.12); undefined for a digest that was never to be scanned. */
-export function presentScan(scan: ScanRow | undefined): z.output<typeof scanRecord> {
+export function presentScan(scan: ImageScan | undefined): z.output<typeof scanRecord> {
   const { scannedAt, summary, vulnerabilities } = scan ?? {};
   return {
     Status: scan === undefined ? "NotScanned" : STATUS[scan.state],
@@ -39,7 +39,7 @@ export function presentScan(scan: ScanRow | undefined): z.output<typeof scanReco
 }
 
 /** The entity tag of the scan of one digest. */
-export function scanTag(digest: string, scan: ScanRow | undefined): string {
+export function scanTag(digest: string, scan: ImageScan | undefined): string {
   const parts = [digest, scan?.databaseVersion, scan?.state, scan?.scannedAt?.toISOString()];
   return `"${createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)}"`;
 }

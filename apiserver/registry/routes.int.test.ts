@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitForRegistry } from "../../e2e/stack/testing.ts";
 import { startProjector } from "../projection/projector.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { pushBlob, pushTestImage, pushTestIndex } from "./testing.ts";
+import { pushBlob, pushTestImage, pushTestIndex, testRegistry } from "./testing.ts";
 
 let api: TestApp;
 
@@ -13,11 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const registry = () => {
-  const { registry } = api.deps.config;
-  if (registry === undefined) throw new Error("no registry");
-  return registry;
-};
+const registry = () => testRegistry(api);
 const collectionOf = (orgId: string) => `/api/v1/organizations/${orgId}/registry/repositories`;
 const tagsOf = (orgId: string, repository: string) =>
   `${collectionOf(orgId)}/${encodeURIComponent(repository)}/tags`;
@@ -183,7 +179,7 @@ describe("a token of the registry", () => {
       const scopes = [`repository:org-${orgId}/web:pull,push`, `repository:${from}:pull`];
       const { token } = (await request(secret, ...scopes)).body;
       const query = new URLSearchParams({ mount: digest, from });
-      return fetch(`${registry().url}/v2/org-${orgId}/web/blobs/uploads/?${query}`, {
+      return fetch(`${registry().url}/v2/org-${orgId}/web/blobs/uploads/?${query.toString()}`, {
         method: "POST",
         headers: { authorization: `Bearer ${token}` },
       });

@@ -17,6 +17,6 @@ export function addRegistryRoutes(router: Router, deps: Deps): void {
   addScanRoutes(router, deps, useRegistry);
   addUsageRoutes(router, deps);
   addCredentialRoutes(router, deps);
-  addTokenRoutes(router, deps);
+  addTokenRoutes(router, deps, useRegistry);
   addNotificationRoutes(router, deps);
 }

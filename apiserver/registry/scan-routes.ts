@@ -5,6 +5,7 @@ import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";
 import type { UseRegistry } from "./backend/access.ts";
+import type { RegistryBackend } from "./backend/backend.ts";
 import { repositoryParam, requireRepositoryName, requireTagName, tagParam } from "./names.ts";
 import { presentScan, scanTag } from "./present.ts";
 import { findScan, PRIORITIES, requestScan } from "./scans/store.ts";
@@ -17,13 +18,20 @@ const RETRY_AFTER_SECONDS = "5";
 
 /** Operations on the scan of the image that a tag names. */
 export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegistry): void {
-  const requireDigest = async (orgId: string, names: { repoName: string; tag: string }): Promise<string> => {
-    const repository = requireRepositoryName(orgId, names.repoName);
-    const reference = requireTagName(names.tag);
-    const digest = await useRegistry((backend) => backend.findDigest(repository, reference));
-    if (digest === undefined) throw notFound("tag");
-    return digest;
-  };
+  const readScan = (orgId: string, names: ImageNames) =>
+    useRegistry(async (backend) => {
+      const { repository, digest } = await requireImage(backend, orgId, names);
+      const scan = backend.ownScans
+        ? await backend.ownScans.find(repository, digest)
+        : await findScan(deps.db, orgId, digest);
+      return { digest, scan };
+    });
+  /** Requests a scan of the registry itself; undefined for one that has no scanner. */
+  const requestOwnScan = (orgId: string, names: ImageNames) =>
+    useRegistry(async (backend) => {
+      const { repository, digest } = await requireImage(backend, orgId, names);
+      return { digest, own: await backend.ownScans?.request(repository, digest) };
+    });
 
   addRoute(
     router,
@@ -43,8 +51,7 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       },
     },
     async (c, { orgId, params }) => {
-      const digest = await requireDigest(orgId, params);
-      const scan = await findScan(deps.db, orgId, digest);
+      const { digest, scan } = await readScan(orgId, params);
       const etag = scanTag(digest, scan);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentScan(scan), 200, { ETag: etag });
@@ -72,11 +79,11 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       },
     },
     async (c, { orgId, origin, params, transact }) => {
-      const digest = await requireDigest(orgId, params);
+      const { digest, own } = await requestOwnScan(orgId, params);
       return transact(
         async (tx) => {
           const request = { orgId, digest, repository: params.repoName, priority: PRIORITIES.requested };
-          const scan = await requestScan(tx, { ...request, at: deps.now() });
+          const scan = own ?? (await requestScan(tx, { ...request, at: deps.now() }));
           await recordAudit(tx, origin, {
             action: "registry_scan.request",
             orgId,
@@ -91,4 +98,21 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       );
     },
   );
+}
+
+interface ImageNames {
+  repoName: string;
+  tag: string;
+}
+
+/** The repository with the organization's prefix, and what the tag names there. Throws 404. */
+async function requireImage(
+  backend: RegistryBackend,
+  orgId: string,
+  { repoName, tag }: ImageNames,
+): Promise<{ repository: string; digest: string }> {
+  const repository = requireRepositoryName(orgId, repoName);
+  const digest = await backend.findDigest(repository, requireTagName(tag));
+  if (digest === undefined) throw notFound("tag");
+  return { repository, digest };
 }

@@ -7,7 +7,8 @@ import { startScanner } from "./scans/worker.ts";
 export function startImageScanner(deps: Deps, signal: AbortSignal): { stopped: Promise<void> } {
   const { db, log, now, config, metrics } = deps;
   const { registry } = config;
-  if (registry?.scanner === undefined) return { stopped: Promise.resolve() };
+  if (registry?.kind !== "distribution" || registry.scanner === undefined)
+    return { stopped: Promise.resolve() };
   const { protocol, host } = new URL(registry.url);
   return startScanner(
     {

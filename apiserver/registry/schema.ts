@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { countField, textField, timestampField } from "../http/contract/fields.ts";
 import { namePageSchema } from "./name-page.ts";
 import { MAX_REPOSITORY_LENGTH, MAX_TAG_LENGTH } from "./names.ts";
-import { MAX_VULNERABILITIES, SEVERITIES } from "./scans/report.ts";
+import { MAX_VULNERABILITIES, SEVERITIES } from "./report.ts";
 
 const MAX_COUNT = 1_000_000;
 const DIGEST_LENGTH = 71;

@@ -7,13 +7,12 @@ import { promisify } from "node:util";
 import { waitForRegistry } from "../../e2e/stack/testing.ts";
 import { createId } from "../../shared/id.ts";
 import type { Deps } from "../deps.ts";
-import type { RegistryConfig } from "../registry-config.ts";
+import type { DistributionConfig } from "../registry-config.ts";
 import { insertCredential } from "./credentials/store.ts";
 import { repositoryPrefix } from "./names.ts";
 import { signRegistryToken } from "./tokens/sign.ts";
-import { registryUsage } from "./usage/table.ts";
 
-type Registry = Pick<RegistryConfig, "url" | "service" | "signingKey">;
+type Registry = Pick<DistributionConfig, "url" | "service" | "signingKey">;
 
 /** Where an image is pushed to. */
 export interface ImagePlace {
@@ -34,25 +33,18 @@ const INDEX_TYPE = "application/vnd.oci.image.index.v1+json";
 /** The same files are the same bytes. */
 const TAR_OPTIONS = ["--mtime=@0", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"];
 
-/** Pushes an image to the registry of the stack, when that is there. Returns the path parameters that name it. */
-export async function pushAnyImage({ deps }: { deps: Pick<Deps, "config"> }, orgId: string) {
-  await waitForRegistry();
+/** The registry of the stack, as the application under test knows it. */
+export function testRegistry({ deps }: { deps: Pick<Deps, "config"> }): DistributionConfig {
   const { registry } = deps.config;
-  if (registry === undefined) throw new Error("no registry is configured");
-  await pushTestImage(registry, { orgId, repository: "web", tag: "1" }, { zlib: "1" });
-  return { repoName: "web", tag: "1" };
+  if (registry?.kind !== "distribution") throw new Error("no registry is configured");
+  return registry;
 }
 
-/** Writes what the images of an organization were measured to take. */
-export async function setStoredBytes(
-  { db }: Pick<Deps, "db">,
-  orgId: string,
-  { storedBytes, measuredAt }: { storedBytes: number; measuredAt: Date },
-): Promise<void> {
-  await db
-    .insert(registryUsage)
-    .values({ orgId, storedBytes, measuredAt })
-    .onConflictDoUpdate({ target: registryUsage.orgId, set: { storedBytes, measuredAt } });
+/** Pushes an image to the registry of the stack, when that is there. Returns the path parameters that name it. */
+export async function pushAnyImage(api: { deps: Pick<Deps, "config"> }, orgId: string) {
+  await waitForRegistry();
+  await pushTestImage(testRegistry(api), { orgId, repository: "web", tag: "1" }, { zlib: "1" });
+  return { repoName: "web", tag: "1" };
 }
 
 /** Writes a credential of a cluster that no password belongs to. Returns its id. */

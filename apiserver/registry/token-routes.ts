@@ -3,19 +3,14 @@ import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import type { Router } from "../http/contract/router.ts";
 import type { HttpEnv } from "../http/env.ts";
-import type { RegistryConfig } from "../registry-config.ts";
+import { notFound } from "../http/errors.ts";
+import type { UseRegistry } from "./backend/access.ts";
 import { CREDENTIAL_PREFIX, createCredentialControl } from "./credentials/verify.ts";
 import { parseRepository } from "./names.ts";
 import { requireRegistry } from "./require-registry.ts";
 import { passwordRefused, readBasicPassword } from "./tokens/basic-credential.ts";
 import { grantActions, parseScopes, type RequestedScope } from "./tokens/scope.ts";
-import {
-  type RegistryAccess,
-  type RegistryClaims,
-  signRegistryToken,
-  TOKEN_LIFE_SECONDS,
-  toPublicJwk,
-} from "./tokens/sign.ts";
+import { type RegistryAccess, type RegistryClaims, toPublicJwk } from "./tokens/sign.ts";
 import { requireSpace } from "./usage/limit.ts";
 import { findUsage } from "./usage/store.ts";
 
@@ -27,16 +22,18 @@ const KEYS_ROUTE = "/registry/jwks.json";
  * rights are read for every token, or the credential of a cluster; what it may not do is left out of the token, and the
  * registry refuses it.
  */
-export function addTokenRoutes(router: Router, deps: Deps): void {
+export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegistry): void {
   // The public key alone, for the configuration of the registry.
   router.app.get(KEYS_ROUTE, async (c) => {
     c.set("route", KEYS_ROUTE);
-    return c.json({ keys: [await toPublicJwk(requireRegistry(deps.config))] }, 200);
+    const registry = requireRegistry(deps.config);
+    if (registry.kind !== "distribution") throw notFound("key");
+    return c.json({ keys: [await toPublicJwk(registry)] }, 200);
   });
   const credentials = createCredentialControl(deps);
   router.app.get(ROUTE, async (c) => {
     c.set("route", ROUTE);
-    const registry = requireRegistry(deps.config);
+    const { limits } = requireRegistry(deps.config);
     const password = readBasicPassword(c.req.header("authorization"));
     if (password === undefined) throw passwordRefused("Sign in with an API token as the password.");
     const scopes = parseScopes(c.req.queries("scope") ?? []);
@@ -46,26 +43,26 @@ export function addTokenRoutes(router: Router, deps: Deps): void {
       const access = scopes
         .filter(({ orgId }) => orgId === credential.orgId)
         .flatMap((scope) => toAccess(scope, { canRead: true, canWrite: false }));
-      return respond(c, registry, { subject: credential.id, access, now });
+      return respond(c, useRegistry, { subject: credential.id, access, now });
     }
     const control = router.limiter.limit(router.access, { method: "get", access: "signed-in" }, c);
     const principal = await control.authenticate(`Bearer ${password}`);
     const access = await grantAccess(router, principal, scopes);
     for (const { name } of access.filter(({ actions }) => actions.includes("push"))) {
       const { orgId = "" } = parseRepository(name) ?? {};
-      requireSpace(registry.limits, await findUsage(deps.db, orgId));
+      requireSpace(limits, await findUsage(deps.db, orgId));
     }
-    return respond(c, registry, { subject: principal.userId, access, now });
+    return respond(c, useRegistry, { subject: principal.userId, access, now });
   });
 }
 
 async function respond(
   c: Context<HttpEnv>,
-  registry: RegistryConfig,
+  useRegistry: UseRegistry,
   claims: RegistryClaims,
 ): Promise<Response> {
-  const token = await signRegistryToken(registry, claims);
-  const issued = { expires_in: TOKEN_LIFE_SECONDS, issued_at: claims.now.toISOString() };
+  const { token, lifeSeconds } = await useRegistry((backend) => backend.issueToken(claims));
+  const issued = { expires_in: lifeSeconds, issued_at: claims.now.toISOString() };
   return c.json({ token, access_token: token, ...issued }, 200, { "Cache-Control": "no-store" });
 }
 

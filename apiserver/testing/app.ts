@@ -26,7 +26,12 @@ import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
-import { type RegistryConfig, registrySchema } from "../registry-config.ts";
+import {
+  type DistributionConfig,
+  type HarborConfig,
+  type RegistryConfig,
+  registrySchema,
+} from "../registry-config.ts";
 import { DEFAULT_RESPONSE_TARGETS } from "../response-targets.ts";
 
 /** All tests share one user, which sends more than a person ever does. */
@@ -77,7 +82,7 @@ export interface TestAppChanges {
   log?: Logger;
   attachmentStorage?: AttachmentStorage;
   /** The stack's registry, with these changes; without it there is none, for it is built while the first tests run. */
-  registry?: Partial<RegistryConfig>;
+  registry?: Partial<DistributionConfig> | HarborConfig;
 }
 
 /**
@@ -174,6 +179,13 @@ export function createTestedApp(deps: Deps, parts: AppParts): ReturnType<typeof 
 
 type Stack = ReturnType<typeof readStack>;
 
+function toRegistryConfig(stack: Stack, changes: Partial<DistributionConfig> | HarborConfig): RegistryConfig {
+  if (changes.kind === "harbor") return changes;
+  const config = registrySchema.parse(stack.registry);
+  if (config.kind === "harbor") throw new Error("the registry of the stack is a distribution");
+  return { ...config, ...changes };
+}
+
 function testConfig(
   databaseUrl: string,
   stack: Stack,
@@ -229,7 +241,7 @@ function testConfig(
     responseTargets: DEFAULT_RESPONSE_TARGETS,
     attachmentStorage,
     invoicing: undefined,
-    registry: registry && { ...registrySchema.parse(stack.registry), ...registry },
+    registry: registry && toRegistryConfig(stack, registry),
   };
 }
 

@@ -3,7 +3,6 @@ import { type StorageInventory, storageInventoryKind } from "../../../shared/crd
 import { createId } from "../../../shared/id.ts";
 import type { Deps } from "../../deps.ts";
 import { organizationNamespace } from "../../organizations/index.ts";
-import { listRegistryUsage } from "../../registry/index.ts";
 import type { Metered } from "./evidence.ts";
 import { type Figure, findFigureEvidence, newestFigureTime } from "./figure-evidence.ts";
 import { lockLedger, readFigureTimes, readMeters, upsertFigureTimes, writeLedger } from "./ledger-store.ts";
@@ -22,9 +21,14 @@ export async function followSharedStorage(
   await considerFigures(deps, "shared_storage", readSharedStorage(inventories));
 }
 
+/** The bytes that the images of each organization take; null: not measured yet. */
+export type ListStoredImages = () => Promise<
+  readonly { orgId: string; storedBytes: number; measuredAt: Date | null }[]
+>;
+
 /** Writes to the ledger what the images of each organization take. */
-export async function followRegistry(deps: LedgerDeps): Promise<void> {
-  const rows = await listRegistryUsage(deps.db);
+export async function followRegistry(deps: LedgerDeps, listStoredImages: ListStoredImages): Promise<void> {
+  const rows = await listStoredImages();
   const figures: Figures = new Map(
     rows.flatMap(({ orgId, storedBytes, measuredAt }) =>
       measuredAt === null

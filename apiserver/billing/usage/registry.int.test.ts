@@ -1,7 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createId } from "../../../shared/id.ts";
-import { setStoredBytes } from "../../registry/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { closeMonth } from "../invoices/close.ts";
 import { type Month, parseMonth } from "../month.ts";
@@ -22,6 +21,7 @@ const hour = (hours: number) => new Date(START_MS + hours * 3_600_000);
 let api: TestApp;
 let orgId: string;
 let follow: (now: Date) => Promise<void>;
+let stored: { orgId: string; storedBytes: number; measuredAt: Date }[] = [];
 
 beforeAll(async () => {
   api = await startTestApp();
@@ -30,18 +30,19 @@ beforeAll(async () => {
   const rule = { effectiveFrom: new Date(Date.UTC(2028, 0, 1)), changedBy: STAFF };
   await insertRates(api.deps.db, new Map([["registry", MICRO_EUROS]]), rule);
   const ledgerMetrics = createLedgerMetrics(api.deps.metrics);
-  follow = (now) => followRegistry({ ...api.deps, ledgerMetrics, now: () => now });
+  follow = (now) => followRegistry({ ...api.deps, ledgerMetrics, now: () => now }, async () => stored);
   orgId = await api.createOrganization();
 });
 afterAll(() => api.close());
 
-const measure = (gib: number, hours: number) =>
-  setStoredBytes(api.deps, orgId, { storedBytes: gib * GIB, measuredAt: hour(hours) });
+const measure = (gib: number, hours: number) => {
+  stored = [{ orgId, storedBytes: gib * GIB, measuredAt: hour(hours) }];
+};
 
 test("what the images of an organization take is in the ledger with its evidence, in the usage and on the invoice", async () => {
-  await measure(2, 0);
+  measure(2, 0);
   await follow(hour(0.5));
-  await measure(5, 10);
+  measure(5, 10);
   await Promise.all([follow(hour(11)), follow(hour(11))]);
   // No further figure: the last one holds for 24 hours.
   await follow(hour(100));

@@ -3,7 +3,7 @@ import type { Deps } from "../../deps.ts";
 import { dependencyUnavailable } from "../../http/errors.ts";
 import { noRegistry } from "../require-registry.ts";
 import { BackendError, type RegistryBackend } from "./backend.ts";
-import { createDistribution } from "./distribution.ts";
+import { createBackend } from "./create-backend.ts";
 
 const RETRY_SECONDS = 10;
 
@@ -30,7 +30,7 @@ export function createRegistryAccess(
       failures.inc({ reason: "unconfigured" });
       throw noRegistry();
     };
-  const backend = createDistribution(registry, now);
+  const backend = createBackend(registry, now);
   return async (work) => {
     try {
       return await work(backend);

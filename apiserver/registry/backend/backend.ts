@@ -1,3 +1,6 @@
+import type { ImageScan } from "../image-scan.ts";
+import type { RegistryClaims } from "../tokens/sign.ts";
+
 /** Names of one page in ascending order, after `after`. */
 export interface NamesRequest {
   after: string | undefined;
@@ -32,8 +35,23 @@ export interface RegistryBackend {
   deleteTag(repository: string, tag: string): Promise<boolean>;
   /** Removes a manifest with all its tags; false when it is not there. */
   deleteManifest(repository: string, digest: string): Promise<boolean>;
-  /** A credential that may pull from one repository for five minutes. */
-  createPullToken(repository: string): Promise<string>;
+  /** A token of the registry with these rights, for about five minutes. */
+  issueToken(claims: RegistryClaims): Promise<IssuedToken>;
+  /** Scans of a registry that scans its images itself; else Marina's scanner does. */
+  ownScans: OwnScans | undefined;
+}
+
+export interface IssuedToken {
+  token: string;
+  lifeSeconds: number;
+}
+
+/** The scans of a registry that has a scanner. */
+export interface OwnScans {
+  /** undefined when none was requested. */
+  find(repository: string, digest: string): Promise<ImageScan | undefined>;
+  /** Requests one, also of what was scanned before; one that is pending or runs goes on. */
+  request(repository: string, digest: string): Promise<ImageScan>;
 }
 
 export type BackendFault = "unreachable" | "timeout" | "refused" | "failed";

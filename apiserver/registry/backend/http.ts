@@ -8,9 +8,10 @@ const MAX_CONNECTIONS = 32;
 const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
 export interface BackendRequest {
-  method: "GET" | "HEAD" | "DELETE";
+  method: "GET" | "HEAD" | "DELETE" | "POST";
   url: string;
   headers: Record<string, string>;
+  body?: string;
 }
 
 export interface BackendResponse {
@@ -23,16 +24,16 @@ export interface BackendResponse {
 export type SendToBackend = (request: BackendRequest) => Promise<BackendResponse>;
 
 /** A sender with connections of its own. */
-export function createSender(timeoutMs = TIMEOUT_MS): SendToBackend {
+export function createSender(timeoutMs = TIMEOUT_MS, maxResponseBytes = MAX_RESPONSE_BYTES): SendToBackend {
   const dispatcher = new Agent({
     connections: MAX_CONNECTIONS,
-    maxResponseSize: MAX_RESPONSE_BYTES,
+    maxResponseSize: maxResponseBytes,
     connect: { timeout: timeoutMs },
   });
-  return async ({ url, method, headers }) => {
+  return async ({ url, ...options }) => {
     const signal = AbortSignal.timeout(timeoutMs);
     try {
-      const response = await request(url, { method, headers, dispatcher, signal });
+      const response = await request(url, { ...options, dispatcher, signal });
       return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
     } catch (error) {
       throw toBackendError(error, signal.aborted);

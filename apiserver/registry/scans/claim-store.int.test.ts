@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { mergeReport } from "../report.ts";
 import { type ClaimedScan, claimScan, completeScan } from "./claim-store.ts";
-import { mergeReport } from "./report.ts";
 import { PRIORITIES, requestMissingScans, requestScan } from "./store.ts";
 import { registryScans } from "./table.ts";
 

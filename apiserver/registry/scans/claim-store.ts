@@ -2,7 +2,7 @@ import { and, eq, type SQL, sql } from "drizzle-orm";
 import { createId } from "../../../shared/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import { setExcluded } from "../../db/set-excluded.ts";
-import type { ScanReport } from "./report.ts";
+import type { ScanReport } from "../report.ts";
 import type { ScanError } from "./scan-error.ts";
 import { PRIORITIES } from "./store.ts";
 import { registryScans, registryScanTurns } from "./table.ts";

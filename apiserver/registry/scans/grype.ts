@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { parseGrypeOutput, type Vulnerability } from "../report.ts";
 import { grypeEnvironment } from "./database.ts";
-import { parseGrypeOutput, type Vulnerability } from "./report.ts";
 import { ScanError, toScanError } from "./scan-error.ts";
 import { type UsageLimits, watchScannerUsage } from "./scanner-usage.ts";
 

@@ -1,6 +1,6 @@
 import type { RegistryBackend } from "../backend/backend.ts";
+import type { Vulnerability } from "../report.ts";
 import { findScanTarget } from "./manifest.ts";
-import type { Vulnerability } from "./report.ts";
 import { ScanError } from "./scan-error.ts";
 
 /** What scanning one digest came to. */

@@ -8,7 +8,14 @@ import { ensureGrype, writeVulnerabilityDatabase } from "../../../e2e/stack/regi
 import { waitForRegistry } from "../../../e2e/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { startImageScanner } from "../index.ts";
-import { type ImagePlace, pushBlob, pushManifest, pushTestImage, pushTestIndex } from "../testing.ts";
+import {
+  type ImagePlace,
+  pushBlob,
+  pushManifest,
+  pushTestImage,
+  pushTestIndex,
+  testRegistry,
+} from "../testing.ts";
 import { registryScans } from "./table.ts";
 
 const TIMEOUT_MS = 120_000;
@@ -60,11 +67,7 @@ afterAll(async () => {
   await rm(databaseDir, { recursive: true, force: true });
 });
 
-const registry = () => {
-  const { registry } = api.deps.config;
-  if (registry === undefined) throw new Error("no registry");
-  return registry;
-};
+const registry = () => testRegistry(api);
 
 const pathOf = (repository: string, tag: string) =>
   `/api/v1/organizations/${orgId}/registry/repositories/${encodeURIComponent(repository)}/tags/${tag}/scan`;

@@ -6,7 +6,7 @@ import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
 import { createDistribution } from "../backend/distribution.ts";
 import { repositoryPrefix } from "../names.ts";
-import { pushTestImage } from "../testing.ts";
+import { pushTestImage, testRegistry } from "../testing.ts";
 import { PRIORITIES, requestMissingScans } from "./store.ts";
 import { sweepRegistry } from "./sweep.ts";
 import { registryScans } from "./table.ts";
@@ -26,11 +26,7 @@ beforeEach(async () => {
 });
 afterAll(() => api.close());
 
-function registry() {
-  const { registry } = api.deps.config;
-  if (registry === undefined) throw new Error("no registry");
-  return registry;
-}
+const registry = () => testRegistry(api);
 
 const push = async (repository: string, tag: string, version: string, owner = orgId) =>
   (await pushTestImage(registry(), { orgId: owner, repository, tag }, { zlib: version })).digest;

@@ -26,7 +26,7 @@ const FULL_EVERY_MS = 600_000;
 const ORGANIZATION_MS = 1_200_000;
 
 /**
- * Requests a scan of every tagged image that has none, for a notification that was pending when the registry restarted is
+ * Requests a scan of every tagged image that has none, unless the registry scans by itself, for a notification that was pending when the registry restarted is
  * lost; deletes the results of images that have no tag any more; measures what the images of each organization take. Reads
  * the whole registry, one request after the other. An organization whose repositories the registry does not read is left as
  * it is. Throws BackendError when the registry cannot be reached or refuses.
@@ -138,7 +138,7 @@ async function readTaggedImages(
       tagCount++;
       if (digest !== undefined) digests.add(digest);
     }
-    const known = await findDigestsWithScan(db, orgId, [...digests]);
+    const known = backend.ownScans ? digests : await findDigestsWithScan(db, orgId, [...digests]);
     const missing = [...digests].filter((digest) => !known.has(digest));
     await requestMissingScans(
       db,

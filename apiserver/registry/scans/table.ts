@@ -12,14 +12,11 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import { organizations } from "../../organizations/table.ts";
-import type { Summary, Vulnerability } from "./report.ts";
+import type { ScanState } from "../image-scan.ts";
+import type { Summary, Vulnerability } from "../report.ts";
 import type { ScanFault } from "./scan-error.ts";
 
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
-
-/** The states of a scan; a digest without a row has not been scanned. */
-export const SCAN_STATES = ["pending", "running", "success", "error", "unsupported"] as const;
-export type ScanState = (typeof SCAN_STATES)[number];
 
 /** The scans of the images in the registry: one row per digest of an organization, whatever tags name it. */
 export const registryScans = pgTable(

@@ -3,7 +3,9 @@ import { recordSystemAudits } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { ScannerConfig } from "../../registry-config.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
+import { toPull } from "../backend/oci.ts";
 import { repositoryPrefix } from "../names.ts";
+import { mergeReport } from "../report.ts";
 import {
   type ClaimedScan,
   claimScan,
@@ -17,7 +19,6 @@ import {
 import { readDatabaseBuiltAt, readDatabaseVersion, updateDatabase } from "./database.ts";
 import { scanWithGrype } from "./grype.ts";
 import type { ScannerMetrics } from "./metrics.ts";
-import { mergeReport } from "./report.ts";
 import { ScanError, toScannerUnavailable } from "./scan-error.ts";
 import { scanImage } from "./scan-image.ts";
 import { requestOutdatedScans } from "./store.ts";
@@ -105,7 +106,8 @@ async function runScan(
   const scanManifest = async (digest: string) => {
     const endsAt = new Date(now().getTime() + leaseSecondsOf(config) * 1000);
     if (!(await extendClaim(db, scan, endsAt))) throw new ScanError("timeout", "the claim has ended");
-    const token = await backend.createPullToken(repository);
+    const access = [toPull(repository)];
+    const { token } = await backend.issueToken({ subject: "scanner", access, now: now() });
     return scanWithGrype({ ...config, ...limits }, { ...deps.registry, repository, digest, token }, signal);
   };
   const outcome = await scanImage({ backend, scanManifest }, repository, scan.digest);

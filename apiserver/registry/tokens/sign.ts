@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { calculateJwkThumbprint, exportJWK, type JWK, SignJWT } from "jose";
-import type { RegistryConfig } from "../../registry-config.ts";
+import type { DistributionConfig } from "../../registry-config.ts";
 
 /** A right in the form of the registry's token specification: `repository`, `org-<id>/web`, `pull`. */
 export interface RegistryAccess {
@@ -22,7 +22,7 @@ export const TOKEN_ISSUER = "marina";
 
 /** Signs a token of the registry (Docker token specification, JWT) that lasts five minutes. */
 export async function signRegistryToken(
-  { signingKey, service }: Pick<RegistryConfig, "signingKey" | "service">,
+  { signingKey, service }: Pick<DistributionConfig, "signingKey" | "service">,
   { subject, access, now }: RegistryClaims,
 ): Promise<string> {
   const issuedAt = Math.floor(now.getTime() / 1000);
@@ -43,7 +43,7 @@ export async function signRegistryToken(
 }
 
 /** The public half of the key, for the registry's JWKS. */
-export async function toPublicJwk({ signingKey }: Pick<RegistryConfig, "signingKey">): Promise<JWK> {
+export async function toPublicJwk({ signingKey }: Pick<DistributionConfig, "signingKey">): Promise<JWK> {
   const jwk = await exportJWK(createPublicKey(signingKey));
   return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: "ES256", use: "sig" };
 }

@@ -5,7 +5,7 @@ import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createDistribution } from "../backend/distribution.ts";
 import { repositoryPrefix } from "../names.ts";
 import { sweepFullOrganizations, sweepRegistry } from "../scans/sweep.ts";
-import { pushBlob, pushManifest, pushTestIndex } from "../testing.ts";
+import { pushBlob, pushManifest, pushTestIndex, testRegistry } from "../testing.ts";
 import { addPushedBytes } from "./store.ts";
 
 const GIB = 1024 ** 3;
@@ -24,11 +24,7 @@ beforeEach(async () => {
 });
 afterAll(() => api.close());
 
-function registry() {
-  const { registry } = api.deps.config;
-  if (registry === undefined) throw new Error("no registry");
-  return registry;
-}
+const registry = () => testRegistry(api);
 
 const sweepDeps = () => ({
   db: api.deps.db,

@@ -49,21 +49,46 @@ const grypeOutput = z.object({
 /** The vulnerabilities in the JSON that grype writes with `-o json`. Throws SyntaxError or ZodError for anything else. */
 export function parseGrypeOutput(text: string): Vulnerability[] {
   return grypeOutput.parse(JSON.parse(text)).matches.flatMap(({ vulnerability, artifact }) => {
-    const severity = toSeverity(vulnerability.severity);
-    if (severity === undefined) return [];
-    const links = [...(vulnerability.urls ?? []), vulnerability.dataSource].filter((link) => link !== "");
-    return [
-      {
-        ID: vulnerability.id,
-        Package: artifact.name,
-        Version: artifact.version,
-        FixVersion: vulnerability.fix?.versions?.[0] ?? "",
-        Severity: severity,
-        Description: vulnerability.description.slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed(),
-        Links: [...new Set(links)].slice(0, MAX_LINKS),
-      },
-    ];
+    const { id, severity, description, fix, urls, dataSource } = vulnerability;
+    const { name, version } = artifact;
+    return toVulnerability({
+      id,
+      package: name,
+      version,
+      fixVersion: fix?.versions?.[0] ?? "",
+      severity,
+      description,
+      links: [...(urls ?? []), dataSource],
+    });
   });
+}
+
+/** What a scanner says of one vulnerability; empty where it says nothing. */
+interface FoundVulnerability {
+  id: string;
+  package: string;
+  version: string;
+  fixVersion: string;
+  severity: string;
+  description: string;
+  links: readonly string[];
+}
+
+/** A vulnerability as tenants see it, with bounded texts; none for what is no vulnerability. */
+export function toVulnerability(found: FoundVulnerability): Vulnerability[] {
+  const severity = toSeverity(found.severity);
+  if (severity === undefined) return [];
+  return [
+    {
+      ID: found.id,
+      Package: found.package,
+      Version: found.version,
+      FixVersion: found.fixVersion,
+      Severity: severity,
+      Description: found.description.slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed(),
+      Links: [...new Set(found.links.filter((link) => link !== ""))].slice(0, MAX_LINKS),
+    },
+  ];
 }
 
 /**
