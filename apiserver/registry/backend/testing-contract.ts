@@ -60,7 +60,11 @@ export function testRegistryContract(open: () => Promise<RegistryUnderTest>): vo
     const prefix = await createPrefix();
     await push(`${prefix}web`, "1");
     const read = async (repository: string, headers: Record<string, string>) =>
-      (await fetch(`${registry.url}/v2/${prefix}${repository}/manifests/1`, { headers })).status;
+      (
+        await fetch(`${registry.url}/v2/${prefix}${repository}/manifests/1`, {
+          headers: { ...headers, accept: IMAGE_TYPE },
+        })
+      ).status;
     expect(await read("web", await issue(`${prefix}web`, "pull"))).toBe(200);
     expect(await read("web", await issue(`${prefix}other`, "pull"))).toBe(401);
     expect(await read("web", await issue(`${prefix}web`))).toBe(401);
