@@ -268,24 +268,6 @@ test("the heap of a program is three quarters of its memory limit", async () => 
   expect(text).toContain("--max-old-space-size=1152");
 });
 
-test("the database that the chart makes stays when the release is uninstalled, and the API server owns none of it", async () => {
-  const database = { cloudNativePG: { enabled: true, apiserverSecret: "api-database" } };
-  const { objects } = await render({ database });
-  const cluster = objects.find(({ apiVersion }) => apiVersion.startsWith("postgresql.cnpg.io/"));
-  expect(cluster?.metadata).toMatchObject({ annotations: { "helm.sh/resource-policy": "keep" } });
-  expect(cluster?.spec.bootstrap.initdb).toEqual({ database: "marina", owner: "marina_owner" });
-  const addresses = objects
-    .flatMap(({ spec }) => spec?.template?.spec?.containers ?? [])
-    .flatMap(({ env }) => env.filter((one: { name: string }) => one.name === "MARINA_DATABASE_URL"))
-    .map(({ value }) => new URL(value.replace(/\$\(\w+\)/, "password")))
-    .map(({ username, hostname, search }) => [username, hostname, search]);
-  const host = `marina-database-rw.${NAMESPACE}.svc`;
-  expect(addresses).toEqual([
-    ["marina_apiserver", host, "?sslmode=verify-full"],
-    ["marina_owner", host, "?sslmode=verify-full"],
-  ]);
-});
-
 test("the chart names no namespace but the release's, and refuses a Kubernetes that the programs refuse", async () => {
   const { text } = await render({});
   expect(text).not.toContain("marina-system");
