@@ -116,7 +116,7 @@ export function testRegistryContract(open: () => Promise<RegistryUnderTest>): vo
   });
 
   test("a tag is deleted alone, a manifest with all its tags, and what is not there not at all", async () => {
-    const repository = `${await createPrefix()}web`;
+    const repository = `${await createPrefix()}team/web`;
     const { digest } = await push(repository, "1", "same");
     await push(repository, "2", "same");
     await push(repository, "3", "same");

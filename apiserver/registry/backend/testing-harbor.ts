@@ -98,7 +98,10 @@ export async function startTestHarbor(): Promise<TestHarbor> {
     parts: [project, escaped = "", reference = "", rest = ""],
     accepts,
   }: Call): Answer {
-    const repository = repositories.get(`${project}/${decodeURIComponent(decodeURIComponent(escaped))}`);
+    const once = decodeURIComponent(escaped);
+    // A slash that is escaped once divides the path.
+    if (once.includes("/")) return [404];
+    const repository = repositories.get(`${project}/${decodeURIComponent(once)}`);
     const decoded = decodeURIComponent(reference);
     const digest = repository?.tags.get(decoded) ?? decoded;
     if (repository?.manifests.get(digest) === undefined) return [404];
