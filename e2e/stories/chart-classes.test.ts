@@ -74,7 +74,7 @@ describe("every class names no field that the schemas of its provider do not kno
         openstack: {
           ...openstack,
           cloudName: "west",
-          externalNetwork: "0a1b",
+          externalNetwork: "6c91a0c8-1dd9-4d0f-b0ab-5a3b8a4c7e11",
           dnsNameservers: ["9.9.9.9", "8.8.8.8"],
           sshKeyName: "platform",
         },
@@ -142,6 +142,11 @@ describe("values are refused", () => {
       "of OpenStack with half a flavour",
       { openstack: { ...openstack, flavours: [{ vcpus: 2, name: "small" }] } },
       /memoryGB/,
+    ],
+    [
+      "of OpenStack with the name of a network in place of its ID",
+      { openstack: { ...openstack, externalNetwork: "public" } },
+      /externalNetwork/,
     ],
     [
       "of vSphere without the network of nodes",
