@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, exists, gte, inArray, lt, not } from "drizzle-orm";
+import { and, asc, desc, eq, exists, gte, inArray, lt, not, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
@@ -77,6 +77,14 @@ export async function listAttempts(
     .from(webhookAttempts)
     .where(and(eq(webhookAttempts.orgId, orgId), eq(webhookAttempts.deliveryId, deliveryId)))
     .orderBy(asc(webhookAttempts.number));
+}
+
+/**
+ * Keeps Postgres from nested loops until the transaction ends. Right after many deliveries were added its statistics know
+ * none of them, and a nested loop over 10,000 events and as many deliveries takes over 10 s, a hash join 0.03 s.
+ */
+export async function planWithoutNestedLoops(tx: Queryable): Promise<void> {
+  await tx.execute(sql`set local enable_nestloop = off`);
 }
 
 /**

@@ -5,7 +5,13 @@ import { MAX_ATTEMPTS, toEventRow } from "../outbox/emit.ts";
 import { wakeQueues } from "../outbox/queues.ts";
 import type { WebhookDeliveryRow } from "../outbox/table.ts";
 import { recordChange } from "./changes.ts";
-import { insertDeliveries, insertEvent, listMissedEvents, requireDelivery } from "./delivery-store.ts";
+import {
+  insertDeliveries,
+  insertEvent,
+  listMissedEvents,
+  planWithoutNestedLoops,
+  requireDelivery,
+} from "./delivery-store.ts";
 import type { Webhook } from "./store.ts";
 
 const MAX_AGE_MS = 30 * 24 * 60 * 60_000;
@@ -77,6 +83,7 @@ export async function recover(
 ): Promise<Recovery> {
   const { id: webhookId, orgId, events, createdAt } = webhook;
   const since = new Date(Math.max(asked.getTime(), createdAt.getTime(), at.getTime() - MAX_AGE_MS));
+  await planWithoutNestedLoops(tx);
   const missed = await listMissedEvents(tx, { orgId, webhookId }, { since, events, limit: MAX_RECOVERED });
   const deliveries = missed.map(({ id: eventId, type: eventType }) => ({
     id: createId(),
