@@ -20,7 +20,7 @@ export default defineConfig({
           name: "unit",
           testTimeout: 30_000,
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
-          exclude: ["**/*.int.test.ts", "e2e/{stories,faults,ceph}/**", LAST, "node_modules/**"],
+          exclude: ["**/*.int.test.ts", "e2e/{stories,faults,ceph,install}/**", LAST, "node_modules/**"],
         },
       },
       {
