@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { startHealthServer } from "../shared/controller/server.ts";
 import { requireOwnKinds } from "../shared/crd/required.ts";
 import { createClient } from "../shared/kube/client.ts";
@@ -23,10 +22,8 @@ import { watchEventLoop } from "./http/server/liveness.ts";
 import { listen, type RunningServer } from "./http/server/server.ts";
 import { bindUser } from "./members/index.ts";
 
-/** How long requests in progress may take to complete; Kubernetes kills a Pod after 30 s. */
+/** How long requests in progress may take to complete once no more are accepted. */
 const DRAIN_DEADLINE_MS = 20_000;
-/** How long new requests are still accepted after readiness failed, until load balancers stop sending them. */
-const LEAVE_BALANCER_MS = 500;
 
 /** Runs the API server until SIGTERM or SIGINT, then drains it. */
 async function run(config: Config): Promise<void> {
@@ -93,7 +90,7 @@ async function run(config: Config): Promise<void> {
   ]);
 
   await untilAborted(stopping);
-  await sleep(LEAVE_BALANCER_MS);
+  await server.announceClose(config.closeNoticeSeconds * 1000);
   draining.abort();
   await server.drain(DRAIN_DEADLINE_MS);
   await background;

@@ -5,6 +5,7 @@ import { benchClusters } from "./clusters.ts";
 import { benchCreate } from "./create.ts";
 import { benchEvents } from "./events.ts";
 import { benchFairness } from "./fairness.ts";
+import { benchInstall } from "./install.ts";
 import { benchLocal } from "./local.ts";
 import { benchOperator } from "./operator/main.ts";
 import { benchProcesses } from "./processes.ts";
@@ -23,6 +24,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   bodies: benchBodies,
   operator: benchOperator,
   events: benchEvents,
+  install: benchInstall,
   fairness: benchFairness,
   clusters: benchClusters,
   storage: benchStorage,

@@ -58,6 +58,19 @@ test("every container has a root that is read-only, limits, and tells its last w
     }
 });
 
+test("an API server has the time to leave its load balancers, tell its clients to close, and complete requests", async () => {
+  const pods = await renderPods();
+  const { terminationGracePeriodSeconds, containers } =
+    pods.find(({ metadata }) => metadata.name === "marina-apiserver")?.spec ?? {};
+  const preStopSeconds = containers[0].lifecycle.preStop.sleep.seconds;
+  expect(preStopSeconds).toBeGreaterThanOrEqual(5);
+  const closeNoticeSeconds = 5;
+  const drainSeconds = 20;
+  expect(terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
+    preStopSeconds + closeNoticeSeconds + drainSeconds,
+  );
+});
+
 test("only the programs that talk to Kubernetes have a token", async () => {
   const pods = await renderPods();
   const withToken = pods.filter(({ spec }) => spec.automountServiceAccountToken !== false);

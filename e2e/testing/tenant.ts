@@ -44,6 +44,8 @@ export interface FeedEvent {
 /** An open live feed: every event so far, and a way to end it. */
 export interface Feed {
   events: FeedEvent[];
+  /** How often it was opened: more than once when its client had to reconnect. */
+  opened: number;
   close(): void;
 }
 
@@ -103,7 +105,11 @@ export function createTenant(apiUrl: string, token: string): Tenant {
       source.addEventListener("bye", ({ data }) => {
         if (JSON.parse(data).reason !== "shutting_down") source.close();
       });
-      return { events, close: () => source.close() };
+      const feed = { events, opened: 0, close: () => source.close() };
+      source.addEventListener("open", () => {
+        feed.opened += 1;
+      });
+      return feed;
     },
   };
 }

@@ -151,6 +151,28 @@ test("requests in progress when the drain begins get their responses", async () 
   await expect(response).resolves.toContain("response /first");
 });
 
+test("before the drain a connection is closed by a response that says so, never without one", async () => {
+  const port = await serve();
+  const socket = await openConnection(port);
+  const noticed = running?.announceClose(1000);
+  const response = text(socket);
+  socket.write(GET.replace("first", "second"));
+  await expect(response).resolves.toMatch(/^Connection: close\r\n[\s\S]*response \/second/im);
+  await noticed;
+});
+
+test("an idle connection is kept until the notice is over, and new ones are served", async () => {
+  const port = await serve();
+  const socket = await openConnection(port);
+  const noticed = running?.announceClose(1000);
+  expect(await ask(port)).toContain("response /first");
+  expect(socket.readyState).toBe("open");
+  await noticed;
+  expect(socket.readyState).toBe("open");
+  await running?.drain(60_000);
+  if (!socket.closed) await once(socket, "close");
+});
+
 test("an address has at most its number of connections, and the next one after it closed one", async () => {
   const port = await serve({ maxConnectionsPerAddress: 2 });
   const held = [await openConnection(port), await openConnection(port)];

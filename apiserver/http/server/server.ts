@@ -19,6 +19,11 @@ const ACCEPT_BACKLOG = 4096;
 export interface RunningServer {
   /** `http://address:port` as it is bound. */
   address: string;
+  /**
+   * Serves for this time, and asks in every response that its connection be closed: a client that sends into a connection
+   * which is being closed sees its request fail (RFC 9112, section 9.6).
+   */
+  announceClose(noticeMs: number): Promise<void>;
   /** Accepts no new connection, lets requests in progress complete, and closes the rest at the deadline. */
   drain(deadlineMs: number): Promise<void>;
 }
@@ -39,6 +44,7 @@ export async function listen(
   const { address, port } = server.address() as AddressInfo;
   return {
     address: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
+    announceClose: (noticeMs) => announceClose(server, noticeMs),
     drain: (deadlineMs) => drain(server, deadlineMs),
   };
 }
@@ -72,10 +78,14 @@ function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
   return server;
 }
 
-async function drain(server: Server, deadlineMs: number): Promise<void> {
+async function announceClose(server: Server, noticeMs: number): Promise<void> {
   server.prependListener("request", (_request: unknown, response: ServerResponse) => {
     response.setHeader("Connection", "close");
   });
+  await sleep(noticeMs);
+}
+
+async function drain(server: Server, deadlineMs: number): Promise<void> {
   const closed = new Promise<"closed">((resolve) => {
     server.close(() => resolve("closed"));
   });
