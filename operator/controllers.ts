@@ -85,7 +85,16 @@ export function createControllers(deps: ControllersDeps): Controllers {
   };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
   const signers = createSigners(now);
-  const accessDeps = { client, caches, tenants, signers, apiserver, now, issuing: new Set<string>() };
+  const accessDeps = {
+    client,
+    caches,
+    tenants,
+    signers,
+    apiserver,
+    now,
+    issuing: new Set<string>(),
+    throttle: createStatusThrottle(),
+  };
   const bindingsDeps = {
     client,
     caches,

@@ -1,5 +1,6 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, composePlan, type Plan } from "../../shared/controller/plan.ts";
+import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import {
   type ClusterAccess,
@@ -9,22 +10,24 @@ import {
   nameAccessGroup,
 } from "../../shared/crd/cluster-access.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
 import { objectKey } from "../../shared/kube/object.ts";
+import type { AccessPart } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
 import { isDeleting } from "../identity.ts";
 import type { RunContext } from "../run-context.ts";
 import type { ServiceAccountName } from "../secret-role.ts";
-import { NotAdmittedError, waitUntilAdmitted } from "../tenant/admission.ts";
+import { waitUntilAdmitted } from "../tenant/admission.ts";
 import { readCertificateAuthority } from "../tenant/authority.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
-import { RequestError, signRequest } from "../tenant/sign.ts";
+import type { AccountToken } from "../tenant/issue.ts";
+import { signRequest } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
-import { composeTokenSteps, findIssued, issueByTenant } from "./issue.ts";
+import { composeFailure } from "./failure.ts";
+import { composeTokenSteps, findIssued, type IssuedAccess, issueByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
 import { type AccessDecision, type GrantTarget, reconcileAccess } from "./reconcile.ts";
-import { type AccessOutcome, composeAccessStatus, composeTenantUnavailable } from "./status.ts";
+import { type AccessOutcome, composeAccessStatus } from "./status.ts";
 
 export interface AccessDeps {
   client: Pick<KubeClient, "get">;
@@ -39,7 +42,10 @@ export interface AccessDeps {
    * several at once would else exceed.
    */
   issuing: Set<string>;
+  throttle: StatusThrottle;
 }
+
+type Apply = (parts: Partial<Plan<ClusterAccessStatus>>) => Promise<void>;
 
 /**
  * Reconciles one access. The binding is created, and admits its user, before the certificate is published; it is removed
@@ -59,10 +65,8 @@ export async function runAccess(
   else deps.issuing.delete(key);
   if (observed === undefined || decision === undefined) return undefined;
   const { access } = observed;
-  const apply = (parts: Partial<Plan<ClusterAccessStatus>>) =>
+  const apply: Apply = (parts) =>
     applyPlan({ ...context, kind: clusterAccessKind }, access, composePlan(parts));
-  const report = (outcome: AccessOutcome) =>
-    apply({ status: composeAccessStatus(access, outcome, deps.now()) });
   switch (decision.kind) {
     case "ignore":
       break;
@@ -70,14 +74,16 @@ export async function runAccess(
       await apply({ remove: [planDeletion(access)] });
       break;
     case "revoke":
-      if (decision.target !== undefined) await revoke(deps, decision.target, context.signal);
+      if (decision.target !== undefined) {
+        await revoke(deps, access, decision.target, context.signal, apply);
+      }
       await apply({ releaseFinalizer: true });
       break;
     case "reject":
-      await report({ ...decision.fault, kind: "rejected" });
+      await report(deps, access, { ...decision.fault, kind: "rejected" }, apply);
       break;
     case "wait":
-      await report({ ...decision, kind: "waiting" });
+      await report(deps, access, { ...decision, kind: "waiting" }, apply);
       break;
     case "label":
       await apply({ metadata: decision.metadata });
@@ -100,35 +106,75 @@ async function grant(
   access: ClusterAccess,
   { target, expiresAt }: AccessDecision & { kind: "grant" },
   signal: AbortSignal,
-  apply: (parts: Partial<Plan<ClusterAccessStatus>>) => Promise<void>,
+  apply: Apply,
 ): Promise<void> {
-  const report = (outcome: AccessOutcome) =>
-    apply({ status: composeAccessStatus(access, outcome, deps.now()) });
   const { cluster, tenant, id } = target;
   const { kind } = tenant.authority;
+  let part: AccessPart = "kubeconfig";
+  let issued: IssuedAccess | AccountToken;
   try {
     const before = findIssued(access);
     const signed =
       before === undefined && kind === "ca"
         ? { certificate: await sign(deps, access, target, expiresAt, signal) }
         : before;
-    const issued = await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
+    issued = await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
+      part = "bindings";
       await ensureBinding(client, composeAccessBinding(id, kind));
       await waitUntilAdmitted(client, { user: access.spec.subject, groups: [nameAccessGroup(id)] });
+      part = "kubeconfig";
       const lifetimeMs = expiresAt.getTime() - deps.now().getTime();
       return signed ?? issueByTenant(deps.signers, client, access, id, lifetimeMs);
     });
-    if (!("token" in issued)) return await report({ kind: "granted", ...issued, expiresAt });
-    const { tokenSecretName, steps } = composeTokenSteps(access, cluster, id, issued.token, deps.apiserver);
-    await apply({ apply: steps });
-    const endsAt = issued.expiresAt < expiresAt ? issued.expiresAt : expiresAt;
-    await report({ kind: "granted", tokenSecretName, expiresAt: endsAt });
   } catch (error) {
-    const outcome = describeFailure(access, error);
-    if (outcome !== undefined) await report(outcome);
-    if (outcome?.kind !== "rejected") throw error;
+    const isRejected = (await reportFailure(deps, access, part, error, apply))?.kind === "rejected";
+    if (!isRejected) throw error;
     deps.issuing.delete(objectKey(access));
+    return;
   }
+  await publish(deps, access, target, { issued, expiresAt }, apply);
+}
+
+/** A certificate is published in the status, a token in a Secret. */
+async function publish(
+  deps: AccessDeps,
+  access: ClusterAccess,
+  { cluster, id }: GrantTarget,
+  { issued, expiresAt }: { issued: IssuedAccess | AccountToken; expiresAt: Date },
+  apply: Apply,
+): Promise<void> {
+  if (!("token" in issued)) return report(deps, access, { kind: "granted", ...issued, expiresAt }, apply);
+  const { tokenSecretName, steps } = composeTokenSteps(access, cluster, id, issued.token, deps.apiserver);
+  await apply({ apply: steps });
+  const endsAt = issued.expiresAt < expiresAt ? issued.expiresAt : expiresAt;
+  await report(deps, access, { kind: "granted", tokenSecretName, expiresAt: endsAt }, apply);
+}
+
+async function report(
+  deps: AccessDeps,
+  access: ClusterAccess,
+  outcome: AccessOutcome,
+  apply: Apply,
+): Promise<void> {
+  await apply({ status: composeAccessStatus(access, outcome, deps.now()) });
+}
+
+/**
+ * Another message alone is written only now and then: a tenant's API server may word each of its answers differently, and
+ * every change of an access runs it at once, without backoff.
+ */
+async function reportFailure(
+  deps: AccessDeps,
+  access: ClusterAccess,
+  part: AccessPart,
+  error: unknown,
+  apply: Apply,
+): Promise<AccessOutcome | undefined> {
+  const outcome = composeFailure(access, part, error);
+  if (outcome === undefined) return undefined;
+  const status = composeAccessStatus(access, outcome, deps.now());
+  await apply(deps.throttle(objectKey(access), access.status, composePlan({ status })));
+  return outcome;
 }
 
 async function sign(
@@ -148,30 +194,21 @@ async function sign(
   return certificate;
 }
 
-function describeFailure(access: ClusterAccess, error: unknown): AccessOutcome | undefined {
-  if (error instanceof RequestError) {
-    const message = `${error.message} Create another access with a new request.`;
-    return { kind: "rejected", reason: "InvalidRequest", message };
-  }
-  if (error instanceof NotAdmittedError) {
-    const message = `The API server of ${access.spec.clusterName} does not admit ${access.spec.subject} yet. It is asked again automatically.`;
-    return { kind: "waiting", reason: "NotAdmitted", message };
-  }
-  if (!(error instanceof KubeError) || !error.isUnavailable) return undefined;
-  return composeTenantUnavailable(access, error.kubeMessage);
-}
-
 /** A cluster that is being deleted takes its bindings with it; in any other one the binding must be removed first. */
 async function revoke(
   deps: AccessDeps,
+  access: ClusterAccess,
   { cluster, tenant, id }: GrantTarget,
   signal: AbortSignal,
+  apply: Apply,
 ): Promise<void> {
   try {
     const { kind } = tenant.authority;
     const { name } = composeAccessBinding(id, kind).metadata;
     await deps.tenants.withTenant(cluster, tenant, signal, (client) => removeBinding(client, name, kind));
   } catch (error) {
-    if (!isDeleting(cluster)) throw error;
+    if (isDeleting(cluster)) return;
+    await reportFailure(deps, access, "bindings", error, apply);
+    throw error;
   }
 }

@@ -7,7 +7,6 @@ import type {
   ClusterAccessStatus,
 } from "../../shared/crd/cluster-access.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
-
 import type { IssuedAccess } from "./issue.ts";
 
 const NOT_STALLED = {
@@ -17,18 +16,12 @@ const NOT_STALLED = {
   message: "No blocking problem.",
 } as const;
 
-const TENANT_UNAVAILABLE = "ControlPlaneUnavailable";
+export const TENANT_UNAVAILABLE = "ControlPlaneUnavailable";
 
 /** Whether the last attempt at issuing an access failed because the tenant's API server did not respond. */
 export function isWaitingForTenant({ metadata, status }: ClusterAccess): boolean {
   if (metadata.deletionTimestamp !== undefined) return false;
   return findCondition(status?.conditions, "Ready")?.reason === TENANT_UNAVAILABLE;
-}
-
-/** An attempt that failed because the tenant's API server did not respond. */
-export function composeTenantUnavailable({ spec }: ClusterAccess, cause: string): AccessOutcome {
-  const message = `The API server of ${spec.clusterName} does not respond: ${cause}. It is retried automatically.`;
-  return { kind: "waiting", reason: TENANT_UNAVAILABLE, message };
 }
 
 /** The result of a reconcile. */

@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { AccessPart } from "../access-health.ts";
+import { NotAdmittedError } from "../tenant/admission.ts";
+import { RequestError } from "../tenant/sign.ts";
+import { composeFailure } from "./failure.ts";
+
+const access: ClusterAccess = {
+  apiVersion: "cloud.marina.dev/v1",
+  kind: "ClusterAccess",
+  metadata: { name: "mine", namespace: "org-x", generation: 1 },
+  spec: { clusterName: "blue", subject: "alice", ttlSeconds: 600, csr: "csr" },
+};
+
+const answer = (status: number, kubeMessage: string, reason = "Forbidden") =>
+  new KubeError({ status, reason, kubeMessage });
+
+const waits: [string, AccessPart, unknown, string, RegExp][] = [
+  [
+    "whose tenant's API refuses the binding with 403",
+    "bindings",
+    answer(403, "no bindings"),
+    "BindingsFailed",
+    /in blue: no bindings\. It is retried/,
+  ],
+  [
+    "whose tenant's API fails with 500",
+    "bindings",
+    answer(500, "etcd is gone"),
+    "BindingsFailed",
+    /in blue: etcd is gone\. It is retried/,
+  ],
+  [
+    "whose tenant's API does not respond",
+    "bindings",
+    answer(0, "ECONNREFUSED", "Unreachable"),
+    "ControlPlaneUnavailable",
+    /does not respond: ECONNREFUSED/,
+  ],
+  [
+    "whose tenant's API has not read its roles yet",
+    "bindings",
+    answer(403, 'clusterrolebindings is forbidden: User "x" cannot get resource "clusterrolebindings"'),
+    "ControlPlaneUnavailable",
+    /does not respond/,
+  ],
+  [
+    "whose holder is not admitted",
+    "bindings",
+    new NotAdmittedError("alice"),
+    "NotAdmitted",
+    /does not admit alice yet/,
+  ],
+  [
+    "that cannot be issued",
+    "kubeconfig",
+    answer(403, "secrets demo-ca is forbidden"),
+    "CredentialsFailed",
+    /^The access to blue cannot be issued\. It is retried automatically; if this lasts/,
+  ],
+  [
+    "whose CA has no key",
+    "kubeconfig",
+    new Error("the CA or its key is missing"),
+    "CredentialsFailed",
+    /^The access to blue cannot be issued\. It is retried automatically; if this lasts/,
+  ],
+];
+
+test.each(waits)("an access %s says so, and is tried again", (_name, part, error, reason, message) => {
+  const outcome = composeFailure(access, part, error);
+  expect(outcome).toEqual({ kind: "waiting", reason, message: expect.stringMatching(message) });
+});
+
+test("an access whose request must not be signed is rejected", () => {
+  const outcome = composeFailure(access, "kubeconfig", new RequestError("The key is weak."));
+  expect(outcome).toMatchObject({ kind: "rejected", reason: "InvalidRequest" });
+});
+
+test("an attempt that ends with the process says nothing", () => {
+  expect(composeFailure(access, "bindings", answer(0, "", "Aborted"))).toBeUndefined();
+});
