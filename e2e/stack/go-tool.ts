@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildProgram, readGoVersion } from "../programs/go-build.ts";
+import { doLocked } from "./run-lock.ts";
 import { cacheRoot } from "./tools.ts";
 
 export interface GoTool {
@@ -23,11 +24,17 @@ export async function pathOfGoTool({ name, moduleDir, sources = [] }: GoTool): P
   return join(cacheRoot(), `${name}-${hash.digest("hex").slice(0, 16)}`, name);
 }
 
-/** The path of a program, built when it is not in the user's cache folder yet. */
+/**
+ * The path of a program, built when it is not in the user's cache folder yet; of several that want it at once, one builds
+ * it. Throws StartError like `buildProgram`.
+ */
 export async function ensureGoTool(tool: GoTool): Promise<string> {
   const { goPackage, moduleDir, signal } = tool;
   const file = await pathOfGoTool(tool);
   mkdirSync(dirname(file), { recursive: true });
-  if (!existsSync(file)) await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal });
+  const build = async () => {
+    if (!existsSync(file)) await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal });
+  };
+  if (!existsSync(file)) await doLocked(`${file}.lock`, build, { signal });
   return file;
 }

@@ -173,6 +173,19 @@ function apiserverNode(deps: ManagementClusterDeps): ProcessNode {
   };
 }
 
+/** What every component of Kubernetes is started with that is a client of the embedded cluster and the only one of its kind. */
+export function componentArgs(kubeconfig: string, port: number): string[] {
+  return [
+    `--kubeconfig=${kubeconfig}`,
+    `--authentication-kubeconfig=${kubeconfig}`,
+    `--authorization-kubeconfig=${kubeconfig}`,
+    "--leader-elect=false",
+    "--bind-address=127.0.0.1",
+    `--secure-port=${port}`,
+    "--profiling=false",
+  ];
+}
+
 function controllerManagerNode({
   ports,
   tools,
@@ -188,12 +201,7 @@ function controllerManagerNode({
     process: () => ({
       command: tools.path("kube-controller-manager"),
       args: [
-        `--kubeconfig=${kubeconfig}`,
-        `--authentication-kubeconfig=${kubeconfig}`,
-        `--authorization-kubeconfig=${kubeconfig}`,
-        "--leader-elect=false",
-        "--bind-address=127.0.0.1",
-        `--secure-port=${port}`,
+        ...componentArgs(kubeconfig, port),
         `--tls-cert-file=${certificates.serverCertFile}`,
         `--tls-private-key-file=${certificates.serverKeyFile}`,
         `--service-account-private-key-file=${certificates.serviceAccountKeyFile}`,
@@ -201,7 +209,6 @@ function controllerManagerNode({
         `--controllers=${[...CONTROLLERS, ...(workloadControllers ?? [])].join(",")}`,
         // A quota on a kind that was just installed is counted at the next round only: by default after 5 minutes.
         "--resource-quota-sync-period=20s",
-        "--profiling=false",
       ],
       probe: () => requireOpenPort(port),
       deadlineMs: 30_000,

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { releaseLock, takeLock } from "./run-lock.ts";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { doLocked, releaseLock, takeLock } from "./run-lock.ts";
 
 let dir: string;
 let file: string;
@@ -35,4 +35,28 @@ test.each([
 ])("a lock held %s is taken over", (_what, text) => {
   writeFileSync(file, text);
   expect(takeLock(file, {})).toBeUndefined();
+});
+
+test("work under a lock begins when the work before it has ended, also when that failed", async () => {
+  const done: string[] = [];
+  const first = doLocked(file, async () => {
+    await Promise.resolve();
+    done.push("first");
+    throw new Error("it failed");
+  });
+  const onWait = vi.fn<() => void>();
+  const second = doLocked(file, async () => done.push("second"), { onWait });
+  await expect(first).rejects.toThrow("it failed");
+  await second;
+  expect(done).toEqual(["first", "second"]);
+  expect(onWait).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ pid: process.pid }));
+  expect(takeLock(file, {})).toBeUndefined();
+});
+
+test("a wait for a lock ends when it is stopped", async () => {
+  takeLock(file, {});
+  const stop = new AbortController();
+  const waiting = doLocked(file, async () => undefined, { signal: stop.signal });
+  stop.abort();
+  await expect(waiting).rejects.toThrow("stopped");
 });

@@ -1,5 +1,7 @@
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { identifyProcess, isRunning, type ProcessIdentity } from "../programs/process-identity.ts";
+import { StartError } from "../programs/start-error.ts";
 
 /** The content of a lock file. */
 export type LockHolder<T> = ProcessIdentity & T;
@@ -42,4 +44,30 @@ export function takeLock<T extends object>(file: string, about: T): LockHolder<T
 /** Releases a lock of this process. */
 export function releaseLock(file: string): void {
   if (readHolder(file)?.pid === process.pid) rmSync(file, { force: true });
+}
+
+const WAIT_MS = 500;
+
+/**
+ * Does work while this process holds a lock file, after any other that holds it, also one in this process; `onWait` is
+ * told once of that holder. Throws StartError when `signal` aborts before the lock is free.
+ */
+export async function doLocked<T>(
+  file: string,
+  work: () => Promise<T>,
+  { onWait, signal }: { onWait?: (holder: ProcessIdentity) => void; signal?: AbortSignal | undefined } = {},
+): Promise<T> {
+  let isReported = false;
+  for (let holder = takeLock(file, {}); holder !== undefined; holder = takeLock(file, {})) {
+    if (!isReported) onWait?.(holder);
+    isReported = true;
+    await sleep(WAIT_MS, undefined, { signal }).catch(() => {
+      throw new StartError("stopped");
+    });
+  }
+  try {
+    return await work();
+  } finally {
+    releaseLock(file);
+  }
 }

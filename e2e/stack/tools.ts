@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { buildProgram, ldflagsFor, readGoVersion, runGo } from "../programs/go-build.ts";
+import type { ProcessIdentity } from "../programs/process-identity.ts";
 import { writeEngineManifests } from "./cluster-api-manifests.ts";
 import { requireFreeSpace } from "./disk.ts";
 import { writeKwokStages } from "./kwok-stages.ts";
 import type { Progress } from "./progress.ts";
-import { releaseLock, takeLock } from "./run-lock.ts";
+import { doLocked } from "./run-lock.ts";
 
 /** Every program that is built, with its Go package, in build order. */
 export const PACKAGES = {
@@ -61,18 +61,6 @@ function cacheKey(goVersion: string): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-async function takeBuildLock(file: string, progress: Progress): Promise<void> {
-  let isReported = false;
-  for (;;) {
-    const holder = takeLock(file, {});
-    if (holder === undefined) return;
-    if (!isReported)
-      progress.line(`another start (pid ${holder.pid}) is building the programs: waiting for it`);
-    isReported = true;
-    await sleep(500);
-  }
-}
-
 async function buildMissing(
   dir: string,
   wanted: readonly ToolName[],
@@ -122,15 +110,14 @@ export async function ensureTools(
   const files = [...wanted.map((name) => join(dir, name)), engineManifestsFile, kwokStagesFile];
   const isComplete = () => files.every((file) => existsSync(file));
   if (!isComplete()) {
-    const lock = join(dir, "lock");
-    await takeBuildLock(lock, progress);
-    try {
+    const build = async () => {
       await buildMissing(dir, wanted, progress, signal);
       if (!existsSync(engineManifestsFile)) await writeEngineManifests(GO_MODULE_DIR, engineManifestsFile);
       if (!existsSync(kwokStagesFile)) await writeKwokStages(GO_MODULE_DIR, kwokStagesFile);
-    } finally {
-      releaseLock(lock);
-    }
+    };
+    const onWait = ({ pid }: ProcessIdentity) =>
+      progress.line(`another start (pid ${pid}) is building the programs: waiting for it`);
+    await doLocked(join(dir, "lock"), build, { onWait, signal });
   }
   return { dir, path: (name) => join(dir, name), engineManifestsFile, kwokStagesFile };
 }

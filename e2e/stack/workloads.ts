@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, canRunPods, NODE_AGENT_ENTRY } from "../node-agent/program.ts";
 import { StartError } from "../programs/start-error.ts";
+import { componentArgs } from "./management-cluster.ts";
 import type { Ports } from "./ports.ts";
 import { requireHttpOk } from "./probes.ts";
 import type { ProcessNode } from "./supervisor.ts";
@@ -64,15 +65,7 @@ export function workloadNodes(deps: WorkloadDeps): ProcessNode[] {
       after: ["kube-apiserver"],
       process: () => ({
         command: tools.path("kube-scheduler"),
-        args: [
-          `--kubeconfig=${kubeconfig}`,
-          `--authentication-kubeconfig=${kubeconfig}`,
-          `--authorization-kubeconfig=${kubeconfig}`,
-          "--leader-elect=false",
-          "--bind-address=127.0.0.1",
-          `--secure-port=${ports["kube-scheduler"]}`,
-          "--profiling=false",
-        ],
+        args: componentArgs(kubeconfig, ports["kube-scheduler"] ?? 0),
         probe: async () => {},
         deadlineMs: 20_000,
         stopTimeoutMs: 1500,
