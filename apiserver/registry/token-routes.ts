@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
+import type { Membership } from "../http/authorization/membership.ts";
 import type { Router } from "../http/contract/router.ts";
 import type { HttpEnv } from "../http/env.ts";
 import { notFound } from "../http/errors.ts";
@@ -9,6 +10,7 @@ import { CREDENTIAL_PREFIX, createCredentialControl } from "./credentials/verify
 import { parseRepository } from "./names.ts";
 import { requireRegistry } from "./require-registry.ts";
 import { passwordRefused, readBasicPassword } from "./tokens/basic-credential.ts";
+import { addRegistryErrors } from "./tokens/registry-errors.ts";
 import { grantActions, parseScopes, type RequestedScope } from "./tokens/scope.ts";
 import { type RegistryAccess, type RegistryClaims, toPublicJwk } from "./tokens/sign.ts";
 import { requireSpace } from "./usage/limit.ts";
@@ -31,7 +33,7 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
     return c.json({ keys: [await toPublicJwk(registry)] }, 200);
   });
   const credentials = createCredentialControl(deps);
-  router.app.get(ROUTE, async (c) => {
+  router.app.get(ROUTE, addRegistryErrors, async (c) => {
     c.set("route", ROUTE);
     const { limits } = requireRegistry(deps.config);
     const password = readBasicPassword(c.req.header("authorization"));
@@ -40,6 +42,7 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
     const now = deps.now();
     if (password.startsWith(CREDENTIAL_PREFIX)) {
       const credential = await router.limiter.authenticateHolder(credentials, password, c);
+      router.limiter.countInOrganization(credential.orgId, c);
       const access = scopes
         .filter(({ orgId }) => orgId === credential.orgId)
         .flatMap((scope) => toAccess(scope, { canRead: true, canWrite: false }));
@@ -47,11 +50,12 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
     }
     const control = router.limiter.limit(router.access, { method: "get", access: "signed-in" }, c);
     const principal = await control.authenticate(`Bearer ${password}`);
-    const access = await grantAccess(router, principal, scopes);
-    for (const { name } of access.filter(({ actions }) => actions.includes("push"))) {
-      const { orgId = "" } = parseRepository(name) ?? {};
+    const memberships = await findMemberships(router, principal, scopes);
+    for (const orgId of memberships.keys()) router.limiter.countInOrganization(orgId, c);
+    const access = grantAccess(memberships, scopes);
+    const pushed = access.filter(({ actions }) => actions.includes("push"));
+    for (const orgId of new Set(pushed.map(({ name }) => parseRepository(name)?.orgId ?? "")))
       requireSpace(limits, await findUsage(deps.db, orgId));
-    }
     return respond(c, useRegistry, { subject: principal.userId, access, now });
   });
 }
@@ -74,17 +78,28 @@ function toAccess(
   return allowed.length === 0 ? [] : [{ type: "repository", name: repository, actions: allowed }];
 }
 
-async function grantAccess(
+/** The caller's membership of each organization that the scopes name; none where it is no member. */
+async function findMemberships(
   router: Router,
   principal: Principal,
   scopes: readonly RequestedScope[],
-): Promise<RegistryAccess[]> {
-  const granted: RegistryAccess[] = [];
-  for (const scope of scopes) {
-    const membership = await router.access.findMembership(principal, scope.orgId);
-    const canRead = membership?.rights.has("registry:read") ?? false;
-    const canWrite = membership?.rights.has("registry:write") ?? false;
-    granted.push(...toAccess(scope, { canRead, canWrite }));
+): Promise<Map<string, Membership>> {
+  const memberships = new Map<string, Membership>();
+  for (const orgId of new Set(scopes.map((scope) => scope.orgId))) {
+    const membership = await router.access.findMembership(principal, orgId);
+    if (membership !== undefined) memberships.set(orgId, membership);
   }
-  return granted;
+  return memberships;
+}
+
+function grantAccess(
+  memberships: ReadonlyMap<string, Membership>,
+  scopes: readonly RequestedScope[],
+): RegistryAccess[] {
+  return scopes.flatMap((scope) => {
+    const rights = memberships.get(scope.orgId)?.rights;
+    const canRead = rights?.has("registry:read") ?? false;
+    const canWrite = rights?.has("registry:write") ?? false;
+    return toAccess(scope, { canRead, canWrite });
+  });
 }

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { readStack } from "../../e2e/stack/testing.ts";
+import { createRegistry } from "../../shared/metrics.ts";
+import { createApiTokenVerifier } from "../api-tokens/index.ts";
+import type { createApp } from "../app.ts";
+import { createAuthenticator } from "../http/authentication/authenticator.ts";
+import type { RateClass, RateLimit } from "../http/limits.ts";
+import { bindUser } from "../members/index.ts";
+import { projectObservations } from "../projection/index.ts";
+import { projected } from "../projection/testing.ts";
+import { createTestedApp, startTestApp, type TestApp } from "../testing/app.ts";
+
+let api: TestApp;
+let orgId: string;
+
+beforeAll(async () => {
+  api = await startTestApp({ registry: {} });
+});
+beforeEach(async () => {
+  orgId = await api.createOrganization();
+});
+afterAll(() => api.close());
+
+/** A replica with a quota of its own. */
+function createReplica(name: RateClass, limit: RateLimit): ReturnType<typeof createApp> {
+  const { config, ...deps } = { ...api.deps, metrics: createRegistry() };
+  const rates = { ...config.limits.rates, [name]: limit };
+  const limited = { ...deps, config: { ...config, limits: { ...config.limits, rates } } };
+  const { issuers } = config;
+  const apiTokens = createApiTokenVerifier(limited);
+  const bind = (user: Parameters<typeof bindUser>[1]) => bindUser(deps.db, user);
+  return createTestedApp(limited, {
+    authenticator: createAuthenticator({ issuers, bindUser: bind, apiTokens }),
+  });
+}
+
+/** Requests a token to pull, from one address. */
+function requestToken(app: ReturnType<typeof createApp>, password: string) {
+  const authorization = `Basic ${Buffer.from(`ci:${password}`).toString("base64")}`;
+  const incoming = { socket: { remoteAddress: "192.0.2.1" } };
+  const path = `/registry/token?service=x&scope=repository:org-${orgId}/web:pull`;
+  return app.request(path, { headers: { authorization } }, { incoming });
+}
+
+async function createToken(): Promise<string> {
+  const body = { name: "ci", role: "member", scopes: ["registry:read"] };
+  return (await api.request("POST", `/api/v1/organizations/${orgId}/api-tokens`, { body })).body.token;
+}
+
+async function createCredential(): Promise<string> {
+  const object = projected(orgId, 1);
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
+  const body = { cluster_id: object.id };
+  const path = `/api/v1/organizations/${orgId}/registry/credentials`;
+  return (await api.request("POST", path, { body })).body.password;
+}
+
+async function statusesOf(responses: readonly (() => Promise<Response> | Response)[]): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const send of responses) statuses.push((await send()).status);
+  return statuses;
+}
+
+test.each(["guess", "mar_guess", "mrc_guess"])(
+  "an address that has guessed too many passwords (%s) gets 429, and another password of it is not looked up",
+  async (guess) => {
+    const app = createReplica("failed_login", { burst: 2, perMinute: 1 });
+    const guesses = [1, 2, 3].map((n) => () => requestToken(app, `${guess}${n}`));
+    expect(await statusesOf(guesses)).toEqual([401, 401, 429]);
+  },
+);
+
+test("beyond its quota an API token gets 429 with Retry-After in seconds and the error that clients of registries read", async () => {
+  const app = createReplica("default", { burst: 1, perMinute: 2 });
+  const [token, other] = [await createToken(), await createToken()];
+  expect((await requestToken(app, token)).status).toBe(200);
+  const refused = await requestToken(app, token);
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "30"]);
+  const message = "Too many requests; try again in 30 s.";
+  expect(await refused.json()).toMatchObject({
+    error: { code: "rate_limited", message },
+    errors: [{ code: "TOOMANYREQUESTS", message }],
+  });
+  expect((await requestToken(app, other)).status).toBe(200);
+});
+
+test("all API tokens and credentials of an organization together have its quota, and others are served", async () => {
+  const app = createReplica("organization", { burst: 4, perMinute: 1 });
+  const passwords = [
+    ...(await Promise.all([createToken(), createToken()])),
+    await createCredential(),
+    await createCredential(),
+    await createCredential(),
+  ];
+  const requests = passwords.map((password) => () => requestToken(app, password));
+  expect(await statusesOf(requests)).toEqual([200, 200, 200, 200, 429]);
+  orgId = await api.createOrganization();
+  const token = await createToken();
+  expect((await requestToken(app, token)).status).toBe(200);
+});
+
+test("a request of someone else for an organization's images takes nothing of its quota", async () => {
+  const app = createReplica("organization", { burst: 1, perMinute: 1 });
+  const { bob } = readStack().tokens;
+  const [password, own] = [await createCredential(), await createToken()];
+  for (const foreign of [bob, bob]) expect((await requestToken(app, foreign)).status).toBe(200);
+  expect((await requestToken(app, password)).status).toBe(200);
+  expect((await requestToken(app, own)).status).toBe(429);
+});
