@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { and, count, eq, inArray } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { findKnownDigests } from "../digest-store.ts";
 import {
-  findDigestsWithScan,
   MAX_PENDING,
   PRIORITIES,
   requestMissingScans,
@@ -88,12 +88,12 @@ describe("the pending scans of an organization", () => {
 
 test("a new vulnerability database causes scans of each organization, of none more than may be pending", async () => {
   const other = await api.createOrganization();
+  const usedSince = api.deps.now();
   const scanned = { state: "success" as const, databaseVersion: "1", repository: "web", priority: 1 };
   const rowsOf = (owner: string, digests: readonly string[]) =>
-    digests.map((digest) => ({ ...scanned, orgId: owner, digest, usedAt: api.deps.now() }));
+    digests.map((digest) => ({ ...scanned, orgId: owner, digest, usedAt: usedSince }));
   await api.deps.db.insert(registryScans).values(rowsOf(orgId, digestsTo(MAX_UNASKED + 10)));
   await api.deps.db.insert(registryScans).values(rowsOf(other, digestsTo(3)));
-  const usedSince = new Date(api.deps.now().getTime() - 1000);
   await requestOutdatedScans(api.deps.db, { databaseVersion: "2", usedSince, at: api.deps.now() });
   expect([await countPending(), await countPending(other)]).toEqual([MAX_UNASKED, 3]);
 });
@@ -104,7 +104,7 @@ const MANY = 70_000;
 test("more digests than fit into a statement are looked for and noted as in use", async () => {
   const digests = digestsTo(MANY);
   await requestMissing(digests.slice(0, 10), "sweep");
-  expect((await findDigestsWithScan(api.deps.db, orgId, digests)).size).toBe(10);
+  expect((await findKnownDigests(api.deps.db, registryScans, orgId, digests)).size).toBe(10);
   const usedAt = new Date(api.deps.now().getTime() + 60_000);
   await touchScans(api.deps.db, orgId, digests, usedAt);
   const rows = await api.deps.db.select().from(registryScans).where(eq(registryScans.orgId, orgId));

@@ -2,6 +2,7 @@ import { and, count, eq, gte, inArray, isNotNull, isNull, lt, ne, sql } from "dr
 import { chunk } from "../../db/chunk.ts";
 import type { Queryable } from "../../db/client.ts";
 import { ApiError } from "../../http/errors.ts";
+import { findKnownDigests } from "../digest-store.ts";
 import { registryScans, type ScanRow } from "./table.ts";
 
 /** Who asks for a scan: the lower number is scanned first. */
@@ -97,8 +98,9 @@ export async function requestMissingScans(
 ): Promise<void> {
   const [first] = requests;
   if (first === undefined) return;
-  const known = await findDigestsWithScan(
+  const known = await findKnownDigests(
     tx,
+    registryScans,
     orgId,
     requests.map(({ digest }) => digest),
   );
@@ -149,23 +151,6 @@ export async function requestOutdatedScans(
     total += rows.length;
   }
   return total;
-}
-
-/** Which of these digests of an organization have a scan in any state. */
-export async function findDigestsWithScan(
-  db: Queryable,
-  orgId: string,
-  digests: readonly string[],
-): Promise<Set<string>> {
-  const found = new Set<string>();
-  for (const part of chunk(digests)) {
-    const rows = await db
-      .select({ digest: registryScans.digest })
-      .from(registryScans)
-      .where(and(eq(registryScans.orgId, orgId), inArray(registryScans.digest, part)));
-    for (const { digest } of rows) found.add(digest);
-  }
-  return found;
 }
 
 /** Notes that images were pulled; those that were never to be scanned stay so. */

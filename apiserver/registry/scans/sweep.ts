@@ -3,16 +3,12 @@ import { findKnownOrganizations } from "../../organizations/index.ts";
 import type { RegistryLimits } from "../../registry-config.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
 import { listAllNames } from "../backend/list-all-names.ts";
+import { findKnownDigests } from "../digest-store.ts";
 import { isRepositoryName, parseRepository, repositoryPrefix } from "../names.ts";
 import { beginMeasurement, completeMeasurement, type TaggedImages } from "../usage/measure.ts";
 import { listFullOrganizations, listUsage } from "../usage/store.ts";
-import {
-  deleteScansExcept,
-  findDigestsWithScan,
-  listScannedOrganizations,
-  PRIORITIES,
-  requestMissingScans,
-} from "./store.ts";
+import { deleteScansExcept, listScannedOrganizations, PRIORITIES, requestMissingScans } from "./store.ts";
+import { registryScans } from "./table.ts";
 
 type SweepDeps = Pick<Deps, "db" | "log" | "now">;
 
@@ -138,7 +134,7 @@ async function readTaggedImages(
       tagCount++;
       if (digest !== undefined) digests.add(digest);
     }
-    const known = backend.ownScans ? digests : await findDigestsWithScan(db, orgId, [...digests]);
+    const known = backend.ownScans ? digests : await findKnownDigests(db, registryScans, orgId, [...digests]);
     const missing = [...digests].filter((digest) => !known.has(digest));
     await requestMissingScans(
       db,

@@ -1,9 +1,10 @@
 import type { Deps } from "../../deps.ts";
 import type { RegistryBackend } from "../backend/backend.ts";
+import { findKnownDigests } from "../digest-store.ts";
 import { repositoryPrefix } from "../names.ts";
 import { readBlobs } from "./read-blobs.ts";
-import { deleteImagesExcept, findReadImages, findUsage, insertImage, storeMeasurement } from "./store.ts";
-import type { UsageRow } from "./table.ts";
+import { deleteImagesExcept, findUsage, insertImage, storeMeasurement } from "./store.ts";
+import { registryImages, type UsageRow } from "./table.ts";
 
 /** The tagged images of an organization. */
 export interface TaggedImages {
@@ -41,7 +42,7 @@ export async function completeMeasurement(
   signal: AbortSignal,
 ): Promise<void> {
   if (isComplete) await deleteImagesExcept(db, orgId, new Set(repositories.keys()));
-  const known = await findReadImages(db, orgId, [...repositories.keys()]);
+  const known = await findKnownDigests(db, registryImages, orgId, [...repositories.keys()]);
   const sizes = new Map<string, number>();
   for (const [digest, name] of repositories) {
     if (signal.aborted) break;

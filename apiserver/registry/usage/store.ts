@@ -45,23 +45,6 @@ export async function listFullOrganizations(
   return rows.map(({ orgId }) => orgId);
 }
 
-/** Which of these images of an organization have been read. */
-export async function findReadImages(
-  db: Queryable,
-  orgId: string,
-  digests: readonly string[],
-): Promise<Set<string>> {
-  const found = new Set<string>();
-  for (const part of chunk(digests)) {
-    const rows = await db
-      .select({ digest: registryImages.digest })
-      .from(registryImages)
-      .where(and(eq(registryImages.orgId, orgId), inArray(registryImages.digest, part)));
-    for (const { digest } of rows) found.add(digest);
-  }
-  return found;
-}
-
 /** Keeps the blobs of an image. */
 export async function insertImage(
   db: Queryable,
