@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { ROBOT, startTestHarbor, type TestHarbor } from "./backend/testing-harbor.ts";
+import { registryJobs } from "./index.ts";
 
 let harbor: TestHarbor;
 let api: TestApp;
@@ -58,4 +60,83 @@ test("with Harbor a tenant pushes with a token of the service, and reads what Ha
   const known = { headers: { "if-none-match": headers.get("etag") ?? "" } };
   expect((await api.request("GET", scan, known)).status).toBe(304);
   expect((await api.request("GET", "/registry/jwks.json", { as: null })).status).toBe(404);
+});
+
+/** Pushes an image of an organization with the robot account of Harbor. */
+async function pushImage(orgId: string): Promise<{ digest: string; scan: string }> {
+  const repository = `org-${orgId}/web`;
+  harbor.projects.set(`org-${orgId}`, {});
+  const authorization = `Basic ${Buffer.from(`${ROBOT.username}:${ROBOT.password}`).toString("base64")}`;
+  const body = JSON.stringify({ schemaVersion: 2, mediaType: IMAGE_TYPE, annotations: { orgId } });
+  await fetch(`${harbor.url}/v2/${repository}/manifests/1`, {
+    method: "PUT",
+    headers: { authorization, "content-type": IMAGE_TYPE },
+    body,
+  });
+  const digest = `sha256:${createHash("sha256").update(body).digest("hex")}`;
+  return { digest, scan: `/api/v1/organizations/${orgId}/registry/repositories/web/tags/1/scan` };
+}
+
+const criticals = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ id: `CVE-${n}`, package: "zlib", severity: "Critical" }));
+
+async function findAuditRows(orgId: string) {
+  const path = `/api/v1/organizations/${orgId}/audit-log?action=image.critical_found`;
+  return (await api.request("GET", path)).body.items;
+}
+
+test("while Harbor scans again, a tenant reads the last report, also of a scan that it only asked for again", async () => {
+  const orgId = await api.createOrganization();
+  const { digest, scan } = await pushImage(orgId);
+  harbor.scans.set(digest, { status: "Success", vulnerabilities: criticals(1) });
+  const requested = await api.request("POST", scan);
+  const last = {
+    ScannedAt: "2026-05-01T12:00:00.000Z",
+    Summary: { Critical: 1, High: 0, Medium: 0, Low: 0, Unknown: 0 },
+    Vulnerabilities: [{ ID: "CVE-0" }],
+  };
+  expect(requested).toMatchObject({ status: 202, body: { ...last, Status: "Pending" } });
+  for (const [status, Status] of Object.entries({ Running: "Running", Stopped: "Error" })) {
+    harbor.scans.set(digest, { status });
+    expect((await api.request("GET", scan)).body).toMatchObject({ ...last, Status });
+  }
+});
+
+test("a report of Harbor with more that is critical than the last one leaves one row in the audit log, whoever reads it first", async () => {
+  const orgId = await api.createOrganization();
+  const { digest, scan } = await pushImage(orgId);
+  const sweep = registryJobs(api.deps).find(({ name }) => name === "unscanned-images");
+  const readTwice = () => Promise.all([api.request("GET", scan), api.request("GET", scan)]);
+  const setReport = (count: number, day: string) =>
+    harbor.scans.set(digest, {
+      status: "Success",
+      endTime: `2026-05-${day}T12:00:00.123456Z`,
+      vulnerabilities: criticals(count),
+    });
+  setReport(2, "01");
+  await sweep?.run(new AbortController().signal);
+  await readTwice();
+  const found = await findAuditRows(orgId);
+  expect(found).toEqual([
+    expect.objectContaining({
+      actor: { kind: "system", name: "scanner", id: null, email: null },
+      target: { kind: "image", id: digest },
+      before: null,
+      after: { repository: "web", critical: 2 },
+      result: "done",
+    }),
+  ]);
+  for (const [count, day] of [
+    [2, "02"],
+    [1, "03"],
+  ] as const) {
+    setReport(count, day);
+    await readTwice();
+    expect((await api.request("GET", scan)).body.Summary.Critical).toBe(count);
+    expect(await findAuditRows(orgId)).toEqual(found);
+  }
+  setReport(3, "04");
+  await readTwice();
+  await sweep?.run(new AbortController().signal);
+  expect(await findAuditRows(orgId)).toHaveLength(2);
 });

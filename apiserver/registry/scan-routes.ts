@@ -8,6 +8,7 @@ import type { UseRegistry } from "./backend/access.ts";
 import type { RegistryBackend } from "./backend/backend.ts";
 import { repositoryParam, requireRepositoryName, requireTagName, tagParam } from "./names.ts";
 import { presentScan, scanTag } from "./present.ts";
+import { keepReport } from "./scans/record-report.ts";
 import { findScan, PRIORITIES, requestScan } from "./scans/store.ts";
 import { scanRecord } from "./schema.ts";
 
@@ -21,16 +22,22 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
   const readScan = (orgId: string, names: ImageNames) =>
     useRegistry(async (backend) => {
       const { repository, digest } = await requireImage(backend, orgId, names);
-      const scan = backend.ownScans
-        ? await backend.ownScans.find(repository, digest)
-        : await findScan(deps.db, orgId, digest);
-      return { digest, scan };
+      if (backend.ownScans === undefined) return { digest, scan: await findScan(deps.db, orgId, digest) };
+      const image = { orgId, digest, repository: names.repoName };
+      const own = await backend.ownScans.find(repository, digest);
+      return { digest, scan: own && (await keepReport(deps.db, image, own, deps.now())) };
     });
   /** Requests a scan of the registry itself; undefined for one that has no scanner. */
   const requestOwnScan = (orgId: string, names: ImageNames) =>
     useRegistry(async (backend) => {
       const { repository, digest } = await requireImage(backend, orgId, names);
-      return { digest, own: await backend.ownScans?.request(repository, digest) };
+      if (backend.ownScans === undefined) return { digest, own: undefined };
+      const image = { orgId, digest, repository: names.repoName };
+      // The registry forgets its report when it scans again.
+      const last = await backend.ownScans.find(repository, digest);
+      if (last !== undefined) await keepReport(deps.db, image, last, deps.now());
+      const own = await backend.ownScans.request(repository, digest);
+      return { digest, own: await keepReport(deps.db, image, own, deps.now()) };
     });
 
   addRoute(

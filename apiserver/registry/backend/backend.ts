@@ -48,8 +48,10 @@ export interface IssuedToken {
 
 /** The scans of a registry that has a scanner. */
 export interface OwnScans {
-  /** undefined when none was requested. */
+  /** undefined when none was requested; while one is pending or runs, without the last report. */
   find(repository: string, digest: string): Promise<ImageScan | undefined>;
+  /** When the report was made, which is not read; undefined while there is none. */
+  findReportTime(repository: string, digest: string): Promise<Date | undefined>;
   /** Requests one, also of what was scanned before; one that is pending or runs goes on. */
   request(repository: string, digest: string): Promise<ImageScan>;
 }

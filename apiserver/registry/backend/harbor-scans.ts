@@ -59,15 +59,19 @@ export type CallArtifact = (
 
 /** The scans that Harbor makes itself, by its API 2.0. A rescan hides the last report until it has ended. */
 export function createHarborScans(call: CallArtifact): OwnScans {
-  const find = async (repository: string, digest: string): Promise<ImageScan | undefined> => {
+  const findOverview = async (repository: string, digest: string) => {
     const artifact = { repository, reference: digest };
     const response = await call("GET", artifact, "?with_scan_overview=true&with_tag=false");
     if (response.status === 404) return undefined;
     requireStatus(response, 200);
-    const [overview] = Object.values(parseResponse(artifactSchema, response).scan_overview ?? {});
+    return Object.values(parseResponse(artifactSchema, response).scan_overview ?? {})[0];
+  };
+  const find = async (repository: string, digest: string): Promise<ImageScan | undefined> => {
+    const overview = await findOverview(repository, digest);
     if (overview === undefined) return undefined;
     const state = STATES[overview.scan_status] ?? "error";
     if (state !== "success") return { ...NO_REPORT, state };
+    const artifact = { repository, reference: digest };
     const reports = await call("GET", artifact, "/additions/vulnerabilities");
     requireStatus(reports, 200);
     const { summary, vulnerabilities } = mergeReport(parseReports(reports));
@@ -77,6 +81,10 @@ export function createHarborScans(call: CallArtifact): OwnScans {
   };
   return {
     find,
+    async findReportTime(repository, digest) {
+      const overview = await findOverview(repository, digest);
+      return overview?.scan_status === "Success" ? overview.end_time : undefined;
+    },
     async request(repository, digest) {
       const response = await call("POST", { repository, reference: digest }, "/scan", {
         scan_type: "vulnerability",

@@ -6,7 +6,7 @@ import type { OwnScans, RegistryBackend } from "./backend.ts";
 export interface RegistryUnderTest {
   url: string;
   backend: RegistryBackend;
-  scansOf: (orgId: string) => OwnScans;
+  scansOf: (orgId: string) => Pick<OwnScans, "find" | "request">;
   createOrganization: () => Promise<string>;
 }
 

@@ -17,7 +17,7 @@ export interface TestHarbor {
   url: string;
   projects: Map<string, Record<string, unknown>>;
   /** By digest. */
-  scans: Map<string, { status: string; vulnerabilities?: readonly HarborVulnerability[] }>;
+  scans: Map<string, { status: string; endTime?: string; vulnerabilities?: readonly HarborVulnerability[] }>;
   /** What the scanner does not support, by digest. */
   unsupported: Set<string>;
   close: () => Promise<void>;
@@ -121,7 +121,7 @@ export async function startTestHarbor(): Promise<TestHarbor> {
       ];
     const overview = {
       scan_status: scan?.status,
-      end_time: "2026-05-01T12:00:00.000Z",
+      end_time: scan?.endTime ?? "2026-05-01T12:00:00.000Z",
       scanner: { name: "Trivy", version: "v0.65.0" },
     };
     return [200, { digest, ...(scan && { scan_overview: { [REPORT_TYPE]: overview } }) }];

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { mergeReport } from "../report.ts";
+import { mergeReport, type Vulnerability } from "../report.ts";
 import { type ClaimedScan, claimScan, completeScan } from "./claim-store.ts";
+import { recordReport } from "./record-report.ts";
 import { PRIORITIES, requestMissingScans, requestScan } from "./store.ts";
 import { registryScans } from "./table.ts";
 
@@ -32,6 +33,16 @@ async function request(orgId: string, priority: keyof typeof PRIORITIES, names: 
       at: new Date(atMs),
     });
 }
+
+const aCritical = (n: number): Vulnerability => ({
+  ID: `CVE-${n}`,
+  Package: "zlib",
+  Version: "1",
+  FixVersion: "",
+  Severity: "Critical",
+  Description: "",
+  Links: [],
+});
 
 async function claim(): Promise<ClaimedScan | undefined> {
   atMs += 1000;
@@ -122,4 +133,25 @@ describe("a claim", () => {
     expect(claimed.length).toBe(new Set(claimed).size);
     expect(claimed.length).toBeGreaterThan(0);
   });
+});
+
+test("a scan leaves one row in the audit log when it finds more that is critical than the one before, and no other", async () => {
+  const orgId = await api.createOrganization();
+  const scanAgain = async (critical: number) => {
+    await request(orgId, "requested", ["web"]);
+    const scan = await claim();
+    if (scan === undefined) throw new Error("nothing is due");
+    const report = mergeReport(Array.from({ length: critical }, (_, n) => aCritical(n)));
+    const completion = { report, databaseVersion: "1", at: new Date(atMs) };
+    // The second time its claim has ended.
+    for (let n = 0; n < 2; n++) await recordReport(api.deps.db, scan, completion);
+    const path = `/api/v1/organizations/${orgId}/audit-log?action=image.critical_found`;
+    const { items } = (await api.request("GET", path)).body;
+    return items.map(({ after }: { after: object }) => after);
+  };
+  const found = { repository: "web", critical: 2 };
+  expect(await scanAgain(0)).toEqual([]);
+  for (const critical of [2, 2, 1])
+    expect([critical, await scanAgain(critical)]).toEqual([critical, [found]]);
+  expect(await scanAgain(3)).toEqual([found, { ...found, critical: 3 }]);
 });

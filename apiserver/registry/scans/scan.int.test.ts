@@ -142,6 +142,23 @@ describe("a scan", { timeout: TIMEOUT_MS }, () => {
     });
   });
 
+  test("that finds what is critical leaves one row in the audit log", async () => {
+    const place = { orgId, repository: "audited", tag: "1" };
+    const { digest } = await pushTestImage(registry(), place, { openssl: "3.0.9-4" });
+    await scan("audited", "1");
+    const path = `/api/v1/organizations/${orgId}/audit-log?action=image.critical_found`;
+    const { items } = (await api.request("GET", path)).body;
+    expect(items.filter(({ target }: { target: { id: string } }) => target.id === digest)).toEqual([
+      expect.objectContaining({
+        actor: { kind: "system", name: "scanner", id: null, email: null },
+        target: { kind: "image", id: digest },
+        before: null,
+        after: { repository: "audited", critical: 1 },
+        result: "done",
+      }),
+    ]);
+  });
+
   test("belongs to the digest: a second tag of it has the result, and a tag that is moved has none", async () => {
     const place = { orgId, repository: "moved", tag: "latest" };
     await pushTestImage(registry(), place, { openssl: "3.0.9-1" });

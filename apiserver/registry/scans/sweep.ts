@@ -7,6 +7,7 @@ import { findKnownDigests } from "../digest-store.ts";
 import { isRepositoryName, parseRepository, repositoryPrefix } from "../names.ts";
 import { beginMeasurement, completeMeasurement, type TaggedImages } from "../usage/measure.ts";
 import { listFullOrganizations, listUsage } from "../usage/store.ts";
+import { keepNewReports } from "./record-report.ts";
 import { deleteScansExcept, listScannedOrganizations, PRIORITIES, requestMissingScans } from "./store.ts";
 import { registryScans } from "./table.ts";
 
@@ -22,8 +23,8 @@ const FULL_EVERY_MS = 600_000;
 const ORGANIZATION_MS = 1_200_000;
 
 /**
- * Requests a scan of every tagged image that has none, unless the registry scans by itself, for a notification that was pending when the registry restarted is
- * lost; deletes the results of images that have no tag any more; measures what the images of each organization take. Reads
+ * Requests a scan of every tagged image that has none, for a notification that was pending when the registry restarted is
+ * lost; of a registry that scans by itself, keeps the reports that are new; deletes the results of images that have no tag any more; measures what the images of each organization take. Reads
  * the whole registry, one request after the other. An organization whose repositories the registry does not read is left as
  * it is. Throws BackendError when the registry cannot be reached or refuses.
  */
@@ -116,7 +117,18 @@ async function listOrganizationRepositories(
   return repositories;
 }
 
-/** Reads the tags of an organization until `signal` aborts, and requests the scans that are missing. */
+async function requestScansOf(
+  db: Deps["db"],
+  { orgId, repository, digests }: { orgId: string; repository: string; digests: readonly string[] },
+  at: Date,
+): Promise<void> {
+  const known = await findKnownDigests(db, registryScans, orgId, digests);
+  const missing = digests.filter((digest) => !known.has(digest));
+  const requests = missing.map((digest) => ({ digest, repository, priority: PRIORITIES.sweep, at }));
+  await requestMissingScans(db, orgId, requests);
+}
+
+/** Reads the tags of an organization until `signal` aborts, and requests the scans that are missing, or keeps new reports. */
 async function readTaggedImages(
   { db, now }: SweepDeps,
   backend: RegistryBackend,
@@ -134,13 +146,9 @@ async function readTaggedImages(
       tagCount++;
       if (digest !== undefined) digests.add(digest);
     }
-    const known = backend.ownScans ? digests : await findKnownDigests(db, registryScans, orgId, [...digests]);
-    const missing = [...digests].filter((digest) => !known.has(digest));
-    await requestMissingScans(
-      db,
-      orgId,
-      missing.map((digest) => ({ digest, repository: name, priority: PRIORITIES.sweep, at: now() })),
-    );
+    const images = { orgId, repository: name, digests: [...digests] };
+    if (backend.ownScans) await keepNewReports(db, backend.ownScans, images, { now, signal });
+    else await requestScansOf(db, images, now());
     for (const digest of digests) repositories.set(digest, name);
   }
   return { repositories, tagCount, isComplete: true };

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { recordSystemAudits } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { ScannerConfig } from "../../registry-config.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
@@ -9,7 +8,6 @@ import { mergeReport } from "../report.ts";
 import {
   type ClaimedScan,
   claimScan,
-  completeScan,
   deleteScan,
   extendClaim,
   failScan,
@@ -19,6 +17,7 @@ import {
 import { readDatabaseBuiltAt, readDatabaseVersion, updateDatabase } from "./database.ts";
 import { scanWithGrype } from "./grype.ts";
 import type { ScannerMetrics } from "./metrics.ts";
+import { recordReport } from "./record-report.ts";
 import { ScanError, toScannerUnavailable } from "./scan-error.ts";
 import { scanImage } from "./scan-image.ts";
 import { requestOutdatedScans } from "./store.ts";
@@ -116,19 +115,7 @@ async function runScan(
     return;
   }
   const report = mergeReport(outcome.vulnerabilities);
-  await db.transaction(async (tx) => {
-    if (!(await completeScan(tx, scan, { report, databaseVersion, at: now() }))) return;
-    if (report.summary.Critical <= scan.knownCritical) return;
-    await recordSystemAudits(tx, "scanner", [
-      {
-        action: "image.critical_found",
-        orgId: scan.orgId,
-        target: { kind: "image", id: scan.digest },
-        after: { repository: scan.repository, critical: report.summary.Critical },
-        result: "done",
-      },
-    ]);
-  });
+  await recordReport(db, scan, { report, databaseVersion, at: now() });
 }
 
 /** Every way in which a scan ends without a result. */
