@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { ensureCrane } from "../../stack/registry.ts";
@@ -43,7 +43,9 @@ export async function createImages({
   await runCrane("auth", "login", host, "-u", "bench", "-p", token);
   return {
     async push(repository, tag, bytes) {
-      await runCrane("append", "-f", await packLayer(folder, bytes), "-t", nameOf(repository, tag));
+      const layer = await packLayer(folder, bytes);
+      await runCrane("append", "-f", layer, "-t", nameOf(repository, tag));
+      rmSync(layer);
     },
     async tag(repository, from, tag) {
       await runCrane("tag", nameOf(repository, from), tag);
@@ -64,5 +66,6 @@ async function packLayer(folder: string, bytes: number): Promise<string> {
     writeFileSync(join(root, path), content);
   }
   await run("tar", ["-cf", `${root}.tar`, "-C", root, "."]);
+  rmSync(root, { recursive: true });
   return `${root}.tar`;
 }

@@ -15,6 +15,9 @@ const PARTS = { tokens: benchTokens, scans: benchScans, lists: benchLists };
 
 /** The token service, scans beside the scanner alone, and lists of many repositories; or the named parts of it. */
 export async function benchRegistry(names: readonly string[] = []): Promise<void> {
+  const unknown = names.find((name) => !(name in PARTS));
+  if (unknown !== undefined)
+    throw new Error(`no part "${unknown}"; there are: ${Object.keys(PARTS).join(", ")}`);
   const parts = Object.entries(PARTS).filter(([name]) => names.length === 0 || names.includes(name));
   const folder = mkdtempSync(join(tmpdir(), "marina-bench-registry-"));
   const stack = await startStack({ engine: DEFAULT_ENGINE, dir: DIR, fresh: true, onCrash: "stop" });
