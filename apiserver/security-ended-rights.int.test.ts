@@ -5,6 +5,7 @@ import { LABEL_USER_ID } from "../shared/crd/names.ts";
 import { mintFor } from "./api-tokens/testing.ts";
 import { keepSigned, makeReady } from "./cluster-accesses/testing.ts";
 import type { Sql } from "./db/client.ts";
+import { countLockWaits } from "./db/testing.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import { renderOpenApi } from "./openapi/generate.ts";
 import type { ProjectedCluster } from "./projection/index.ts";
@@ -142,13 +143,7 @@ async function endUnderWay(operation: { method: string; operationId: string }, r
 
 /** Until a request waits for a row that another transaction has locked. */
 async function waitForLock(): Promise<void> {
-  // By another connection: a transaction sees the activity of its first look only.
-  const isWaiting = async () => {
-    const rows = await api.deps.sql`select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and pid <> pg_backend_pid()`;
-    return rows.length > 0;
-  };
-  while (!(await isWaiting())) await sleep(20);
+  while ((await countLockWaits(api.deps.sql)) === 0) await sleep(20);
 }
 
 /** Everything that these operations write, but for the time at which a token was last used. */

@@ -24,6 +24,13 @@ export async function createTestDatabase(adminUrl: string): Promise<TestDatabase
   };
 }
 
+/** How many transactions wait for a lock. Ask outside of a transaction, in which the first answer would be kept. */
+export async function countLockWaits(sql: postgres.Sql): Promise<number> {
+  const rows = await sql`select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`;
+  return rows.length;
+}
+
 async function ensureTemplate(sql: postgres.Sql, adminUrl: string): Promise<string> {
   const digest = createHash("sha256").update(JSON.stringify(readJournal())).digest("hex").slice(0, 12);
   const name = `template_${digest}`;

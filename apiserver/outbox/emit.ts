@@ -1,5 +1,6 @@
 import { and, arrayOverlaps, eq, inArray, isNull } from "drizzle-orm";
 import { createId } from "../../shared/id.ts";
+import { chunk } from "../db/chunk.ts";
 import type { Queryable } from "../db/client.ts";
 import type { EventData, EventType, SentEventType } from "./catalog.ts";
 import { wakeQueues } from "./queues.ts";
@@ -21,11 +22,11 @@ export type NewEvent<Type extends SentEventType = EventType> = {
 export async function emitEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   const rows = events.map((event) => ({ id: createId(), ...event }));
-  await tx.insert(webhookEvents).values(rows.map(toEventRow));
-  const subscribers = await findSubscribers(tx, rows);
+  for (const part of chunk(rows.map(toEventRow))) await tx.insert(webhookEvents).values(part);
+  const subscribers = Map.groupBy(await findSubscribers(tx, rows), ({ orgId }) => orgId);
   const deliveries = rows.flatMap(({ id: eventId, orgId, type }) =>
-    subscribers
-      .filter((webhook) => webhook.orgId === orgId && isSubscribed(webhook.events, type))
+    (subscribers.get(orgId) ?? [])
+      .filter((webhook) => isSubscribed(webhook.events, type))
       .map(({ id: webhookId }) => ({
         id: createId(),
         orgId,
@@ -36,8 +37,7 @@ export async function emitEvents(tx: Queryable, events: readonly NewEvent[]): Pr
         maxAttempts: MAX_ATTEMPTS,
       })),
   );
-  if (deliveries.length === 0) return;
-  await tx.insert(webhookDeliveries).values(deliveries);
+  for (const part of chunk(deliveries)) await tx.insert(webhookDeliveries).values(part);
   await wakeQueues(
     tx,
     deliveries.map(({ webhookId }) => webhookId),

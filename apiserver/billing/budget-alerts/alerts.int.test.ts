@@ -1,8 +1,11 @@
-import { and, asc, eq } from "drizzle-orm";
+import { and, asc, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/stack/testing.ts";
 import { createId } from "../../../shared/id.ts";
+import { countLockWaits } from "../../db/testing.ts";
 import { webhookEvents } from "../../outbox/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { markDue } from "../budgets/due-store.ts";
 import { setRates } from "../rate-card/changes.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";
@@ -11,6 +14,8 @@ import { budgetJobs } from "./jobs.ts";
 const STAFF = { kind: "staff", userId: createId(), email: null } as const;
 /** February 2026 has 28 days: at 28 EUR a month a unit costs 1 EUR a day. */
 const at = (day: number) => new Date(Date.UTC(2026, 1, day));
+/** Two days of a unit with a budget of 20 EUR. */
+const TWO_EUROS = ["2026-02", 10, 2, 20];
 
 let api: TestApp;
 let orgId: string;
@@ -29,21 +34,54 @@ beforeEach(async () => {
   await insertUsage(api.deps.db, { organizationId: orgId, startedAt: at(1) });
 });
 
-async function setBudget(limit: number, thresholds: number[]) {
+async function setBudget(limit: number, thresholds: number[], of = orgId) {
   const body = { monthly_limit_eur: limit, thresholds_pct: thresholds };
-  const path = `/api/v1/organizations/${orgId}/billing/budget`;
+  const path = `/api/v1/organizations/${of}/billing/budget`;
   expect((await api.request("PUT", path, { body })).status).toBe(200);
+}
+
+/** Organizations that spend as many EUR a day as the quantity, and have a budget of 20 EUR a month. Ordered by id. */
+async function addOrganizations(count: number, thresholds: number[], quantity = 1n): Promise<string[]> {
+  const orgIds = [];
+  for (let n = 0; n < count; n++) {
+    const added = await api.createOrganization();
+    await insertUsage(api.deps.db, { organizationId: added, startedAt: at(1), quantity });
+    await setBudget(20, thresholds, added);
+    orgIds.push(added);
+  }
+  return orgIds.toSorted();
 }
 
 async function runRound(deps = api.deps) {
   for (const job of budgetJobs(deps)) await job.run(new AbortController().signal);
 }
 
-async function readAlerts() {
+/** The same dependencies; `count` tells of the transactions that were begun with them. */
+function countTransactions() {
+  let begun = 0;
+  const db = new Proxy(api.deps.db, {
+    get: (target, key) => {
+      if (key === "transaction") begun += 1;
+      const value = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return { deps: { ...api.deps, db }, count: () => begun };
+}
+
+/** Until `start` ends no round can write what it has compared. It answers with an object: a promise would be awaited before. */
+function holdAlerts<Started extends object>(start: () => Promise<Started>): Promise<Started> {
+  return api.deps.db.transaction(async (tx) => {
+    await tx.execute(sql`lock table budget_alerts in share mode`);
+    return start();
+  });
+}
+
+async function readAlerts(of = orgId) {
   const rows = await api.deps.db
     .select()
     .from(webhookEvents)
-    .where(and(eq(webhookEvents.orgId, orgId), eq(webhookEvents.type, "usage.alert")))
+    .where(and(eq(webhookEvents.orgId, of), eq(webhookEvents.type, "usage.alert")))
     .orderBy(asc(webhookEvents.id));
   return rows.map(({ body }) => {
     const { data } = JSON.parse(body);
@@ -85,27 +123,93 @@ test("a budget that is raised, deleted and created again does not fire again in 
   expect((await readAlerts()).map(([, pct]) => pct)).toEqual([50, 100]);
 });
 
-test("two replicas in one round send each alert once", async () => {
-  await setBudget(20, [10, 50]);
+test("replicas in one round send each alert once", async () => {
+  const orgIds = await addOrganizations(5, [10, 50]);
   now = at(12);
-  await Promise.all([runRound(), runRound(), runRound()]);
-  expect((await readAlerts()).map(([, pct]) => pct)).toEqual([10, 50]);
+  const rounds = await holdAlerts(async () => {
+    let ended = 0;
+    const started = [1, 2, 3].map(() => runRound().then(() => (ended += 1)));
+    const countMet = async () => ended + (await countLockWaits(api.deps.sql));
+    await waitFor("every round to wait or to end", async () => (await countMet()) === started.length);
+    return { started };
+  });
+  await Promise.all(rounds.started);
+  for (const of of orgIds) expect((await readAlerts(of)).map(([, pct]) => pct)).toEqual([10, 50]);
+});
+
+test("organizations that are due at once are compared in one transaction, each with its own usage and thresholds", async () => {
+  const [steady = "", grown = "", told = ""] = await addOrganizations(3, [10, 50]);
+  now = at(3);
+  await setBudget(2, [10, 50], told);
+  await runRound();
+  await insertUsage(api.deps.db, { organizationId: grown, startedAt: at(1), quantity: 4n });
+  for (const of of [steady, grown, told]) await setBudget(20, [10, 50], of);
+  const { deps, count } = countTransactions();
+  await runRound(deps);
+  expect(count()).toBe(1);
+  expect(await readAlerts(steady)).toEqual([["2026-02", 10, 2, 20]]);
+  expect(await readAlerts(grown)).toEqual([
+    ["2026-02", 10, 2, 20],
+    ["2026-02", 50, 10, 20],
+  ]);
+  expect(await readAlerts(told)).toEqual([
+    ["2026-02", 10, 2, 2],
+    ["2026-02", 50, 2, 2],
+  ]);
+});
+
+test("organizations with more alerts than a transaction may have are told of all of them, in several", async () => {
+  const thresholds = Array.from({ length: 100 }, (_, n) => n + 1);
+  const orgIds = await addOrganizations(11, thresholds, 20n);
+  now = at(3);
+  const { deps, count } = countTransactions();
+  await runRound(deps);
+  expect(count()).toBe(3);
+  for (const of of orgIds) expect((await readAlerts(of)).map(([, pct]) => pct)).toEqual(thresholds);
+});
+
+test("an organization whose alert cannot be written stops no other one of its batch, and is tried again", async () => {
+  const orgIds = await addOrganizations(5, [10]);
+  const [, , broken = ""] = orgIds;
+  // More cents than the column holds.
+  const excess = { organizationId: broken, startedAt: at(1), quantity: 10n ** 19n };
+  const correctionOf = await insertUsage(api.deps.db, excess);
+  now = at(3);
+  await runRound();
+  await runRound();
+  for (const of of orgIds) expect([of, await readAlerts(of)]).toEqual([of, of === broken ? [] : [TWO_EUROS]]);
+  await insertUsage(api.deps.db, { ...excess, quantity: -(10n ** 19n), endedAt: at(3), correctionOf });
+  await runRound();
+  expect(await readAlerts(broken)).toEqual([TWO_EUROS]);
+});
+
+test("usage that is stored while a round compares is compared in the next one", async () => {
+  await setBudget(20, [10, 50]);
+  now = at(3);
+  const { db, sql: outside } = api.deps;
+  const { round, marked } = await holdAlerts(async () => {
+    const round = runRound();
+    await waitFor("the round to write what it has compared", async () => (await countLockWaits(outside)) > 0);
+    await insertUsage(db, { organizationId: orgId, startedAt: at(1), quantity: 4n });
+    let isMarked = false;
+    const marked = db.transaction((tx) => markDue(tx, [orgId], now)).then(() => (isMarked = true));
+    const isMet = async () => isMarked || (await countLockWaits(outside)) > 1;
+    await waitFor("the budget to be marked, or the change to wait", isMet);
+    return { round, marked };
+  });
+  await Promise.all([round, marked]);
+  expect(await readAlerts()).toEqual([TWO_EUROS]);
+  await runRound();
+  expect((await readAlerts()).slice(1)).toEqual([["2026-02", 50, 10, 20]]);
 });
 
 test("a round reads only the budgets that are due", async () => {
   await setBudget(20, [10]);
   await runRound();
   now = at(2);
-  let reads = 0;
-  const db = new Proxy(api.deps.db, {
-    get: (target, key) => {
-      if (key === "transaction") reads += 1;
-      const value = Reflect.get(target, key);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-  await runRound({ ...api.deps, db });
-  expect(reads).toBe(0);
+  const { deps, count } = countTransactions();
+  await runRound(deps);
+  expect(count()).toBe(0);
 });
 
 test("a change of prices is compared in the next round", async () => {

@@ -1,12 +1,20 @@
+import { NIL_ID } from "../../../shared/id.ts";
+import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { emitEvents } from "../../outbox/index.ts";
-import { centsToEuros, toEuros } from "../money.ts";
-import { monthOf } from "../month.ts";
-import { readRatingSource } from "../rating/read.ts";
+import type { Budget } from "../budgets/store.ts";
+import { type Month, monthOf } from "../month.ts";
+import { readPriceHistory } from "../rating/read.ts";
+import { readUsageIntervals } from "../usage/store.ts";
 import { findAlerts, findWatchedMonths } from "./alerts.ts";
-import { insertFired, listDueBudgets, listFired, lockDueBudget, scheduleCheck } from "./store.ts";
+import { type Comparison, findNextChecks, toEvents, toFired } from "./comparison.ts";
+import { insertFired, listDueBudgets, listFired, lockDueBudgets, scheduleChecks } from "./store.ts";
 
-const BATCH = 200;
+/** Organizations in one transaction. */
+const BATCH_SIZE = 200;
+/** What several organizations may have in one transaction: tenants choose how much usage and how many thresholds they have. */
+const MAX_INTERVALS = 50_000;
+const MAX_ALERTS = 1_000;
 
 type AlertDeps = Pick<Deps, "db" | "now" | "log">;
 
@@ -16,60 +24,75 @@ type AlertDeps = Pick<Deps, "db" | "now" | "log">;
  */
 export async function sendAlerts(deps: AlertDeps, signal: AbortSignal): Promise<void> {
   const startedAt = deps.now();
-  const failed = new Set<string>();
-  for (;;) {
-    const due = await listDueBudgets(deps.db, startedAt, BATCH + failed.size);
-    const orgIds = due.filter((orgId) => !failed.has(orgId));
-    if (orgIds.length === 0) return;
-    for (const orgId of orgIds) {
-      if (signal.aborted) return;
-      try {
-        await sendAlertsOf(deps, orgId);
-      } catch (error) {
-        failed.add(orgId);
-        deps.log.error({ orgId, err: error }, "the budget of an organization could not be compared");
-      }
+  let cursor: string | undefined = NIL_ID;
+  while (cursor !== undefined && !signal.aborted) {
+    const orgIds: string[] = await listDueBudgets(deps.db, startedAt, { cursor, limit: BATCH_SIZE });
+    if (orgIds.length > 0) await trySendAlertsOf(deps, orgIds, signal);
+    cursor = orgIds.length === BATCH_SIZE ? orgIds.at(-1) : undefined;
+  }
+}
+
+/** When a batch fails, its halves are tried, down to one organization: none keeps another one from its alerts. */
+async function trySendAlertsOf(
+  deps: AlertDeps,
+  orgIds: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await sendAlertsOf(deps, orgIds);
+  } catch (error) {
+    if (orgIds.length === 1) {
+      deps.log.error({ orgId: orgIds[0], err: error }, "the budget of an organization could not be compared");
+      return;
     }
+    const middle = Math.ceil(orgIds.length / 2);
+    for (const half of [orgIds.slice(0, middle), orgIds.slice(middle)])
+      if (!signal.aborted) await trySendAlertsOf(deps, half, signal);
   }
 }
 
 /**
- * Compares one organization's spend. Each threshold fires once in a month, in the transaction of its event, so that
+ * Compares the spend of these organizations. Each threshold fires once in a month, in the transaction of its event, so that
  * neither a second replica nor a death in between sends it twice or not at all.
  */
-async function sendAlertsOf({ db, now: clock }: AlertDeps, orgId: string): Promise<void> {
+async function sendAlertsOf({ db, now: clock }: AlertDeps, orgIds: readonly string[]): Promise<void> {
   await db.transaction(async (tx) => {
     const now = clock();
-    const budget = await lockDueBudget(tx, orgId, now);
-    if (budget === undefined) return;
-    let nextAt = monthOf(now).end;
-    for (const month of findWatchedMonths(now)) {
-      const fired = await listFired(tx, orgId, month.name);
-      const source = await readRatingSource(tx, orgId, month);
-      const alerts = findAlerts(source, budget, fired, now);
-      const { reachedPct, spendCents } = alerts;
-      const rows = reachedPct.map((thresholdPct) => ({
-        orgId,
-        month: month.name,
-        thresholdPct,
-        spendCents,
-        firedAt: now,
-      }));
-      await insertFired(tx, rows);
-      const figures = {
-        budget_eur: toEuros(budget.limitMicroEuros),
-        spend_eur: centsToEuros(spendCents),
-        billing_month: month.name,
-      };
-      const events = reachedPct.map((pct) => ({
-        orgId,
-        type: "usage.alert" as const,
-        occurredAt: now,
-        data: { ...figures, threshold_pct: pct },
-      }));
-      await emitEvents(tx, events);
-      if (alerts.nextAt !== undefined && alerts.nextAt < nextAt) nextAt = alerts.nextAt;
-    }
-    await scheduleCheck(tx, orgId, nextAt);
+    const budgets = await lockDueBudgets(tx, orgIds, now);
+    if (budgets.length === 0) return;
+    const comparisons: Comparison[] = [];
+    for (const month of findWatchedMonths(now))
+      comparisons.push(...(await compareMonth(tx, budgets, month, now)));
+    const fired = comparisons.flatMap((comparison) => toFired(comparison, now));
+    requireBatch(budgets, fired.length <= MAX_ALERTS);
+    await insertFired(tx, fired);
+    await scheduleChecks(tx, findNextChecks(comparisons, monthOf(now).end));
+    const events = comparisons.flatMap((comparison) => toEvents(comparison, now));
+    await emitEvents(tx, events);
   });
+}
+
+async function compareMonth(
+  tx: Queryable,
+  budgets: readonly Budget[],
+  month: Month,
+  now: Date,
+): Promise<Comparison[]> {
+  const orgIds = budgets.map(({ orgId }) => orgId);
+  const limit = budgets.length > 1 ? MAX_INTERVALS + 1 : undefined;
+  const usage = await readUsageIntervals(tx, orgIds, { from: month.start, to: month.end, limit });
+  requireBatch(budgets, usage.length <= MAX_INTERVALS);
+  const usageByOrg = Map.groupBy(usage, ({ organizationId }) => organizationId);
+  const history = await readPriceHistory(tx, month.end);
+  const firedByOrg = await listFired(tx, orgIds, month.name);
+  return budgets.map((budget) => {
+    const source = { month, intervals: usageByOrg.get(budget.orgId) ?? [], history };
+    const fired = firedByOrg.get(budget.orgId) ?? new Set();
+    return { budget, month: month.name, ...findAlerts(source, budget, fired, now) };
+  });
+}
+
+/** Throws for several organizations that are too much for one transaction. */
+function requireBatch(budgets: readonly Budget[], fits: boolean): void {
+  if (budgets.length > 1 && !fits) throw new RangeError("the budgets are too much for one transaction");
 }

@@ -33,7 +33,7 @@ export async function readRatingSource(
   organizationId: string,
   month: Month,
 ): Promise<RatingSource> {
-  const intervals = await readUsageIntervals(tx, organizationId, month.start, month.end);
+  const intervals = await readUsageIntervals(tx, [organizationId], { from: month.start, to: month.end });
   return { month, intervals, history: await readPriceHistory(tx, month.end) };
 }
 

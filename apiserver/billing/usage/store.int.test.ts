@@ -52,7 +52,7 @@ describe("the intervals of a time are those that have a part in it", () => {
     ["running since before", at("01T00:00:00"), null, true],
   ])("%s", async (_name, startedAt, endedAt, isPart) => {
     const { stored, organizationId } = await insert({ startedAt, endedAt });
-    const read = await readUsageIntervals(api.deps.db, organizationId, FROM, TO);
+    const read = await readUsageIntervals(api.deps.db, [organizationId], { from: FROM, to: TO });
     expect(read).toEqual(isPart ? [stored] : []);
   });
 });
@@ -61,14 +61,14 @@ test("intervals of other organizations are not read, and quantities are exact to
   await insert({});
   const quantity = BigInt(Number.MAX_SAFE_INTEGER);
   const { stored, organizationId } = await insert({ resourceType: "storage_rwx", quantity });
-  expect(await readUsageIntervals(api.deps.db, organizationId, FROM, TO)).toEqual([stored]);
+  expect(await readUsageIntervals(api.deps.db, [organizationId], { from: FROM, to: TO })).toEqual([stored]);
   expect(stored.quantity).toBe(9_007_199_254_740_991n);
 });
 
 test("a correction is read beside what it corrects", async () => {
   const { id, stored, organizationId } = await insert({ endedAt: TO });
   const correction = await insert({ organizationId, quantity: -4n, endedAt: TO, correctionOf: id });
-  expect(await readUsageIntervals(api.deps.db, organizationId, FROM, TO)).toEqual([
+  expect(await readUsageIntervals(api.deps.db, [organizationId], { from: FROM, to: TO })).toEqual([
     stored,
     correction.stored,
   ]);

@@ -1,20 +1,19 @@
-import { and, asc, eq, lt, sql } from "drizzle-orm";
+import { and, asc, inArray, lt, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import type { UsageInterval } from "./interval.ts";
 import { usageIntervals } from "./table.ts";
 
 /**
- * The intervals of an organization, corrections included, that have a part in the half-open time from `from` to `to`: as
- * they are stored, not cut to that time. By cluster, resource type and start.
+ * The intervals of organizations, corrections included, that have a part in the half-open time from `from` to `to`: as they
+ * are stored, not cut to that time. By cluster, resource type and start; with a limit, the first ones.
  */
 export async function readUsageIntervals(
   db: Queryable,
-  organizationId: string,
-  from: Date,
-  to: Date,
+  organizationIds: readonly string[],
+  { from, to, limit }: { from: Date; to: Date; limit?: number | undefined },
 ): Promise<UsageInterval[]> {
   const { clusterId, clusterName, nodePoolId, resourceType, quantity, startedAt, endedAt } = usageIntervals;
-  return db
+  const query = db
     .select({
       organizationId: usageIntervals.organizationId,
       clusterId,
@@ -28,10 +27,11 @@ export async function readUsageIntervals(
     .from(usageIntervals)
     .where(
       and(
-        eq(usageIntervals.organizationId, organizationId),
+        inArray(usageIntervals.organizationId, [...organizationIds]),
         sql`coalesce(${endedAt}, 'infinity'::timestamptz) > ${from.toISOString()}::timestamptz`,
         lt(startedAt, to),
       ),
     )
     .orderBy(asc(clusterId), asc(resourceType), asc(startedAt), asc(usageIntervals.id));
+  return limit === undefined ? query : query.limit(limit);
 }

@@ -7,6 +7,7 @@ import { createId } from "../../../shared/id.ts";
 import { createClient } from "../../../shared/kube/client.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { auditLog } from "../../audit/table.ts";
+import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/index.ts";
@@ -202,12 +203,6 @@ describe("a create that is repeated while it is being given up", () => {
     return { completed, isCompleted: () => isCompleted };
   }
 
-  async function isRequestWaiting(): Promise<boolean> {
-    const [row] = await api.deps.sql`select count(*)::int as waiting from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`;
-    return row?.waiting > 0;
-  }
-
   test("waits for its end and is completed, with all its pools", async () => {
     const request = aRequest("Repeated late");
     await crash(request, 601, (deps) => writePools(deps, request));
@@ -216,7 +211,7 @@ describe("a create that is repeated while it is being given up", () => {
     const repetition = startRepetition(request);
     await waitFor(
       "the repeated request to arrive",
-      async () => repetition.isCompleted() || isRequestWaiting(),
+      async () => repetition.isCompleted() || (await countLockWaits(api.deps.sql)) > 0,
     );
     sweeping.open();
     await sweeping.swept;

@@ -1,0 +1,50 @@
+import type { NewEvent } from "../../outbox/index.ts";
+import type { Budget } from "../budgets/store.ts";
+import type { budgetAlerts } from "../budgets/table.ts";
+import { centsToEuros, toEuros } from "../money.ts";
+import type { Alerts } from "./alerts.ts";
+
+/** The spend of an organization in a month, compared with its budget. */
+export interface Comparison extends Alerts {
+  budget: Budget;
+  /** `YYYY-MM`. */
+  month: string;
+}
+
+/** The rows of the thresholds that were reached. */
+export function toFired(
+  { budget: { orgId }, month, reachedPct, spendCents }: Comparison,
+  firedAt: Date,
+): (typeof budgetAlerts.$inferInsert)[] {
+  return reachedPct.map((thresholdPct) => ({ orgId, month, thresholdPct, spendCents, firedAt }));
+}
+
+/** The events of the thresholds that were reached. */
+export function toEvents(
+  { budget, month, reachedPct, spendCents }: Comparison,
+  occurredAt: Date,
+): NewEvent<"usage.alert">[] {
+  const figures = {
+    budget_eur: toEuros(budget.limitMicroEuros),
+    spend_eur: centsToEuros(spendCents),
+    billing_month: month,
+  };
+  return reachedPct.map((pct) => ({
+    orgId: budget.orgId,
+    type: "usage.alert",
+    occurredAt,
+    data: { ...figures, threshold_pct: pct },
+  }));
+}
+
+/** When each organization is to be compared next: at its first crossing in any of the months, at `latest` at the latest. */
+export function findNextChecks(
+  comparisons: readonly Comparison[],
+  latest: Date,
+): { orgId: string; nextAt: Date }[] {
+  const byOrg = Map.groupBy(comparisons, ({ budget }) => budget.orgId);
+  return [...byOrg].map(([orgId, own]) => {
+    const times = own.map(({ nextAt = latest }) => nextAt.getTime());
+    return { orgId, nextAt: new Date(Math.min(...times, latest.getTime())) };
+  });
+}
