@@ -9,7 +9,7 @@ interface Status {
   message?: string;
   phase?: string;
   observedGeneration?: number;
-  machines?: { uid: string; ready: boolean }[];
+  machines?: { uid: string; ready: boolean; phase?: string }[];
   transitions?: { type: string }[];
   replacements?: { machineUID: string }[];
 }
@@ -116,8 +116,8 @@ describe("while an object is being created", () => {
 
   test.each<[string, Partial<Status>]>([
     ["a count", { nodes: 1 }],
-    ["a reason", { conditions: [{ ...ready, reason: "Scaling" }, stalled] }],
-    ["a condition's status", { conditions: [ready, stalled, { ...ready, type: "Endpoint" }] }],
+    ["a condition that comes", { conditions: [ready, stalled, { ...ready, type: "Endpoint" }] }],
+    ["a condition's status", { conditions: [{ ...ready, status: "Unknown" }, stalled] }],
     ["the state of a machine", { machines: [{ ...machine, ready: true }] }],
     ["the first message", { message: "It waits for a disk." }],
   ])("%s waits until 20 s after the last write", (_name, change) => {
@@ -126,6 +126,25 @@ describe("while an object is being created", () => {
     const next = { ...creating, ...change };
     expect(throttle("a", creating, planOf(next))).toMatchObject({ status: undefined, requeueAfterMs: 1_000 });
     nowMs += 1_000;
+    expect(throttle("a", creating, planOf(next)).status).toBe(next);
+  });
+
+  test.each<[string, Partial<Status>]>([
+    ["a reason", { conditions: [{ ...ready, reason: "Scaling" }, stalled] }],
+    ["a condition's message", { conditions: [{ ...ready, message: "It has no disk." }, stalled] }],
+    ["the phase of a machine", { machines: [{ ...machine, phase: "Pending" }] }],
+  ])("%s waits until 60 s after the last write, or 20 s where a message explains it", (_name, change) => {
+    throttle("a", undefined, planOf(creating));
+    throttle("b", undefined, planOf(creating));
+    nowMs += 20_000;
+    const next = { ...creating, ...change };
+    const explained = { ...next, message: "It waits for a disk." };
+    expect(throttle("a", creating, planOf(next))).toMatchObject({
+      status: undefined,
+      requeueAfterMs: 40_000,
+    });
+    expect(throttle("b", creating, planOf(explained)).status).toBe(explained);
+    nowMs += 40_000;
     expect(throttle("a", creating, planOf(next)).status).toBe(next);
   });
 

@@ -8,6 +8,8 @@ import { earliest } from "./time.ts";
  * often; each status written costs the kube-apiserver 11 to 25 ms of CPU, and the programs that follow it as much again.
  */
 const DETAILS_EVERY_MS = 20_000;
+/** A creation that takes no longer than this is not explained: `message` is absent, and no Event tells of a wait. */
+const CAUSES_EVERY_MS = 60_000;
 
 /** The phase of every kind that is created in steps. */
 const PROVISIONING = "Provisioning";
@@ -17,7 +19,7 @@ interface StatusLike {
   message?: string | undefined;
   phase?: string | undefined;
   observedGeneration?: number | undefined;
-  machines?: readonly { uid: string }[] | undefined;
+  machines?: readonly { uid: string; phase?: string | undefined }[] | undefined;
   replacements?: readonly unknown[] | undefined;
   transitions?: readonly unknown[] | undefined;
 }
@@ -31,8 +33,9 @@ export type StatusThrottle = <Status extends StatusLike>(
 
 /**
  * Throttles changes of details: a status that differs from the last one only in its messages, or in the progress of a
- * creation, is written no earlier than 20 s after the last write, and the object is reconciled again then. Everything else is
- * written at once, with the current details, and so is every status that comes with an Event.
+ * creation, is written no earlier than 20 s after the last write, and the object is reconciled again then; one that differs
+ * only in why a creation is not complete yet, and has no `message` to tell it, 60 s after it. Everything else is written at
+ * once, with the current details, and so is every status that comes with an Event.
  */
 export function createStatusThrottle(nowMs: () => number = () => performance.now()): StatusThrottle {
   /** The oldest first. */
@@ -40,7 +43,7 @@ export function createStatusThrottle(nowMs: () => number = () => performance.now
 
   function forgetOld(now: number): void {
     for (const [key, atMs] of writtenAtMs) {
-      if (now - atMs < DETAILS_EVERY_MS) return;
+      if (now - atMs < CAUSES_EVERY_MS) return;
       writtenAtMs.delete(key);
     }
   }
@@ -50,8 +53,9 @@ export function createStatusThrottle(nowMs: () => number = () => performance.now
     const now = nowMs();
     forgetOld(now);
     const atMs = writtenAtMs.get(key);
-    if (atMs !== undefined && last !== undefined && isDetail(last, plan as Plan<StatusLike>)) {
-      const waitMs = atMs + DETAILS_EVERY_MS - now;
+    const everyMs = last === undefined ? 0 : intervalOf(last, plan as Plan<StatusLike>);
+    if (atMs !== undefined && now - atMs < everyMs) {
+      const waitMs = atMs + everyMs - now;
       return { ...plan, status: undefined, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
     }
     writtenAtMs.delete(key);
@@ -60,13 +64,13 @@ export function createStatusThrottle(nowMs: () => number = () => performance.now
   };
 }
 
-/** Whether a plan changes only messages, or only the progress of a creation, which nobody is told of by an Event. */
-function isDetail(last: StatusLike, { status: next = {}, events }: Plan<StatusLike>): boolean {
-  if (isDeepStrictEqual(withoutMessages(last), withoutMessages(next))) return true;
-  const isBeingCreated = last.phase === PROVISIONING && next.phase === PROVISIONING;
-  return (
-    isBeingCreated && events.length === 0 && isDeepStrictEqual(withoutProgress(last), withoutProgress(next))
-  );
+/** How long after the last write a plan is written: 0 unless it changes details only, which nobody is told of by an Event. */
+function intervalOf(last: StatusLike, { status: next = {}, events }: Plan<StatusLike>): number {
+  const isSame = (view: (status: StatusLike) => unknown) => isDeepStrictEqual(view(last), view(next));
+  const isBeingCreated = last.phase === PROVISIONING && next.phase === PROVISIONING && events.length === 0;
+  if (!isSame(withoutMessages) && !(isBeingCreated && isSame(withoutProgress))) return 0;
+  const isUnexplained = isBeingCreated && next.message === undefined;
+  return isUnexplained && isSame(withoutCauses) ? CAUSES_EVERY_MS : DETAILS_EVERY_MS;
 }
 
 /** What is written at once while an object is being created: what is decided later builds on it. */
@@ -92,5 +96,15 @@ function withoutMessages(status: StatusLike) {
     ...status,
     message: status.message !== undefined,
     conditions: status.conditions?.map((condition) => ({ ...condition, message: "" })),
+  };
+}
+
+/** What holds of a new object, not why the rest does not hold yet. */
+function withoutCauses(status: StatusLike) {
+  const shown = withoutMessages(status);
+  return {
+    ...shown,
+    conditions: shown.conditions?.map((condition) => ({ ...condition, reason: "" })),
+    machines: status.machines?.map((machine) => ({ ...machine, phase: "" })),
   };
 }
