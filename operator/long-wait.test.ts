@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { findLongWait } from "./long-wait.ts";
+
+const MESSAGE = "0 of 1 node is ready.";
+
+function aStatus(ready: "True" | "False", reason: string) {
+  const rest = { message: MESSAGE, lastTransitionTime: "2026-05-01T12:00:00Z", observedGeneration: 1 };
+  const conditions = [
+    { type: "Ready", status: ready, reason: "Any", ...rest },
+    { type: "Reconciling", status: "True" as const, reason, ...rest },
+  ];
+  return { message: MESSAGE, conditions };
+}
+
+const waiting = aStatus("False", "WaitingForNodes");
+const short = { ...waiting, message: undefined };
+
+test.each([
+  { name: "that is reported for the first time", last: short, next: waiting, reason: "WaitingForNodes" },
+  {
+    name: "for something else than before",
+    last: aStatus("False", "WaitingForControlPlane"),
+    next: waiting,
+    reason: "WaitingForNodes",
+  },
+  { name: "that is reported already", last: waiting, next: waiting, reason: undefined },
+  { name: "that has only begun", last: undefined, next: short, reason: undefined },
+  { name: "that is slow by nature", last: short, next: aStatus("False", "RollingOut"), reason: undefined },
+  {
+    name: "of what has become ready this moment",
+    last: waiting,
+    next: aStatus("True", "Provisioning"),
+    reason: undefined,
+  },
+  {
+    name: "of what has been ready",
+    last: aStatus("True", "Scaling"),
+    next: aStatus("True", "Provisioning"),
+    reason: "Provisioning",
+  },
+])("a wait $name", ({ last, next, reason }) => {
+  expect(findLongWait(last, next)?.reason).toBe(reason);
+});
