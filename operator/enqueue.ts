@@ -10,6 +10,18 @@ export function enqueueTo(controller: Pick<Controller, "add">): Enqueue {
   return (key, change) => controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
 }
 
+/** A step of Cluster API changes several of its objects, each one several times, within a few 100 ms. */
+const BATCH_MS = 250;
+
+/**
+ * As `enqueueTo`, for objects that Cluster API makes: the changes within 250 ms after the first one lead to one reconcile.
+ * Whatever else adds the key meanwhile, as a change of its specification does, runs it at once.
+ */
+export function enqueueBatchedTo(controller: Pick<Controller, "add">): Enqueue {
+  return (key, change) =>
+    controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : { afterMs: BATCH_MS });
+}
+
 /** Whether an object came, went, or has another specification than before. */
 export function isNewSpec({ type, previous, object }: Change<KubeObject>): boolean {
   return type !== "updated" || previous?.metadata.generation !== object.metadata.generation;

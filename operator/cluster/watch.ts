@@ -7,19 +7,20 @@ import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { isWaitingForTenant } from "../cluster-access/status.ts";
 import { engineClusterNameOf } from "../engine/kinds.ts";
-import { enqueueTo, isNewSpec } from "../enqueue.ts";
+import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../enqueue.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 
 /** Adds the key of a cluster for every change that it depends on; its state is read when it is reconciled. */
 export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">): void {
   const { caches } = set;
   const add = enqueueTo(controller);
+  const addBatched = enqueueBatchedTo(controller);
   const addAll = (keys: string[]) => {
     for (const key of keys) controller.add(key, { priority: PRIORITY_BACKGROUND });
   };
   const addByEngineLabel = (change: Change<KubeObject>) => {
     const name = engineClusterNameOf(change.object.metadata);
-    if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
+    if (name !== undefined) addBatched(toKey(change.object.metadata.namespace, name), change);
   };
   const addBlocked = (change: Change<KubeObject>) => {
     if (!isNewSpec(change)) return;

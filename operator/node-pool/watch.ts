@@ -5,20 +5,21 @@ import type { Change } from "../../shared/kube/reflector.ts";
 import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet } from "../caches.ts";
 import { enginePoolNameOf } from "../engine/kinds.ts";
-import { enqueueTo, isNewSpec } from "../enqueue.ts";
+import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../enqueue.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 
 /** Adds the key of a pool for every change that it depends on. */
 export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add">): void {
   const { caches } = set;
   const add = enqueueTo(controller);
+  const addBatched = enqueueBatchedTo(controller);
   const addPoolsOf = (change: Change<KubeObject>) => {
     for (const pool of caches.nodePools.byIndex(INDEX_CLUSTER, objectKey(change.object)))
       add(objectKey(pool), change);
   };
   const addByEngineLabel = (change: Change<KubeObject>) => {
     const name = enginePoolNameOf(change.object.metadata);
-    if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
+    if (name !== undefined) addBatched(toKey(change.object.metadata.namespace, name), change);
   };
   // Any new specification may free a quota or a name: the blocked pools are reconciled again.
   const addBlocked = (change: Change<KubeObject>) => {
