@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/stack/testing.ts";
@@ -73,6 +75,24 @@ test("a transaction that fails by itself is rolled back, and the pool stays as i
   });
   await expect(work).rejects.toThrow("changed my mind");
   expect(await countUsers()).toBe(before);
+});
+
+test("a transaction that is over leaves nothing in memory, neither what it returned nor its error", async () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const run = async (): Promise<WeakRef<object>[]> => {
+    const result = await clients.db.transaction(async (tx) => ({ rows: await tx.execute(sql`select 1`) }));
+    const error = new Error("changed my mind");
+    await clients.db.transaction(() => Promise.reject(error)).catch(() => undefined);
+    return [new WeakRef(result), new WeakRef(error)];
+  };
+  const references = await run();
+  // Each connection of the driver holds on to the last one.
+  await Promise.all(Array.from({ length: 20 }, run));
+  await waitFor("all to be collected", () => {
+    collectGarbage();
+    return references.every((reference) => reference.deref() === undefined);
+  });
 });
 
 test("the metrics report open transactions, those that wait for a connection, and the time of a query", async () => {

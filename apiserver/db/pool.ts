@@ -17,9 +17,8 @@ type Transaction = Pick<postgres.TransactionSql, "unsafe"> & {
 interface Generation {
   sql: Sql;
   isLost: boolean;
-  /** Rejects when a connection of this generation broke. */
-  lost: Promise<never>;
-  lose(error: Error): void;
+  /** Reject the transactions that are open. One promise for all would keep what each has returned, for ever. */
+  rejectOpen: Set<(error: Error) => void>;
 }
 
 /** What a pool is doing. */
@@ -78,9 +77,7 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
   const { parsers, serializers } = current.sql.options;
 
   function open(): Generation {
-    const { promise: lost, reject: lose } = Promise.withResolvers<never>();
-    lost.catch(() => undefined);
-    const generation = { isLost: false, lost, lose } as Generation;
+    const generation = { isLost: false, rejectOpen: new Set() } as Partial<Generation> as Generation;
     // Connections are not recycled by age: every close is a failure.
     const onclose = () => replace(generation);
     generation.sql = postgres(databaseUrl, { ...options, max_lifetime: null, idle_timeout: 0, onclose });
@@ -91,7 +88,7 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
     if (generation.isLost || closing) return;
     generation.isLost = true;
     figures.lost += 1;
-    generation.lose(connectionLost());
+    for (const reject of generation.rejectOpen) reject(connectionLost());
     current = open();
     // Drizzle has set its own parsers on the first pool.
     Object.assign(current.sql.options.parsers, parsers);
@@ -162,9 +159,12 @@ async function begin<T>(
     return runWhileAlive(generation, () => run(guard(generation, tx)));
   });
   work.catch(() => undefined);
+  const { promise: lost, reject } = Promise.withResolvers<never>();
+  generation.rejectOpen.add(reject);
   try {
-    return await Promise.race([work as Promise<T>, generation.lost]);
+    return await Promise.race([work as Promise<T>, lost]);
   } finally {
+    generation.rejectOpen.delete(reject);
     figures[state as "waiting" | "open"] -= 1;
     state = "over";
   }

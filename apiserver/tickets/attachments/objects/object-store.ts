@@ -58,6 +58,8 @@ export function createObjectStore(storage: AttachmentStorage, now: () => Date): 
   const send = createSender(caFile);
   const readCredentials = createCredentials(storage.credentials, send, now);
   const bucketUrl = urlOfBucket(storage);
+  /** Of each day and pair of keys, 32 bytes: deriving one takes four of the five hashes of a signature. */
+  const signingKeys = new Map<string, ArrayBuffer>();
   const urlOf = (key: string) => `${bucketUrl}/${key}`;
 
   const sign = async ({ url, method, headers = {}, inQuery = false }: Signing) => {
@@ -70,6 +72,7 @@ export function createObjectStore(storage: AttachmentStorage, now: () => Date): 
       headers,
       service: "s3",
       region,
+      cache: signingKeys,
       signQuery: inQuery,
       // Without it the length and the type would be left unsigned.
       allHeaders: true,
