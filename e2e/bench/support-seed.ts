@@ -22,11 +22,16 @@ export const WORDS = { common: "w0", usual: "w1000", rare: "ref777", unknown: "n
  * words are as unequally frequent as in a language, and each ticket has one of its own.
  */
 export async function seedTickets(sql: postgres.Sql, { tickets, messages }: SupportSizes): Promise<void> {
-  const each = Math.max(1, Math.round(messages / tickets));
+  const each = messagesEach({ tickets, messages });
   await sql`set maintenance_work_mem = '1GB'`;
   await withoutForeignKeys(sql, "tickets", () => insertTickets(sql, tickets, each));
   await withoutForeignKeys(sql, "ticket_messages", () => insertMessages(sql, each));
   await sql`vacuum analyze`;
+}
+
+/** How many messages a ticket has. */
+export function messagesEach({ tickets, messages }: SupportSizes): number {
+  return Math.max(1, Math.round(messages / tickets));
 }
 
 async function insertTickets(sql: postgres.Sql, tickets: number, each: number): Promise<void> {
