@@ -28,7 +28,7 @@ const ratesSchema = z
   .transform((given): RateLimits => ({ ...DEFAULT_REQUEST_LIMITS.rates, ...given }));
 
 /** For load balancers to stop sending, and for most clients to send once more and be told to close. */
-export const DEFAULT_CLOSE_NOTICE_SECONDS = 5;
+const DEFAULT_SHUTDOWN_DELAY_SECONDS = 5;
 
 /** The quotas of an organization unless the platform's staff set others. */
 export const DEFAULT_QUOTAS: QuotaAmounts = {
@@ -111,7 +111,7 @@ const environmentSchema = z.object({
     .int()
     .min(1)
     .default(DEFAULT_REQUEST_LIMITS.maxConnectionsPerAddress),
-  MARINA_CLOSE_NOTICE_SECONDS: z.coerce.number().min(0).max(60).default(DEFAULT_CLOSE_NOTICE_SECONDS),
+  MARINA_SHUTDOWN_DELAY_SECONDS: z.coerce.number().min(0).max(60).default(DEFAULT_SHUTDOWN_DELAY_SECONDS),
   MARINA_MAX_CONCURRENT_WRITES: z.coerce
     .number()
     .int()
@@ -141,7 +141,7 @@ export interface Config {
   logLevel: string;
   limits: RequestLimits;
   /** From SIGTERM: how long requests are still accepted, and connections asked to close. */
-  closeNoticeSeconds: number;
+  shutdownDelaySeconds: number;
   /** The quotas of an organization that has none of its own. */
   quotas: QuotaAmounts;
   /** The limit of the shared storage of an organization that has none of its own; the operator's must be the same. */
@@ -230,7 +230,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     attachmentStorage: env.MARINA_ATTACHMENT_STORE,
     invoicing: env.MARINA_INVOICING,
     registry: env.MARINA_REGISTRY,
-    closeNoticeSeconds: env.MARINA_CLOSE_NOTICE_SECONDS,
+    shutdownDelaySeconds: env.MARINA_SHUTDOWN_DELAY_SECONDS,
     limits: {
       rates: env.MARINA_RATE_LIMITS,
       trustedProxies: env.MARINA_TRUSTED_PROXIES,

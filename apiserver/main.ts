@@ -90,7 +90,7 @@ async function run(config: Config): Promise<void> {
   ]);
 
   await untilAborted(stopping);
-  await server.announceClose(config.closeNoticeSeconds * 1000);
+  await server.announceClose(config.shutdownDelaySeconds * 1000);
   draining.abort();
   await server.drain(DRAIN_DEADLINE_MS);
   await background;

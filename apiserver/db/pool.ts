@@ -77,10 +77,10 @@ export function createPool(databaseUrl: string, options: postgres.Options<Record
   const { parsers, serializers } = current.sql.options;
 
   function open(): Generation {
-    const generation = { isLost: false, rejectOpen: new Set() } as Partial<Generation> as Generation;
     // Connections are not recycled by age: every close is a failure.
     const onclose = () => replace(generation);
-    generation.sql = postgres(databaseUrl, { ...options, max_lifetime: null, idle_timeout: 0, onclose });
+    const sql = postgres(databaseUrl, { ...options, max_lifetime: null, idle_timeout: 0, onclose });
+    const generation: Generation = { sql, isLost: false, rejectOpen: new Set() };
     return generation;
   }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { ROBOT, startTestHarbor, type TestHarbor } from "./backend/testing-harbor.ts";
 import { registryJobs } from "./index.ts";
+import { listCriticalAudits } from "./testing.ts";
 
 let harbor: TestHarbor;
 let api: TestApp;
@@ -80,11 +81,6 @@ async function pushImage(orgId: string): Promise<{ digest: string; scan: string 
 const criticals = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ id: `CVE-${n}`, package: "zlib", severity: "Critical" }));
 
-async function findAuditRows(orgId: string) {
-  const path = `/api/v1/organizations/${orgId}/audit-log?action=image.critical_found`;
-  return (await api.request("GET", path)).body.items;
-}
-
 test("while Harbor scans again, a tenant reads the last report, also of a scan that it only asked for again", async () => {
   const orgId = await api.createOrganization();
   const { digest, scan } = await pushImage(orgId);
@@ -116,7 +112,7 @@ test("a report of Harbor with more that is critical than the last one leaves one
   setReport(2, "01");
   await sweep?.run(new AbortController().signal);
   await readTwice();
-  const found = await findAuditRows(orgId);
+  const found = await listCriticalAudits(api, orgId);
   expect(found).toEqual([
     expect.objectContaining({
       actor: { kind: "system", name: "scanner", id: null, email: null },
@@ -133,10 +129,10 @@ test("a report of Harbor with more that is critical than the last one leaves one
     setReport(count, day);
     await readTwice();
     expect((await api.request("GET", scan)).body.Summary.Critical).toBe(count);
-    expect(await findAuditRows(orgId)).toEqual(found);
+    expect(await listCriticalAudits(api, orgId)).toEqual(found);
   }
   setReport(3, "04");
   await readTwice();
   await sweep?.run(new AbortController().signal);
-  expect(await findAuditRows(orgId)).toHaveLength(2);
+  expect(await listCriticalAudits(api, orgId)).toHaveLength(2);
 });

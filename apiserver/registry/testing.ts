@@ -8,6 +8,7 @@ import { waitForRegistry } from "../../e2e/stack/testing.ts";
 import { createId } from "../../shared/id.ts";
 import type { Deps } from "../deps.ts";
 import type { DistributionConfig } from "../registry-config.ts";
+import type { TestApp } from "../testing/app.ts";
 import { insertCredential } from "./credentials/store.ts";
 import { repositoryPrefix } from "./names.ts";
 import { signRegistryToken } from "./tokens/sign.ts";
@@ -56,6 +57,15 @@ export async function insertTestCredential(
   const id = createId();
   await insertCredential(db, { id, orgId, clusterId, secretHash: "", createdAt: now(), lastUsedAt: null });
   return id;
+}
+
+/** The rows of an organization's audit log about images with more that is critical than before. */
+export async function listCriticalAudits(
+  api: Pick<TestApp, "request">,
+  orgId: string,
+): Promise<{ target: { id: string }; after: object }[]> {
+  const path = `/api/v1/organizations/${orgId}/audit-log?action=image.critical_found`;
+  return (await api.request("GET", path)).body.items;
 }
 
 /** Pushes an image of Debian 12 with these packages (name and version). Returns its descriptor. */

@@ -227,7 +227,7 @@ function testConfig(
     maxApiTokensPerOrganization: 100,
     maxClusterAccessesPerOrganization: 2000,
     auditRetentionDays: 400,
-    closeNoticeSeconds: 0,
+    shutdownDelaySeconds: 0,
     webhooks: {
       keys: [{ id: "test", key: createSecretKey(Buffer.alloc(32, "test")) }],
       maxPerOrganization: 20,

@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { VERSION, writeImage, writePreviousVersion } from "../install/images.ts";
 import { openRelease, type Release } from "../install/release.ts";
+import { openTenantClusters, POOL } from "../install/tenant-clusters.ts";
 import { requiredValues, storyValues, type Values } from "../install/values.ts";
 import { DEFAULT_ENGINE } from "../stack/engine.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
-import { kubectl } from "../stack/testing.ts";
-import { createTenant, expectStatus, type Feed, type Tenant } from "../testing/tenant.ts";
+import { expectStatus, type Feed, type Tenant } from "../testing/tenant.ts";
 import { secondsSince, until } from "./measure.ts";
 import { report } from "./report.ts";
 
@@ -14,7 +14,6 @@ const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-install");
 const CLUSTERS = 20;
 const STREAMS_PER_CLUSTER = 25;
 const REQUESTS_PER_SECOND = 50;
-const POOL = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 
 /**
  * Installs the chart into a prepared management cluster whose Pods are processes, and upgrades it from the previous version
@@ -75,11 +74,9 @@ function loadValues({ info }: Stack): Values {
 }
 
 async function upgradeUnderLoad(stack: Stack, release: Release) {
-  const tenant = createTenant(await release.findApiUrl(), stack.info.tokens.alice);
-  const { id: orgID } = expectStatus(
-    201,
-    await tenant.call("createOrganization", { body: { name: "Load" } }),
-  );
+  const clusters = await openTenantClusters(stack.info, release);
+  const { orgID } = clusters;
+  const tenant = clusters.tenant();
   const paths: string[] = [];
   const feeds: Feed[][] = [];
   for (let number = 0; number < CLUSTERS; number++) {
@@ -89,7 +86,7 @@ async function upgradeUnderLoad(stack: Stack, release: Release) {
     paths.push(path);
     feeds.push(Array.from({ length: STREAMS_PER_CLUSTER }, () => tenant.follow(`${path}/system-events`)));
   }
-  const machinesBefore = await listMachines(stack, orgID);
+  const machinesBefore = await clusters.listMachines();
   const load = startLoad(tenant, paths);
   const startedAt = performance.now();
   await release.upgrade(loadValues(stack));
@@ -103,7 +100,7 @@ async function upgradeUnderLoad(stack: Stack, release: Release) {
   await until("all streams to be equal", () => feeds.every(areEqual), { timeoutMs: 60_000 }).catch(
     () => undefined,
   );
-  const machinesAfter = new Set(await listMachines(stack, orgID));
+  const machinesAfter = new Set(await clusters.listMachines());
   const all = feeds.flat();
   for (const feed of all) feed.close();
   return {
@@ -133,13 +130,6 @@ function isEqual(feed: Feed, other: Feed | undefined): boolean {
 
 function areEqual(feeds: readonly Feed[]): boolean {
   return feeds.every((feed) => isEqual(feed, feeds[0]));
-}
-
-async function listMachines({ info: stack }: Stack, orgID: string): Promise<string[]> {
-  const path = "--output=jsonpath={range .items[*]}{.metadata.uid} {end}";
-  const args = ["get", "machines.cluster.x-k8s.io", `--namespace=org-${orgID}`, path];
-  const { stdout } = await kubectl(args, { stack });
-  return stdout.split(" ").filter((uid) => uid !== "");
 }
 
 /** Helm is content before the last old Pod is gone. */

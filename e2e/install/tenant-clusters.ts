@@ -17,7 +17,7 @@ export interface TenantClusters {
   listMachines(): Promise<string[]>;
 }
 
-const POOL = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+export const POOL = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 
 export async function openTenantClusters(stack: StackInfo, release: Release): Promise<TenantClusters> {
   const connect = async () => createTenant(await release.findApiUrl(), stack.tokens.alice);
@@ -62,7 +62,10 @@ export async function openTenantClusters(stack: StackInfo, release: Release): Pr
     async listMachines() {
       const path = "--output=jsonpath={range .items[*]}{.metadata.uid} {end}";
       const args = ["get", "machines.cluster.x-k8s.io", `--namespace=org-${orgID}`, path];
-      return (await kubectl(args, { stack })).stdout.trim().split(" ").sort();
+      return (await kubectl(args, { stack })).stdout
+        .split(" ")
+        .filter((uid) => uid !== "")
+        .sort();
     },
   };
 }

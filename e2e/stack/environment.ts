@@ -125,7 +125,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
     },
     apiserver: {
       ...describeShared(input, input.kubeconfigs.apiserver),
-      MARINA_CLOSE_NOTICE_SECONDS: "0.5",
+      MARINA_SHUTDOWN_DELAY_SECONDS: "0.5",
       MARINA_PORT: String(input.apiPort),
       MARINA_METRICS_PORT: String(input.apiMetricsPort),
       MARINA_PUBLIC_URL: apiUrl,

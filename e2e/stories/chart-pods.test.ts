@@ -64,10 +64,10 @@ test("an API server has the time to leave its load balancers, tell its clients t
     pods.find(({ metadata }) => metadata.name === "marina-apiserver")?.spec ?? {};
   const preStopSeconds = containers[0].lifecycle.preStop.sleep.seconds;
   expect(preStopSeconds).toBeGreaterThanOrEqual(5);
-  const closeNoticeSeconds = 5;
+  const shutdownDelaySeconds = 5;
   const drainSeconds = 20;
   expect(terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
-    preStopSeconds + closeNoticeSeconds + drainSeconds,
+    preStopSeconds + shutdownDelaySeconds + drainSeconds,
   );
 });
 

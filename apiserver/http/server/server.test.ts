@@ -154,20 +154,20 @@ test("requests in progress when the drain begins get their responses", async () 
 test("before the drain a connection is closed by a response that says so, never without one", async () => {
   const port = await serve();
   const socket = await openConnection(port);
-  const noticed = running?.announceClose(1000);
+  const announced = running?.announceClose(1000);
   const response = text(socket);
   socket.write(GET.replace("first", "second"));
   await expect(response).resolves.toMatch(/^Connection: close\r\n[\s\S]*response \/second/im);
-  await noticed;
+  await announced;
 });
 
-test("an idle connection is kept until the notice is over, and new ones are served", async () => {
+test("an idle connection is kept until the drain, and new ones are served", async () => {
   const port = await serve();
   const socket = await openConnection(port);
-  const noticed = running?.announceClose(1000);
+  const announced = running?.announceClose(1000);
   expect(await ask(port)).toContain("response /first");
   expect(socket.readyState).toBe("open");
-  await noticed;
+  await announced;
   expect(socket.readyState).toBe("open");
   await running?.drain(60_000);
   if (!socket.closed) await once(socket, "close");

@@ -23,7 +23,7 @@ export interface RunningServer {
    * Serves for this time, and asks in every response that its connection be closed: a client that sends into a connection
    * which is being closed sees its request fail (RFC 9112, section 9.6).
    */
-  announceClose(noticeMs: number): Promise<void>;
+  announceClose(delayMs: number): Promise<void>;
   /** Accepts no new connection, lets requests in progress complete, and closes the rest at the deadline. */
   drain(deadlineMs: number): Promise<void>;
 }
@@ -44,7 +44,7 @@ export async function listen(
   const { address, port } = server.address() as AddressInfo;
   return {
     address: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
-    announceClose: (noticeMs) => announceClose(server, noticeMs),
+    announceClose: (delayMs) => announceClose(server, delayMs),
     drain: (deadlineMs) => drain(server, deadlineMs),
   };
 }
@@ -78,11 +78,11 @@ function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
   return server;
 }
 
-async function announceClose(server: Server, noticeMs: number): Promise<void> {
+async function announceClose(server: Server, delayMs: number): Promise<void> {
   server.prependListener("request", (_request: unknown, response: ServerResponse) => {
     response.setHeader("Connection", "close");
   });
-  await sleep(noticeMs);
+  await sleep(delayMs);
 }
 
 async function drain(server: Server, deadlineMs: number): Promise<void> {

@@ -3,6 +3,7 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { mergeReport, type Vulnerability } from "../report.ts";
+import { listCriticalAudits } from "../testing.ts";
 import { type ClaimedScan, claimScan, completeScan } from "./claim-store.ts";
 import { recordReport } from "./record-report.ts";
 import { PRIORITIES, requestMissingScans, requestScan } from "./store.ts";
@@ -145,9 +146,7 @@ test("a scan leaves one row in the audit log when it finds more that is critical
     const completion = { report, databaseVersion: "1", at: new Date(atMs) };
     // The second time its claim has ended.
     for (let n = 0; n < 2; n++) await recordReport(api.deps.db, scan, completion);
-    const path = `/api/v1/organizations/${orgId}/audit-log?action=image.critical_found`;
-    const { items } = (await api.request("GET", path)).body;
-    return items.map(({ after }: { after: object }) => after);
+    return (await listCriticalAudits(api, orgId)).map(({ after }) => after);
   };
   const found = { repository: "web", critical: 2 };
   expect(await scanAgain(0)).toEqual([]);

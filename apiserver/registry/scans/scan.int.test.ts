@@ -10,6 +10,7 @@ import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { startImageScanner } from "../index.ts";
 import {
   type ImagePlace,
+  listCriticalAudits,
   pushBlob,
   pushManifest,
   pushTestImage,
@@ -146,9 +147,8 @@ describe("a scan", { timeout: TIMEOUT_MS }, () => {
     const place = { orgId, repository: "audited", tag: "1" };
     const { digest } = await pushTestImage(registry(), place, { openssl: "3.0.9-4" });
     await scan("audited", "1");
-    const path = `/api/v1/organizations/${orgId}/audit-log?action=image.critical_found`;
-    const { items } = (await api.request("GET", path)).body;
-    expect(items.filter(({ target }: { target: { id: string } }) => target.id === digest)).toEqual([
+    const items = await listCriticalAudits(api, orgId);
+    expect(items.filter(({ target }) => target.id === digest)).toEqual([
       expect.objectContaining({
         actor: { kind: "system", name: "scanner", id: null, email: null },
         target: { kind: "image", id: digest },

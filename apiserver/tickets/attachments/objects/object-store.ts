@@ -58,7 +58,7 @@ export function createObjectStore(storage: AttachmentStorage, now: () => Date): 
   const send = createSender(caFile);
   const readCredentials = createCredentials(storage.credentials, send, now);
   const bucketUrl = urlOfBucket(storage);
-  /** Of each day and pair of keys, 32 bytes: deriving one takes four of the five hashes of a signature. */
+  // 32 bytes for each day and pair of keys: to derive one takes four of the five hashes of a signature.
   const signingKeys = new Map<string, ArrayBuffer>();
   const urlOf = (key: string) => `${bucketUrl}/${key}`;
 
