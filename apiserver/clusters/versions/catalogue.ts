@@ -8,20 +8,25 @@ import { dependencyUnavailable } from "../../http/errors.ts";
 const MAX_AGE_MS = 30_000;
 /** How long a response that can do without the catalogue waits for the first read. */
 const FIRST_READ_MS = 2_000;
+/** After a failed read the next one in the background waits this long: each request would retry and log otherwise. */
+const RETRY_AFTER_MS = 5_000;
 
 export interface CatalogueReader {
   /** For a write: at most 30 s old. Throws 503 when the catalogue cannot be read. */
   read(): Promise<VersionCatalogue>;
-  /** For a read: the last one known, refreshed in the background; empty before the first read. */
+  /** For a read: the last one known, refreshed in the background at most every 5 s while that fails; empty before the first read. */
   readKnown(): Promise<VersionCatalogue>;
 }
 
 /**
  * Reads the catalogue of Kubernetes versions, a ConfigMap of the platform, and keeps it for 30 s.
  */
-export function createCatalogueReader(deps: Pick<Deps, "kube" | "config" | "now" | "log">): CatalogueReader {
+export function createCatalogueReader(
+  deps: Pick<Deps, "kube" | "now" | "log"> & { config: Pick<Deps["config"], "platformNamespace"> },
+): CatalogueReader {
   let known: { catalogue: VersionCatalogue; atMs: number } | undefined;
   let running: Promise<VersionCatalogue> | undefined;
+  let failedAtMs = Number.NEGATIVE_INFINITY;
 
   async function fetchCatalogue(timeoutMs?: number): Promise<VersionCatalogue> {
     const namespace = deps.config.platformNamespace;
@@ -32,17 +37,23 @@ export function createCatalogueReader(deps: Pick<Deps, "kube" | "config" | "now"
   }
 
   function refresh(timeoutMs?: number): Promise<VersionCatalogue> {
-    running ??= runForAll(() => fetchCatalogue(timeoutMs)).finally(() => {
-      running = undefined;
-    });
+    running ??= runForAll(() => fetchCatalogue(timeoutMs))
+      .catch(noteFailure)
+      .finally(() => {
+        running = undefined;
+      });
     return running;
   }
 
-  const isFresh = () => known !== undefined && deps.now().getTime() - known.atMs < MAX_AGE_MS;
-  const logFailure = (error: unknown): undefined => {
+  function noteFailure(error: unknown): never {
+    failedAtMs = deps.now().getTime();
     const message = error instanceof Error ? error.message : String(error);
     deps.log.warn({ message }, "the catalogue of Kubernetes versions cannot be read");
-  };
+    throw error;
+  }
+
+  const isFresh = () => known !== undefined && deps.now().getTime() - known.atMs < MAX_AGE_MS;
+  const hasJustFailed = () => deps.now().getTime() - failedAtMs < RETRY_AFTER_MS;
 
   return {
     async read() {
@@ -54,7 +65,8 @@ export function createCatalogueReader(deps: Pick<Deps, "kube" | "config" | "now"
       }
     },
     async readKnown() {
-      const refreshed = isFresh() ? undefined : refresh(FIRST_READ_MS).catch(logFailure);
+      const isDue = !isFresh() && !hasJustFailed();
+      const refreshed = isDue ? refresh(FIRST_READ_MS).catch(() => undefined) : undefined;
       if (known !== undefined) return known.catalogue;
       return (await refreshed) ?? [];
     },
