@@ -31,7 +31,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
       generation: 1,
       resourceVersion: "1",
       // Older than a wait for its pools.
-      creationTimestamp: new Date(START.getTime() - 2_000).toISOString(),
+      creationTimestamp: new Date(START.getTime() - 5_000).toISOString(),
     },
     spec: { version: "1.34", publicEndpoint: true, ...spec },
   };

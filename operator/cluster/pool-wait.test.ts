@@ -23,9 +23,16 @@ const bare = makePool("web", {}, { finalizers: [] });
 
 describe("a new cluster is created at Cluster API", () => {
   test.each<[string, boolean, ClusterFixture]>([
-    ["not within 2 s, since its pools may follow", false, created(aCluster(), 1_999)],
-    ["not within 2 s when one pool is there: more may come", false, created(withPool, 0)],
-    ["after 2 s, without pools", true, created(aCluster(), 2_000)],
+    ["not within 5 s, since its pools may follow", false, created(aCluster(), 4_999)],
+    ["not within 2 s when one pool is there: more may come", false, created(withPool, 1_999)],
+    ["after 2 s when one pool is there", true, created(withPool, 2_000)],
+    [
+      "not after 2 s while one of its pools is not held yet",
+      false,
+      created(aCluster().withPools(makePool("db"), bare), 2_000),
+    ],
+    ["after 5 s, without pools", true, created(aCluster(), 5_000)],
+    ["after 5 s, although a pool is not held yet", true, created(aCluster().withPools(bare), 5_000)],
     ["at once when the REST API created it and its pools exist", true, created(withPool, 0, byTheApi)],
     [
       "not at once when the REST API created it and its pools are not in the cache",
@@ -44,7 +51,7 @@ describe("a new cluster is created at Cluster API", () => {
 
   test("when the wait is over; subnet and status come before", () => {
     const plan = created(aCluster(), 500).plan();
-    expect(plan.requeueAfterMs).toBe(1_500);
+    expect(plan.requeueAfterMs).toBe(4_500);
     expect(plan.apply.map(({ verb, kind }) => `${verb} ${kind.plural}`)).toEqual(["create configmaps"]);
     expect(plan.status).toMatchObject({ observedGeneration: 1, phase: "Provisioning" });
   });

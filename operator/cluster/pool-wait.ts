@@ -13,20 +13,24 @@ import type { ObservedCluster } from "./observe.ts";
  * begun with the control plane until that is up, which cost 14 s of 60.
  */
 const NEW_POOLS_COME_WITHIN_MS = 2_000;
+/** Before the first one is known, and while one is not held yet: an API server that is busy with many clusters takes longer. */
+const FIRST_POOL_COMES_WITHIN_MS = 5_000;
 
 /**
  * For how many ms a new cluster is not applied yet because pools of it may still be created, unless the REST API created
  * it, which writes pools first. Undefined = apply it now.
  */
 export function findPoolWait(
-  { cluster, engine }: ObservedCluster,
+  { cluster, engine, pools }: ObservedCluster,
   desired: ReadonlySet<string>,
   now: Date,
 ): number | undefined {
   if (engine !== undefined) return undefined;
   const { annotations, creationTimestamp } = cluster.metadata;
-  const isComplete = desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined;
-  return isComplete ? undefined : remainingMs(creationTimestamp, NEW_POOLS_COME_WITHIN_MS, now);
+  if (desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return undefined;
+  const isHeld = desired.size > 0 && pools.every(({ pool }) => hasFinalizer(pool.metadata));
+  const comeWithinMs = isHeld ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
+  return remainingMs(creationTimestamp, comeWithinMs, now);
 }
 
 /**
