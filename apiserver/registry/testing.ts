@@ -11,7 +11,7 @@ import type { DistributionConfig } from "../registry-config.ts";
 import type { TestApp } from "../testing/app.ts";
 import { insertCredential } from "./credentials/store.ts";
 import { repositoryPrefix } from "./names.ts";
-import { signRegistryToken } from "./tokens/sign.ts";
+import { createTokenSigner } from "./tokens/sign.ts";
 
 type Registry = Pick<DistributionConfig, "url" | "service" | "signingKey">;
 
@@ -156,7 +156,7 @@ async function send(
 async function headersOf(registry: Registry, { orgId, repository }: ImagePlace) {
   const name = `${repositoryPrefix(orgId)}${repository}`;
   const access = [{ type: "repository" as const, name, actions: ["pull", "push"] }];
-  const token = await signRegistryToken(registry, { subject: "test", access, now: new Date() });
+  const token = await createTokenSigner(registry)({ subject: "test", access, now: new Date() });
   return { authorization: `Bearer ${token}` };
 }
 

@@ -1,5 +1,5 @@
 import type { Month } from "../month.ts";
-import type { ResourceType } from "../resource-types.ts";
+import { RESOURCE_TYPES, type ResourceType } from "../resource-types.ts";
 import type { MeteredType, UsageInterval } from "../usage/interval.ts";
 import { isPackage, type PriceHistory, type PriceTimeline, toDate, toTimeline } from "./histories.ts";
 
@@ -31,7 +31,7 @@ export interface Rating {
 
 const SECONDS_PER_DAY = 86_400;
 
-/** Quantities of one cluster by metered type and node pool. */
+/** Quantities of one cluster by metered type and node pool, the oldest node pool first. */
 type Quantities = Map<MeteredType, Map<string | null, bigint>>;
 
 interface Change {
@@ -44,7 +44,8 @@ interface Change {
 /**
  * What an organization's intervals amount to, by cluster, node pool, resource type, unit price and, if asked, day. Over
  * the contents of a package max(0, sum - contents) is billed at each instant; the oldest node pools use them up first.
- * An address costs the whole month's price that held when the month first saw it, and belongs to that day.
+ * An address costs the whole month's price that held when the month first saw it, and belongs to that day. In the order of
+ * clusters, time, resource types and node pools, whatever the order of the intervals.
  */
 export function findCharges({ month, until, intervals, history }: Rating, { byDay = false } = {}): Charge[] {
   const span = { from: toSecond(month.start), to: Math.min(toSecond(until), toSecond(month.end)) };
@@ -52,8 +53,8 @@ export function findCharges({ month, until, intervals, history }: Rating, { byDa
   const timeline = toTimeline(history);
   const periodSeconds = byDay ? SECONDS_PER_DAY : month.seconds;
   const clusters = Map.groupBy(intervals, ({ clusterId }) => clusterId);
-  return [...clusters].flatMap(([clusterId, own]) => {
-    const clusterName = own.at(-1)?.clusterName ?? null;
+  return [...clusters].toSorted(byId).flatMap(([clusterId, own]) => {
+    const clusterName = findLastName(own);
     const charges = new ClusterCharges({ clusterId, clusterName, span, periodSeconds, timeline });
     return charges.rate(own, BigInt(month.seconds));
   });
@@ -69,8 +70,14 @@ interface ClusterTerms {
   timeline: PriceTimeline;
 }
 
+/** The charges of one period by what tells them apart. */
+interface Period {
+  start: Date;
+  charges: Map<string, Charge>;
+}
+
 class ClusterCharges {
-  private readonly charges = new Map<string, Charge>();
+  private readonly periods: Period[] = [];
   private readonly terms: ClusterTerms;
 
   constructor(terms: ClusterTerms) {
@@ -80,7 +87,7 @@ class ClusterCharges {
   rate(intervals: readonly UsageInterval[], monthSeconds: bigint): Charge[] {
     const { to } = this.terms.span;
     const changes = toChanges(intervals, this.terms.span);
-    const quantities: Quantities = new Map();
+    const quantities = toZeroQuantities(changes);
     let next = 0;
     let hasAddress = false;
     const edges = this.findEdges(changes);
@@ -101,7 +108,8 @@ class ClusterCharges {
         });
       }
     }
-    return [...this.charges.values()].filter(({ usedUnitSeconds }) => usedUnitSeconds !== 0n);
+    const charges = this.periods.flatMap((period) => [...period.charges.values()]);
+    return charges.filter(({ usedUnitSeconds }) => usedUnitSeconds !== 0n);
   }
 
   /** Every second at which something that is charged may change, both ends of the span included. */
@@ -130,10 +138,12 @@ class ClusterCharges {
     }
     for (const [type, pools] of quantities) {
       if (isPackage(type) || type === "public_ip") continue;
-      const price = this.terms.timeline.priceAt(type, second);
       const contents = included.get(type) ?? 0n;
       let [sum, billedSum] = [0n, 0n];
-      for (const [pool, quantity] of [...pools].toSorted(byPool)) {
+      for (const [pool, quantity] of pools) {
+        // Before it is used, a resource may have no price.
+        if (quantity === 0n) continue;
+        const price = this.terms.timeline.priceAt(type, second);
         sum += quantity;
         const billed = (sum > contents ? sum - contents : 0n) - billedSum;
         billedSum += billed;
@@ -148,28 +158,38 @@ class ClusterCharges {
     nodePoolId: string | null,
     use: { price: bigint; second: number; used: bigint; billed: bigint; running: bigint },
   ): void {
-    const { span, periodSeconds } = this.terms;
-    const periodsBefore = Math.floor((use.second - span.from) / periodSeconds);
-    const period = span.from + periodsBefore * periodSeconds;
-    const key = `${resourceType} ${nodePoolId} ${use.price} ${period}`;
-    let charge = this.charges.get(key);
+    const { start: periodStart, charges } = this.openPeriod(use.second);
+    const key = `${resourceType} ${nodePoolId} ${use.price}`;
+    let charge = charges.get(key);
     if (charge === undefined) {
+      const { clusterId, clusterName } = this.terms;
       charge = {
-        clusterId: this.terms.clusterId,
-        clusterName: this.terms.clusterName,
+        clusterId,
+        clusterName,
         nodePoolId,
         resourceType,
         unitPriceMicroEuros: use.price,
-        periodStart: toDate(period),
+        periodStart,
         usedUnitSeconds: 0n,
         unitSeconds: 0n,
         runningQuantity: 0n,
       };
-      this.charges.set(key, charge);
+      charges.set(key, charge);
     }
     charge.usedUnitSeconds += use.used;
     charge.unitSeconds += use.billed;
     charge.runningQuantity += use.running;
+  }
+
+  /** The period of a second, which is not before that of an earlier call. */
+  private openPeriod(second: number): Period {
+    const { span, periodSeconds } = this.terms;
+    const start = second - ((second - span.from) % periodSeconds);
+    const last = this.periods.at(-1);
+    if (last !== undefined && last.start.getTime() === start * 1000) return last;
+    const period: Period = { start: toDate(start), charges: new Map() };
+    this.periods.push(period);
+    return period;
   }
 }
 
@@ -186,13 +206,20 @@ function toChanges(intervals: readonly UsageInterval[], span: { from: number; to
   return changes.toSorted((a, b) => a.second - b.second);
 }
 
+/** Nothing of everything that changes, in the order of resource types and node pools. */
+function toZeroQuantities(changes: readonly Change[]): Quantities {
+  const types = Map.groupBy(changes, ({ resourceType }) => resourceType);
+  return new Map(
+    [...types].toSorted(byType).map(([type, own]) => {
+      const pools = new Map(own.map(({ nodePoolId }) => [nodePoolId, 0n]));
+      return [type, new Map([...pools].toSorted(byId))];
+    }),
+  );
+}
+
 function addQuantity(quantities: Quantities, { nodePoolId, resourceType, quantity }: Change): void {
-  const pools = quantities.get(resourceType) ?? new Map<string | null, bigint>();
-  const after = (pools.get(nodePoolId) ?? 0n) + quantity;
-  if (after === 0n) pools.delete(nodePoolId);
-  else pools.set(nodePoolId, after);
-  if (pools.size === 0) quantities.delete(resourceType);
-  else quantities.set(resourceType, pools);
+  const pools = quantities.get(resourceType);
+  pools?.set(nodePoolId, (pools.get(nodePoolId) ?? 0n) + quantity);
 }
 
 function sumOf(pools: ReadonlyMap<string | null, bigint> | undefined): bigint {
@@ -201,9 +228,22 @@ function sumOf(pools: ReadonlyMap<string | null, bigint> | undefined): bigint {
   return sum;
 }
 
-/** Ids rise with the time of creation; what belongs to no node pool comes first. */
-function byPool([a]: [string | null, bigint], [b]: [string | null, bigint]): number {
+/** Packages first, then as the rate card lists them. */
+function byType([a]: readonly [MeteredType, unknown], [b]: readonly [MeteredType, unknown]): number {
+  const placeOf = (type: MeteredType) => (isPackage(type) ? -1 : RESOURCE_TYPES.indexOf(type));
+  return placeOf(a) - placeOf(b) || (a < b ? -1 : 1);
+}
+
+/** Ids rise with the time of creation; what belongs to no cluster or node pool comes first. */
+function byId([a]: readonly [string | null, unknown], [b]: readonly [string | null, unknown]): number {
   return (a ?? "") < (b ?? "") ? -1 : 1;
+}
+
+/** The name that people knew the cluster by when its last use began. */
+function findLastName(intervals: readonly UsageInterval[]): string | null {
+  const [first, ...others] = intervals;
+  const last = others.reduce((found, one) => (one.startedAt > (found?.startedAt ?? 0) ? one : found), first);
+  return last?.clusterName ?? null;
 }
 
 function toSecond(instant: Date): number {

@@ -5,13 +5,15 @@ import { centsToEuros, formatMicroEuros, formatPrice } from "../money.ts";
 import type { Month } from "../month.ts";
 import { sumByType } from "../rating/by-type.ts";
 import { type Charge, findCharges } from "../rating/charges.ts";
-import { type RatedLine, rateLines, sumCents, toUse } from "../rating/lines.ts";
+import { type RatedLine, rateLines, sumCents, sumToLines, toUse } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
 import { ASSUMPTION, type forecastRecord, type usageRecord } from "./schema.ts";
 
 type Usage = z.output<typeof usageRecord>;
 type UsageOfCluster = Usage["items"][number];
 type UsageOfResource = UsageOfCluster["resources"][number];
+
+const DAY_MS = 86_400_000;
 
 export interface Spend {
   orgId: string;
@@ -22,19 +24,29 @@ export interface Spend {
 /** A month of usage to date, with one page of its clusters by node pool, resource type and day. */
 export function presentUsage({ orgId, source, now }: Spend, { cursor = "", limit }: PageRequest): Usage {
   const until = ratedUntil(source.month, now);
-  const lines = rateLines({ ...source, until });
-  const ids = [...new Set(source.intervals.map(keyOf))].filter((id) => id > cursor).toSorted();
+  const clusters = Map.groupBy(source.intervals, keyOf);
+  const ids = [...clusters.keys()].filter((id) => id > cursor).toSorted();
   const shown = ids.slice(0, limit);
-  const intervals = source.intervals.filter((interval) => shown.includes(keyOf(interval)));
+  const intervals = shown.flatMap((id) => clusters.get(id) ?? []);
   const charges = Map.groupBy(findCharges({ ...source, intervals, until }, { byDay: true }), keyOf);
+  // What is shown by day is not rated again: the lines of a cluster are the sums of its days.
+  const lines = new Map(
+    [...clusters].map(([id, own]) => [
+      id,
+      shown.includes(id)
+        ? sumToLines(charges.get(id) ?? [], source.month)
+        : rateLines({ ...source, intervals: own, until }),
+    ]),
+  );
+  const all = [...lines.values()].flat();
   const items = shown.flatMap((id) => {
     const own = charges.get(id);
-    return own === undefined ? [] : [presentCluster(own, lines, source.month)];
+    return own === undefined ? [] : [presentCluster(own, lines.get(id) ?? [], source.month)];
   });
   return {
     ...presentMonth(orgId, source.month, until),
-    ...presentSum(lines),
-    resource_types: sumByType(lines).map(([resourceType, cents]) => ({
+    ...presentSum(all),
+    resource_types: sumByType(all).map(([resourceType, cents]) => ({
       resource_type: resourceType,
       amount_cents: Number(cents),
     })),
@@ -99,7 +111,7 @@ function presentCluster(
   return {
     cluster_id: clusterId,
     cluster_name: clusterName,
-    amount_cents: Number(sumCents(lines.filter((line) => line.clusterId === clusterId))),
+    amount_cents: Number(sumCents(lines)),
     resources: [...resources.values()].map((own) => presentResource(own as [Charge, ...Charge[]], month)),
   };
 }
@@ -117,8 +129,21 @@ function presentResource(charges: [Charge, ...Charge[]], month: Month): UsageOfR
     resource_type: first.resourceType,
     unit_price_eur: formatMicroEuros(first.unitPriceMicroEuros),
     ...presentAmount(whole, month),
-    days: charges.map((charge) => ({ date: dateOf(charge), ...presentAmount(charge, month) })),
+    days: presentDays(charges, month),
   };
+}
+
+/** Most days are as the one before, and an exact decimal takes longer than the rest of a day. */
+function presentDays(charges: [Charge, ...Charge[]], month: Month): UsageOfResource["days"] {
+  let [last] = charges;
+  let amount = presentAmount(last, month);
+  return charges.map((charge) => {
+    if (charge.unitSeconds !== last.unitSeconds || charge.usedUnitSeconds !== last.usedUnitSeconds) {
+      last = charge;
+      amount = presentAmount(charge, month);
+    }
+    return { date: dateOf(charge, month), ...amount };
+  });
 }
 
 function presentAmount(charge: Charge, month: Month) {
@@ -129,8 +154,10 @@ function presentAmount(charge: Charge, month: Month) {
   };
 }
 
-function dateOf({ periodStart }: Charge): string {
-  return periodStart.toISOString().slice(0, 10);
+/** By the days since the month began: a tenth of the time that Date takes for its text. */
+function dateOf({ periodStart }: Charge, month: Month): string {
+  const day = 1 + (periodStart.getTime() - month.start.getTime()) / DAY_MS;
+  return `${month.name}-${String(day).padStart(2, "0")}`;
 }
 
 /** The organization's own storage comes before each cluster. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { DistributionConfig } from "../../registry-config.ts";
 import {
+  createTokenSigner,
   type RegistryAccess,
   type RegistryClaims,
-  signRegistryToken,
   TOKEN_LIFE_SECONDS,
 } from "../tokens/sign.ts";
 import type { RegistryBackend } from "./backend.ts";
@@ -25,8 +25,9 @@ export function createDistribution(
   config: Pick<DistributionConfig, "url" | "service" | "signingKey">,
   now: () => Date,
 ): RegistryBackend {
+  const sign = createTokenSigner(config);
   const issueToken = async (claims: RegistryClaims) => ({
-    token: await signRegistryToken(config, claims),
+    token: await sign(claims),
     lifeSeconds: TOKEN_LIFE_SECONDS,
   });
   const authorize = async (access: RegistryAccess) => {

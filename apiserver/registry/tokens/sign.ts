@@ -20,26 +20,33 @@ export const TOKEN_LIFE_SECONDS = 300;
 /** The issuer of the tokens, as the registry is configured with it. */
 export const TOKEN_ISSUER = "marina";
 
-/** Signs a token of the registry (Docker token specification, JWT) that lasts five minutes. */
-export async function signRegistryToken(
-  { signingKey, service }: Pick<DistributionConfig, "signingKey" | "service">,
-  { subject, access, now }: RegistryClaims,
-): Promise<string> {
-  const issuedAt = Math.floor(now.getTime() / 1000);
-  const { kid = "" } = await toPublicJwk({ signingKey });
-  return (
-    new SignJWT({ access })
-      .setProtectedHeader({ alg: "ES256", typ: "JWT", kid })
-      .setIssuer(TOKEN_ISSUER)
-      .setSubject(subject)
-      .setAudience(service)
-      .setIssuedAt(issuedAt)
-      // The clock of the registry may be a little behind.
-      .setNotBefore(issuedAt - 30)
-      .setExpirationTime(issuedAt + TOKEN_LIFE_SECONDS)
-      .setJti(crypto.randomUUID())
-      .sign(signingKey)
-  );
+export type SignRegistryToken = (claims: RegistryClaims) => Promise<string>;
+
+/** Creates what signs tokens of the registry (Docker token specification, JWT), which last five minutes. */
+export function createTokenSigner({
+  signingKey,
+  service,
+}: Pick<DistributionConfig, "signingKey" | "service">): SignRegistryToken {
+  // Of every token the same; it takes longer than to sign.
+  let keyId: Promise<string> | undefined;
+  return async ({ subject, access, now }) => {
+    keyId ??= toPublicJwk({ signingKey }).then(({ kid = "" }) => kid);
+    const kid = await keyId;
+    const issuedAt = Math.floor(now.getTime() / 1000);
+    return (
+      new SignJWT({ access })
+        .setProtectedHeader({ alg: "ES256", typ: "JWT", kid })
+        .setIssuer(TOKEN_ISSUER)
+        .setSubject(subject)
+        .setAudience(service)
+        .setIssuedAt(issuedAt)
+        // The clock of the registry may be a little behind.
+        .setNotBefore(issuedAt - 30)
+        .setExpirationTime(issuedAt + TOKEN_LIFE_SECONDS)
+        .setJti(crypto.randomUUID())
+        .sign(signingKey)
+    );
+  };
 }
 
 /** The public half of the key, for the registry's JWKS. */
