@@ -82,6 +82,7 @@ async function run(config: Config): Promise<void> {
     address: config.listenAddress,
     port: config.port,
     limits: config.limits,
+    shutdownDelayMs: config.shutdownDelaySeconds * 1000,
   });
   log.info({ address: server.address, metricsPort: healthServer.port }, "listening");
   const background = Promise.all([
@@ -90,7 +91,7 @@ async function run(config: Config): Promise<void> {
   ]);
 
   await untilAborted(stopping);
-  await server.announceClose(config.shutdownDelaySeconds * 1000);
+  await server.announceClose();
   draining.abort();
   await server.drain(DRAIN_DEADLINE_MS);
   await background;

@@ -6,6 +6,8 @@ import { afterEach, expect, test, vi } from "vitest";
 import { DEFAULT_REQUEST_LIMITS, type RequestLimits } from "../limits.ts";
 import { listen, type RunningServer } from "./server.ts";
 
+const SHUTDOWN_DELAY_MS = 3000;
+
 let running: RunningServer | undefined;
 
 afterEach(async () => {
@@ -23,6 +25,7 @@ async function serve(limits: Partial<RequestLimits> = {}, delayMs = 0): Promise<
     address: "127.0.0.1",
     port: 0,
     limits: { ...DEFAULT_REQUEST_LIMITS, ...limits },
+    shutdownDelayMs: SHUTDOWN_DELAY_MS,
   });
   return Number(new URL(running.address).port);
 }
@@ -154,17 +157,31 @@ test("requests in progress when the drain begins get their responses", async () 
 test("before the drain a connection is closed by a response that says so, never without one", async () => {
   const port = await serve();
   const socket = await openConnection(port);
-  const announced = running?.announceClose(1000);
+  const announced = running?.announceClose();
   const response = text(socket);
   socket.write(GET.replace("first", "second"));
   await expect(response).resolves.toMatch(/^Connection: close\r\n[\s\S]*response \/second/im);
   await announced;
 });
 
+test("clients are asked to leave a connection that is idle for less than the shutdown delay", async () => {
+  const response = await talk(
+    await serve(),
+    GET,
+    100,
+    GET.replace("Host: x", "Host: x\r\nConnection: close"),
+  );
+  const [kept, closed] = response.split("response /first").map((part) => part.toLowerCase());
+  expect(kept).toContain("\r\nkeep-alive: timeout=2\r\n");
+  expect(kept).toContain("\r\nconnection: keep-alive\r\n");
+  expect(closed).toContain("\r\nconnection: close\r\n");
+  expect(closed).not.toContain("keep-alive");
+});
+
 test("an idle connection is kept until the drain, and new ones are served", async () => {
   const port = await serve();
   const socket = await openConnection(port);
-  const announced = running?.announceClose(1000);
+  const announced = running?.announceClose();
   expect(await ask(port)).toContain("response /first");
   expect(socket.readyState).toBe("open");
   await announced;

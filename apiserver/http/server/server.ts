@@ -20,10 +20,10 @@ export interface RunningServer {
   /** `http://address:port` as it is bound. */
   address: string;
   /**
-   * Serves for this time, and asks in every response that its connection be closed: a client that sends into a connection
-   * which is being closed sees its request fail (RFC 9112, section 9.6).
+   * Serves for the shutdown delay, and asks in every response that its connection be closed: a client that sends into a
+   * connection which is being closed sees its request fail (RFC 9112, section 9.6).
    */
-  announceClose(delayMs: number): Promise<void>;
+  announceClose(): Promise<void>;
   /** Accepts no new connection, lets requests in progress complete, and closes the rest at the deadline. */
   drain(deadlineMs: number): Promise<void>;
 }
@@ -31,9 +31,16 @@ export interface RunningServer {
 /** Serves a fetch handler over HTTP/1.1. Rejects when the address cannot be bound. */
 export async function listen(
   fetch: FetchHandler,
-  options: { address: string; port: number; limits: RequestLimits },
+  options: { address: string; port: number; limits: RequestLimits; shutdownDelayMs: number },
 ): Promise<RunningServer> {
+  const { shutdownDelayMs } = options;
   const server = createHttpServer(fetch, options.limits);
+  let isClosing = false;
+  server.prependListener("request", (_request: IncomingMessage, response: ServerResponse) => {
+    if (isClosing) response.setHeader("Connection", "close");
+    else if (response.shouldKeepAlive && shutdownDelayMs > 0)
+      response.setHeader("Keep-Alive", `timeout=${toIdleSeconds(shutdownDelayMs)}`);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.address, ACCEPT_BACKLOG, () => {
@@ -44,7 +51,10 @@ export async function listen(
   const { address, port } = server.address() as AddressInfo;
   return {
     address: `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
-    announceClose: (delayMs) => announceClose(server, delayMs),
+    async announceClose() {
+      isClosing = true;
+      await sleep(shutdownDelayMs);
+    },
     drain: (deadlineMs) => drain(server, deadlineMs),
   };
 }
@@ -78,11 +88,12 @@ function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
   return server;
 }
 
-async function announceClose(server: Server, delayMs: number): Promise<void> {
-  server.prependListener("request", (_request: unknown, response: ServerResponse) => {
-    response.setHeader("Connection", "close");
-  });
-  await sleep(delayMs);
+/**
+ * How long clients are asked to keep an idle connection: less than the shutdown delay, for one that is idle all that time is
+ * not told that it will be closed, and a request that is just being sent into it fails.
+ */
+function toIdleSeconds(shutdownDelayMs: number): number {
+  return Math.max(1, Math.floor(shutdownDelayMs / 1000) - 1);
 }
 
 async function drain(server: Server, deadlineMs: number): Promise<void> {

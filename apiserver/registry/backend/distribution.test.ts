@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { decodeJwt } from "jose";
 import { afterEach, expect, test } from "vitest";
 import { createDistribution } from "./distribution.ts";
 import { createSender } from "./http.ts";
@@ -58,3 +59,38 @@ test("a manifest without its digest is not believed", async () => {
   const registry = aRegistry(await serve((_request, response) => void response.end("{}")));
   await expect(registry.findManifest("org-1/web", "1")).rejects.toMatchObject({ fault: "failed" });
 });
+
+test("its own tokens are for one repository and right alone, and used again for a minute", async () => {
+  const tokens: string[] = [];
+  const url = await serve((request, response) => {
+    tokens.push(request.headers.authorization ?? "");
+    if (request.method === "DELETE") response.writeHead(202).end();
+    else response.end('{"tags":[]}');
+  });
+  let nowMs = Date.parse("2026-11-25T09:00:00Z");
+  const registry = createDistribution({ url, service: "registry", signingKey }, () => new Date(nowMs));
+  const list = (repository: string) => registry.listTags(repository, { after: undefined, limit: 10 });
+  await list("org-1/web");
+  await list("org-1/web");
+  await list("org-1/api");
+  await registry.deleteTag("org-1/web", "1");
+  nowMs += 60_001;
+  await list("org-1/web");
+  const [first, second, other, deletion, later] = tokens;
+  expect(second).toBe(first);
+  expect(new Set([first, other, deletion, later]).size).toBe(4);
+  expect([first, other, deletion, later].map(toAccess)).toEqual([
+    { name: "org-1/web", actions: ["pull"] },
+    { name: "org-1/api", actions: ["pull"] },
+    { name: "org-1/web", actions: ["pull", "delete"] },
+    { name: "org-1/web", actions: ["pull"] },
+  ]);
+});
+
+function toAccess(authorization = ""): unknown {
+  const [access] = (decodeJwt(authorization.slice("Bearer ".length)).access ?? []) as {
+    name: string;
+    actions: string[];
+  }[];
+  return { name: access?.name, actions: access?.actions };
+}

@@ -12,12 +12,15 @@ import {
   createCallOci,
   createOciMethods,
   deleteReference,
+  type OciConnection,
   parseResponse,
   requireStatus,
   toQuery,
 } from "./oci.ts";
 
 const SUBJECT = "marina";
+/** How long a token of Marina's own is used again: a page of repositories needs 51, and a signature takes as long as a request. */
+const REUSE_MS = 60_000;
 const catalogueSchema = z.object({ repositories: z.array(z.string()).nullable() });
 
 /** The CNCF registry `distribution` v3, by the OCI distribution specification and its catalogue. */
@@ -30,10 +33,10 @@ export function createDistribution(
     token: await sign(claims),
     lifeSeconds: TOKEN_LIFE_SECONDS,
   });
-  const authorize = async (access: RegistryAccess) => {
-    const { token } = await issueToken({ subject: SUBJECT, access: [access], now: now() });
-    return `Bearer ${token}`;
-  };
+  const authorize = createAuthorize(
+    (access) => sign({ subject: SUBJECT, access: [access], now: now() }),
+    now,
+  );
   const call = createCallOci({ url: config.url, send: createSender(), authorize });
   return {
     ...createOciMethods(call),
@@ -51,5 +54,24 @@ export function createDistribution(
     deleteTag: (repository, tag) => deleteReference(call, repository, tag),
     issueToken,
     ownScans: undefined,
+  };
+}
+
+/** Signs a token for each access once a minute; those of the minute before are forgotten together. */
+function createAuthorize(
+  sign: (access: RegistryAccess) => Promise<string>,
+  now: () => Date,
+): OciConnection["authorize"] {
+  let tokens = new Map<string, Promise<string>>();
+  let sinceMs = now().getTime();
+  return async (access) => {
+    if (Math.abs(now().getTime() - sinceMs) > REUSE_MS) {
+      tokens = new Map();
+      sinceMs = now().getTime();
+    }
+    const key = `${access.type} ${access.name} ${access.actions.join()}`;
+    const token = tokens.get(key) ?? sign(access);
+    tokens.set(key, token);
+    return `Bearer ${await token}`;
   };
 }

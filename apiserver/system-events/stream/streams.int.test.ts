@@ -109,6 +109,7 @@ describe("a client that does not read", () => {
       address: "127.0.0.1",
       port: 0,
       limits: other.deps.config.limits,
+      shutdownDelayMs: 0,
     });
     const reading = await feed.open(other, owner, deep);
     const socket = connect(Number(new URL(server.address).port), "127.0.0.1").pause();
