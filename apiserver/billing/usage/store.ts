@@ -30,7 +30,7 @@ export async function readUsageIntervals(
     where ${inArray(organizationId, [...organizationIds])}
       and coalesce(${endedAt}, 'infinity'::timestamptz) > ${from.toISOString()}::timestamptz
       and ${startedAt} < ${to.toISOString()}::timestamptz
-    limit ${limit ?? null}`);
+    ${limit === undefined ? sql`` : sql`limit ${limit}`}`);
   return rows.map(({ quantity, startedAtSeconds, endedAtSeconds, ...interval }) => ({
     ...interval,
     quantity: BigInt(quantity),
