@@ -3,7 +3,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import type { AccessPart } from "../access-health.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
-import { type AccessOutcome, TENANT_UNAVAILABLE } from "./status.ts";
+import { type AccessOutcome, BINDINGS_FAILED, TENANT_UNAVAILABLE } from "./status.ts";
 
 /**
  * How the status reports that an attempt at one part of an access failed. Only a request that must not be signed is final,
@@ -30,7 +30,7 @@ export function composeFailure(
   }
   if (part === "bindings" && error instanceof KubeError) {
     const message = `The rights of this access cannot be changed in ${clusterName}: ${error.kubeMessage}. It is retried automatically.`;
-    return { kind: "waiting", reason: "BindingsFailed", message };
+    return { kind: "waiting", reason: BINDINGS_FAILED, message };
   }
   // The cause may be one of the platform, which its log tells.
   const message = `The access to ${clusterName} cannot be issued. It is retried automatically; if this lasts, ask the platform's operator.`;

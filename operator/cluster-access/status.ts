@@ -18,10 +18,16 @@ const NOT_STALLED = {
 
 export const TENANT_UNAVAILABLE = "ControlPlaneUnavailable";
 
-/** Whether the last attempt at issuing an access failed because the tenant's API server did not respond. */
-export function isWaitingForTenant({ metadata, status }: ClusterAccess): boolean {
-  if (metadata.deletionTimestamp !== undefined) return false;
-  return findCondition(status?.conditions, "Ready")?.reason === TENANT_UNAVAILABLE;
+export const BINDINGS_FAILED = "BindingsFailed";
+
+const FAULTS_OF_TENANT = [TENANT_UNAVAILABLE, BINDINGS_FAILED] as const;
+export type FaultOfTenant = (typeof FAULTS_OF_TENANT)[number];
+
+/** Why the last attempt at an access failed, when it is the tenant's API server: it did not respond, or refused its rights. */
+export function findFaultOfTenant({ metadata, status }: ClusterAccess): FaultOfTenant | undefined {
+  if (metadata.deletionTimestamp !== undefined) return undefined;
+  const reason = findCondition(status?.conditions, "Ready")?.reason;
+  return FAULTS_OF_TENANT.find((fault) => fault === reason);
 }
 
 /** The result of a reconcile. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
 import { decideAccess, findAccessReportMs } from "./access-condition.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { aCluster, observeBlue } from "./testing.ts";
@@ -13,8 +14,8 @@ const failing = (message: string, seconds: number, isUnreachable = false) => ({
   failure: { message, isUnreachable, since: ago(seconds) },
 });
 
-function observe(attempts: Attempts = GOOD, waiting = 0): ObservedCluster {
-  return observeBlue({ access: { attempts, waiting } });
+function observe(attempts: Attempts = GOOD, faults: readonly FaultOfTenant[] = []): ObservedCluster {
+  return observeBlue({ access: { attempts, faults } });
 }
 
 function withLast(reason: string, attempts: Attempts): ObservedCluster {
@@ -67,10 +68,17 @@ const rows: [string, ObservedCluster, string, string, RegExp][] = [
   ],
   [
     "when accesses wait for the tenant's API",
-    observe(GOOD, 3),
+    observe(GOOD, [TENANT_UNAVAILABLE, BINDINGS_FAILED, TENANT_UNAVAILABLE]),
     "False",
     "TenantAPIUnreachable",
-    /does not respond: 3\./,
+    /does not respond: 2\./,
+  ],
+  [
+    "when the tenant's API refuses the rights of some kubeconfigs",
+    observe(GOOD, [BINDINGS_FAILED]),
+    "False",
+    "BindingsFailed",
+    /refuses: 1\./,
   ],
   [
     "that a new process has not tried",

@@ -1,6 +1,7 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest, remainingMs } from "../../shared/controller/time.ts";
 import type { AttemptOutcome } from "../access-health.ts";
+import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
 import { isDeleting } from "../identity.ts";
 import { isSuspended, SUSPENDED } from "../suspension.ts";
 import { type ClusterCondition, condition } from "./conditions.ts";
@@ -38,9 +39,14 @@ export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondi
   if (isUntried && last?.status === "False" && KEPT_UNTIL_TRIED.has(last.reason)) {
     return condition(type, last.status, last.reason, last.message);
   }
-  if (access.waiting > 0) {
-    const message = `Requests for kubeconfigs that wait because the API server of ${name} does not respond: ${access.waiting}. ${ADVICE}`;
+  const count = (fault: FaultOfTenant) => access.faults.filter((one) => one === fault).length;
+  if (count(TENANT_UNAVAILABLE) > 0) {
+    const message = `Requests for kubeconfigs that wait because the API server of ${name} does not respond: ${count(TENANT_UNAVAILABLE)}. ${ADVICE}`;
     return condition(type, "False", "TenantAPIUnreachable", message);
+  }
+  if (count(BINDINGS_FAILED) > 0) {
+    const message = `Kubeconfigs whose rights the API server of ${name} refuses: ${count(BINDINGS_FAILED)}. ${ADVICE}`;
+    return condition(type, "False", "BindingsFailed", message);
   }
   return condition(type, "True", "Available", "Kubeconfigs of the cluster are issued.");
 }

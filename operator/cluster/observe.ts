@@ -10,7 +10,7 @@ import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Packages } from "../../shared/packages.ts";
 import type { AccessAttempts } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
-import { isWaitingForTenant } from "../cluster-access/status.ts";
+import { type FaultOfTenant, findFaultOfTenant } from "../cluster-access/status.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
 import { type ClassCapabilities, readClusterClass } from "../engine/cluster-class.ts";
 import { type EngineMachine, type EnginePoolState, readMachines, readPool } from "../engine/pool-state.ts";
@@ -100,8 +100,8 @@ export interface ObservedCluster {
 
 export interface ObservedAccessHealth {
   attempts: AccessAttempts;
-  /** ClusterAccess objects that wait for the tenant's API server. */
-  waiting: number;
+  /** Of each ClusterAccess that its tenant's API server keeps waiting, why. */
+  faults: readonly FaultOfTenant[];
 }
 
 /** The capabilities of the classes, by "namespace/name". */
@@ -141,15 +141,15 @@ export function observeCluster(
     packages: caches.readPackages(),
     locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID], cluster.status?.workerSubnet),
     probe: found.probe,
-    access: { attempts: found.attempts, waiting: countWaiting(caches, key) },
+    access: { attempts: found.attempts, faults: findAccessFaults(caches, key) },
     applyFailure: undefined,
     upgradeRejection: undefined,
     settings,
   };
 }
 
-function countWaiting(caches: Caches, key: string): number {
-  return caches.accesses.byIndex(INDEX_CLUSTER, key).filter(isWaitingForTenant).length;
+function findAccessFaults(caches: Caches, key: string): FaultOfTenant[] {
+  return caches.accesses.byIndex(INDEX_CLUSTER, key).flatMap((access) => findFaultOfTenant(access) ?? []);
 }
 
 /** A CA that somebody provides for a cluster to come has none, and is never collected. */

@@ -226,7 +226,7 @@ export function observeBlue(
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
     locks: { own: lock, taken: new Set([lock.subnet]) },
     probe: { ok: true, message: "" },
-    access: { attempts: { kubeconfig: {}, bindings: {} }, waiting: 0 },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [] },
     applyFailure: undefined,
     upgradeRejection: undefined,
     settings: {

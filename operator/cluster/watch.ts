@@ -5,7 +5,7 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
-import { isWaitingForTenant } from "../cluster-access/status.ts";
+import { findFaultOfTenant } from "../cluster-access/status.ts";
 import { engineClusterNameOf } from "../engine/kinds.ts";
 import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../enqueue.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
@@ -40,9 +40,9 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   });
   set.listen("accesses", (change) => {
     const { object, previous, type } = change;
-    const isWaiting = type !== "deleted" && isWaitingForTenant(object);
-    const wasWaiting = previous !== undefined && isWaitingForTenant(previous);
-    if (isWaiting !== wasWaiting) add(toKey(object.metadata.namespace, object.spec.clusterName), change);
+    const fault = type === "deleted" ? undefined : findFaultOfTenant(object);
+    const faultBefore = previous && findFaultOfTenant(previous);
+    if (fault !== faultBefore) add(toKey(object.metadata.namespace, object.spec.clusterName), change);
   });
   set.listen("machineDeployments", addByEngineLabel);
   set.listen("machines", addByEngineLabel);
