@@ -28,6 +28,20 @@ describe("for all intervals and prices", () => {
     );
   });
 
+  test("the order of the intervals changes no line and no order of lines", () => {
+    const some = anyIntervals.chain((all) =>
+      fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
+    );
+    fc.assert(
+      fc.property(anyMonth, some, anyHistory, (month, [all, shuffled], prices) => {
+        const history = toHistory(prices, month.start);
+        const rated = (used: typeof all) => rate(toIntervals(used, month.start), history, month);
+        expect(rated(shuffled)).toEqual(rated(all));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   test("what is shown by day adds up to what is billed", () => {
     fc.assert(
       fc.property(anyMonth, anyIntervals, anyHistory, (month, some, prices) => {

@@ -39,6 +39,24 @@ describe("a part of a month", () => {
   });
 });
 
+test("a cluster has the name that it had when its last use began", () => {
+  const renamed = interval({ startedAt: at("11T00:00:00"), clusterName: "shop" });
+  const before = interval({ resourceType: "memory", endedAt: at("11T00:00:00") });
+  for (const used of [
+    [renamed, before],
+    [before, renamed],
+  ])
+    expect(rate(used).map(({ clusterName }) => clusterName)).toEqual(["shop", "shop"]);
+});
+
+test("a resource may have no price before it is used, and none that is used", () => {
+  const prices = flatPrices(28_000_000n).map((one) => ({ ...one, effectiveFrom: at("10T00:00:00") }));
+  expect(rate([interval({ startedAt: at("28T00:00:00") })], { prices })).toMatchObject([
+    { amountCents: 100n },
+  ]);
+  expect(() => rate([interval({ startedAt: at("09T00:00:00") })], { prices })).toThrow(/vcpu had no price/);
+});
+
 test("bytes are priced by the GiB", () => {
   const used = { clusterId: null, clusterName: null, resourceType: "storage_rwx" as const };
   expect(rate([interval({ ...used, quantity: 3n << 30n })])).toMatchObject([
