@@ -14,7 +14,7 @@ export default defineConfig({
   test: {
     // Stories and integration tests wait for the stack most of their time: more workers than cores.
     maxWorkers: 4,
-    // The modules of the programs are read once a worker, not once a file: a third of the time. No file changes a module.
+    // Modules are read once a worker, not once a file, which halves the unit tests. Helpers register hooks in functions.
     isolate: false,
     projects: [
       {

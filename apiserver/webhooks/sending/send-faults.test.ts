@@ -9,11 +9,14 @@ import {
   HOSTS,
   PATIENT_MS,
   SHORT_MS,
+  setUpSenders,
   start,
   startHttps,
   startSender,
   startTls,
 } from "./testing-sender.ts";
+
+setUpSenders();
 
 describe("each fault of a receiver has its class and leaves no connection", () => {
   const expectFailure = async (

@@ -10,11 +10,14 @@ import {
   identity,
   PATIENT_MS,
   SHORT_MS,
+  setUpSenders,
   start,
   startHttps,
   startSender,
   startTls,
 } from "./testing-sender.ts";
+
+setUpSenders();
 
 describe("a delivery", () => {
   test("has the exact bytes and headers, the host in Host and in the server name of TLS", async () => {

@@ -26,18 +26,20 @@ export let authority: Authority;
 export let identity: Identity;
 export let dns: DnsServer;
 
-beforeAll(async () => {
-  authority = await createAuthority();
-  identity = await authority.issue({ hosts: HOSTS });
-  dns = await startDnsServer({
-    "receiver.example.com": ["127.0.0.1"],
-    "closed-first.example.com": ["127.0.0.2", "127.0.0.1"],
-    "silent.example.com": "silence",
-    "one-of-fifty.example.com": [...Array.from({ length: 49 }, () => "127.0.0.1"), "10.0.0.1"],
+/** For the tests of one file, which calls it: a module is read once for several files, its hooks would be those of the first. */
+export function setUpSenders(): void {
+  beforeAll(async () => {
+    authority = await createAuthority();
+    identity = await authority.issue({ hosts: HOSTS });
+    dns = await startDnsServer({
+      "receiver.example.com": ["127.0.0.1"],
+      "closed-first.example.com": ["127.0.0.2", "127.0.0.1"],
+      "silent.example.com": "silence",
+      "one-of-fifty.example.com": [...Array.from({ length: 49 }, () => "127.0.0.1"), "10.0.0.1"],
+    });
   });
-});
-
-afterAll(() => dns.close());
+  afterAll(() => dns.close());
+}
 
 export function startSender(options: Partial<SenderOptions> = {}): Sender {
   const sender = createSender({
