@@ -185,7 +185,13 @@ describe("replicas that die or stand still", () => {
     const database = stack.part("postgres");
     await database.kill("SIGKILL");
     await request.answer();
-    await database.start();
+    // Its backends end a moment after it, and until then it cannot use their memory.
+    await waitFor("Postgres to start", () =>
+      database.start().then(
+        () => true,
+        () => false,
+      ),
+    );
     const events = await Promise.all(deliveries.map((id) => waitForDelivered(target, id)));
     expect(idsOf(target.path).sort()).toEqual(events.map(({ event_id }) => event_id).sort());
   });
