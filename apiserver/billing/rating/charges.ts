@@ -239,11 +239,9 @@ function byId([a]: readonly [string | null, unknown], [b]: readonly [string | nu
   return (a ?? "") < (b ?? "") ? -1 : 1;
 }
 
-/** The name that people knew the cluster by when its last use began. */
+/** The name that people knew the cluster by when its last use began; of at least one interval. */
 function findLastName(intervals: readonly UsageInterval[]): string | null {
-  const [first, ...others] = intervals;
-  const last = others.reduce((found, one) => (one.startedAt > (found?.startedAt ?? 0) ? one : found), first);
-  return last?.clusterName ?? null;
+  return intervals.reduce((last, one) => (one.startedAt > last.startedAt ? one : last)).clusterName;
 }
 
 function toSecond(instant: Date): number {

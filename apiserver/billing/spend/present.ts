@@ -27,26 +27,23 @@ export function presentUsage({ orgId, source, now }: Spend, { cursor = "", limit
   const clusters = Map.groupBy(source.intervals, keyOf);
   const ids = [...clusters.keys()].filter((id) => id > cursor).toSorted();
   const shown = ids.slice(0, limit);
-  const intervals = shown.flatMap((id) => clusters.get(id) ?? []);
-  const charges = Map.groupBy(findCharges({ ...source, intervals, until }, { byDay: true }), keyOf);
+  const ofShown = shown.flatMap((id) => clusters.get(id) ?? []);
+  const charges = findCharges({ ...source, intervals: ofShown, until }, { byDay: true });
+  const chargesOf = Map.groupBy(charges, keyOf);
+  const others = [...clusters].flatMap(([id, own]) => (shown.includes(id) ? [] : own));
   // What is shown by day is not rated again: the lines of a cluster are the sums of its days.
-  const lines = new Map(
-    [...clusters].map(([id, own]) => [
-      id,
-      shown.includes(id)
-        ? sumToLines(charges.get(id) ?? [], source.month)
-        : rateLines({ ...source, intervals: own, until }),
-    ]),
-  );
-  const all = [...lines.values()].flat();
+  const rated = [...sumToLines(charges, source.month), ...rateLines({ ...source, intervals: others, until })];
+  const linesOf = Map.groupBy(rated, keyOf);
+  // In the order of clusters, so that every page names the resource types in the same order.
+  const lines = [...linesOf.keys()].toSorted().flatMap((id) => linesOf.get(id) ?? []);
   const items = shown.flatMap((id) => {
-    const own = charges.get(id);
-    return own === undefined ? [] : [presentCluster(own, lines.get(id) ?? [], source.month)];
+    const own = chargesOf.get(id);
+    return own === undefined ? [] : [presentCluster(own, linesOf.get(id) ?? [], source.month)];
   });
   return {
     ...presentMonth(orgId, source.month, until),
-    ...presentSum(all),
-    resource_types: sumByType(all).map(([resourceType, cents]) => ({
+    ...presentSum(lines),
+    resource_types: sumByType(lines).map(([resourceType, cents]) => ({
       resource_type: resourceType,
       amount_cents: Number(cents),
     })),

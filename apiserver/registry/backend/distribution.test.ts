@@ -87,6 +87,20 @@ test("its own tokens are for one repository and right alone, and used again for 
   ]);
 });
 
+test("at most a thousand of its own tokens are kept", async () => {
+  const tokens = new Set<string>();
+  const url = await serve((request, response) => {
+    tokens.add(request.headers.authorization ?? "");
+    response.end('{"tags":[]}');
+  });
+  const registry = aRegistry(url);
+  const list = (n: number) => registry.listTags(`org-1/r${n}`, { after: undefined, limit: 10 });
+  for (let n = 0; n < 1000; n++) await list(n);
+  expect(tokens.size).toBe(1000);
+  await list(0);
+  expect(tokens.size).toBe(1001);
+});
+
 function toAccess(authorization = ""): unknown {
   const [access] = (decodeJwt(authorization.slice("Bearer ".length)).access ?? []) as {
     name: string;

@@ -21,6 +21,8 @@ import {
 const SUBJECT = "marina";
 /** How long a token of Marina's own is used again: a page of repositories needs 51, and a signature takes as long as a request. */
 const REUSE_MS = 60_000;
+/** Tenants choose the names of repositories: without a bound the tokens of a minute could fill the memory. */
+const MAX_KEPT_TOKENS = 1000;
 const catalogueSchema = z.object({ repositories: z.array(z.string()).nullable() });
 
 /** The CNCF registry `distribution` v3, by the OCI distribution specification and its catalogue. */
@@ -57,21 +59,22 @@ export function createDistribution(
   };
 }
 
-/** Signs a token for each access once a minute; those of the minute before are forgotten together. */
+/** Signs a token for each access once a minute. All are forgotten together: when the minute is over, or when they are too many. */
 function createAuthorize(
   sign: (access: RegistryAccess) => Promise<string>,
   now: () => Date,
 ): OciConnection["authorize"] {
-  let tokens = new Map<string, Promise<string>>();
+  const tokens = new Map<string, string>();
   let sinceMs = now().getTime();
   return async (access) => {
-    if (Math.abs(now().getTime() - sinceMs) > REUSE_MS) {
-      tokens = new Map();
+    const isOver = Math.abs(now().getTime() - sinceMs) > REUSE_MS;
+    if (isOver || tokens.size >= MAX_KEPT_TOKENS) {
+      tokens.clear();
       sinceMs = now().getTime();
     }
     const key = `${access.type} ${access.name} ${access.actions.join()}`;
-    const token = tokens.get(key) ?? sign(access);
+    const token = tokens.get(key) ?? (await sign(access));
     tokens.set(key, token);
-    return `Bearer ${await token}`;
+    return `Bearer ${token}`;
   };
 }
