@@ -142,7 +142,7 @@ async function readPdf(id: string): Promise<Uint8Array> {
   const headers = { accept: "application/pdf", authorization: `Bearer ${readStack().tokens.alice}` };
   const response = await api.app.request(`${organization}/billing/invoices/${id}`, { headers });
   expect(response.status).toBe(200);
-  return response.bytes();
+  return new Uint8Array(await response.arrayBuffer());
 }
 
 const readCsv = async (path: string): Promise<string> =>

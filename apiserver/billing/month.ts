@@ -1,3 +1,4 @@
+const MS_PER_DAY = 86_400_000;
 const CLOSES_AFTER_MS = 6 * 3_600_000;
 
 /** A calendar month in UTC: half-open, from its first instant to the first of the next month. */
@@ -6,6 +7,7 @@ export interface Month {
   name: string;
   start: Date;
   end: Date;
+  days: number;
   seconds: number;
 }
 
@@ -32,7 +34,12 @@ export function closesAt(month: Month): Date {
 
 /** The first day of a month, as `2026-02-01`: how Postgres stores it. */
 export function periodOf(month: Month): string {
-  return `${month.name}-01`;
+  return dateOf(month, 1);
+}
+
+/** A day of a month, counted from 1, as `2026-02-01`. */
+export function dateOf(month: Month, dayOfMonth: number): string {
+  return `${month.name}-${String(dayOfMonth).padStart(2, "0")}`;
 }
 
 /** The month of a first day. Throws for any other text. */
@@ -50,6 +57,7 @@ function toMonth(year: number, index: number): Month {
     name: start.toISOString().slice(0, 7),
     start,
     end,
+    days: (end.getTime() - start.getTime()) / MS_PER_DAY,
     seconds: (end.getTime() - start.getTime()) / 1000,
   };
 }

@@ -1,5 +1,6 @@
 import { priceInCents } from "../money.ts";
-import { findCharges } from "../rating/charges.ts";
+import { dateOf } from "../month.ts";
+import { type Charge, findCharges } from "../rating/charges.ts";
 import { toUse } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
 import type { MeteredType } from "../usage/interval.ts";
@@ -17,30 +18,25 @@ export interface DailyCost {
  */
 export function findDailyCosts(source: RatingSource): DailyCost[] {
   const { month } = source;
-  const costs = new Map<string, DailyCost["cents"]>();
-  for (let at = month.start.getTime(); at < month.end.getTime(); at += MS_PER_DAY)
-    costs.set(dateOf(new Date(at)), {});
+  const costs = new Map<number, DailyCost>();
+  for (let day = 1; day <= month.days; day++) costs.set(day, { date: dateOf(month, day), cents: {} });
   const charges = findCharges({ ...source, until: month.end }, { byDay: true });
   const lines = Map.groupBy(
     charges,
     ({ clusterId, resourceType, unitPriceMicroEuros: price }) => `${clusterId} ${resourceType} ${price}`,
   );
   for (const line of lines.values()) {
+    const [first] = line as [Charge, ...Charge[]];
+    const days = line.flatMap((charge) => charge.days);
     let [unitSeconds, amount] = [0n, 0n];
-    for (const charge of line.toSorted((a, b) => a.periodStart.getTime() - b.periodStart.getTime())) {
-      unitSeconds += charge.unitSeconds;
-      const reached = priceInCents({ ...toUse(charge), unitSeconds }, month.seconds);
-      const day = costs.get(dateOf(charge.periodStart));
-      if (day === undefined) throw new Error(`${month.name} has no day ${dateOf(charge.periodStart)}`);
-      day[charge.resourceType] = (day[charge.resourceType] ?? 0) + Number(reached - amount);
+    for (const day of days.toSorted((a, b) => a.dayOfMonth - b.dayOfMonth)) {
+      unitSeconds += day.unitSeconds;
+      const reached = priceInCents({ ...toUse(first), unitSeconds }, month.seconds);
+      const cost = costs.get(day.dayOfMonth);
+      if (cost === undefined) throw new Error(`${month.name} has no day ${day.dayOfMonth}`);
+      cost.cents[first.resourceType] = (cost.cents[first.resourceType] ?? 0) + Number(reached - amount);
       amount = reached;
     }
   }
-  return [...costs].map(([date, cents]) => ({ date, cents }));
-}
-
-const MS_PER_DAY = 86_400_000;
-
-function dateOf(at: Date): string {
-  return at.toISOString().slice(0, 10);
+  return [...costs.values()];
 }

@@ -1,23 +1,32 @@
 import type { Month } from "../month.ts";
 import { RESOURCE_TYPES, type ResourceType } from "../resource-types.ts";
 import type { MeteredType, UsageInterval } from "../usage/interval.ts";
-import { isPackage, type PriceHistory, type PriceTimeline, toDate, toTimeline } from "./histories.ts";
+import { isPackage, type PriceHistory, type PriceTimeline, toTimeline } from "./histories.ts";
+
+/** What was used of a resource in some time. */
+export interface UsedTime {
+  /** Quantity times seconds of all that was used. */
+  usedUnitSeconds: bigint;
+  /** Quantity times seconds of what is billed: without the contents of a package. */
+  unitSeconds: bigint;
+}
 
 /** A use in one month at one unit price. */
-export interface Charge {
+export interface Charge extends UsedTime {
   clusterId: string | null;
   clusterName: string | null;
   nodePoolId: string | null;
   resourceType: MeteredType;
   unitPriceMicroEuros: bigint;
-  /** The first instant of its day when charges are split by days, else of its month. */
-  periodStart: Date;
-  /** Quantity times seconds of all that was used. */
-  usedUnitSeconds: bigint;
-  /** Quantity times seconds of what is billed: without the contents of a package. */
-  unitSeconds: bigint;
   /** What is billed of the quantity that is in use at the end of the time that was looked at. */
   runningQuantity: bigint;
+  /** The days on which it was used, in order; none unless charges are split by day. */
+  days: ChargeOfDay[];
+}
+
+export interface ChargeOfDay extends UsedTime {
+  /** From 1 on. */
+  dayOfMonth: number;
 }
 
 export interface Rating {
@@ -51,11 +60,10 @@ export function findCharges({ month, until, intervals, history }: Rating, { byDa
   const span = { from: toSecond(month.start), to: Math.min(toSecond(until), toSecond(month.end)) };
   if (span.to <= span.from) return [];
   const timeline = toTimeline(history);
-  const periodSeconds = byDay ? SECONDS_PER_DAY : month.seconds;
   const clusters = Map.groupBy(intervals, ({ clusterId }) => clusterId);
   return [...clusters].toSorted(byId).flatMap(([clusterId, own]) => {
     const clusterName = findLastName(own);
-    const charges = new ClusterCharges({ clusterId, clusterName, span, periodSeconds, timeline });
+    const charges = new ClusterCharges({ clusterId, clusterName, span, byDay, timeline });
     return charges.rate(own, BigInt(month.seconds));
   });
 }
@@ -65,19 +73,22 @@ interface ClusterTerms {
   clusterId: string | null;
   clusterName: string | null;
   span: { from: number; to: number };
-  /** How long the periods are that charges are split by; the first one begins with the span. */
-  periodSeconds: number;
+  byDay: boolean;
   timeline: PriceTimeline;
 }
 
-/** The charges of one period by what tells them apart. */
-interface Period {
-  start: Date;
-  charges: Map<string, Charge>;
+/** What a segment, during which nothing changes, adds to a charge. */
+interface SegmentUse {
+  price: bigint;
+  second: number;
+  used: bigint;
+  billed: bigint;
+  running: bigint;
 }
 
 class ClusterCharges {
-  private readonly periods: Period[] = [];
+  private readonly charges: Charge[] = [];
+  private readonly chargesOfPools = new Map<MeteredType, Map<string | null, Charge[]>>();
   private readonly terms: ClusterTerms;
 
   constructor(terms: ClusterTerms) {
@@ -108,8 +119,9 @@ class ClusterCharges {
         });
       }
     }
-    const charges = this.periods.flatMap((period) => [...period.charges.values()]);
-    return charges.filter(({ usedUnitSeconds }) => usedUnitSeconds !== 0n);
+    return this.charges
+      .filter(isUsed)
+      .map((charge) => Object.assign(charge, { days: charge.days.filter(isUsed) }));
   }
 
   /** Every second at which something that is charged may change, both ends of the span included. */
@@ -117,7 +129,7 @@ class ClusterCharges {
     const { from, to } = this.terms.span;
     const edges = new Set([from, to, ...changes.map(({ second }) => second)]);
     for (const cut of this.terms.timeline.cuts) if (cut > from && cut < to) edges.add(cut);
-    for (let day = from; day < to; day += this.terms.periodSeconds) edges.add(day);
+    if (this.terms.byDay) for (let day = from; day < to; day += SECONDS_PER_DAY) edges.add(day);
     return [...edges].toSorted((a, b) => a - b);
   }
 
@@ -156,41 +168,53 @@ class ClusterCharges {
   private add(
     resourceType: MeteredType,
     nodePoolId: string | null,
-    use: { price: bigint; second: number; used: bigint; billed: bigint; running: bigint },
+    { price, second, used, billed, running }: SegmentUse,
   ): void {
-    const { start: periodStart, charges } = this.openPeriod(use.second);
-    const key = `${resourceType} ${nodePoolId} ${use.price}`;
-    let charge = charges.get(key);
-    if (charge === undefined) {
-      const { clusterId, clusterName } = this.terms;
-      charge = {
-        clusterId,
-        clusterName,
-        nodePoolId,
-        resourceType,
-        unitPriceMicroEuros: use.price,
-        periodStart,
-        usedUnitSeconds: 0n,
-        unitSeconds: 0n,
-        runningQuantity: 0n,
-      };
-      charges.set(key, charge);
+    const charge = this.openCharge(resourceType, nodePoolId, price);
+    charge.usedUnitSeconds += used;
+    charge.unitSeconds += billed;
+    charge.runningQuantity += running;
+    if (!this.terms.byDay) return;
+    const dayOfMonth = 1 + Math.floor((second - this.terms.span.from) / SECONDS_PER_DAY);
+    const day = charge.days.at(-1);
+    if (day?.dayOfMonth !== dayOfMonth) {
+      charge.days.push({ dayOfMonth, usedUnitSeconds: used, unitSeconds: billed });
+      return;
     }
-    charge.usedUnitSeconds += use.used;
-    charge.unitSeconds += use.billed;
-    charge.runningQuantity += use.running;
+    day.usedUnitSeconds += used;
+    day.unitSeconds += billed;
   }
 
-  /** The period of a second, which is not before that of an earlier call. */
-  private openPeriod(second: number): Period {
-    const { span, periodSeconds } = this.terms;
-    const start = second - ((second - span.from) % periodSeconds);
-    const last = this.periods.at(-1);
-    if (last !== undefined && last.start.getTime() === start * 1000) return last;
-    const period: Period = { start: toDate(start), charges: new Map() };
-    this.periods.push(period);
-    return period;
+  private openCharge(
+    resourceType: MeteredType,
+    nodePoolId: string | null,
+    unitPriceMicroEuros: bigint,
+  ): Charge {
+    const pools = this.chargesOfPools.get(resourceType) ?? new Map<string | null, Charge[]>();
+    const own = pools.get(nodePoolId) ?? [];
+    const open = own.find((charge) => charge.unitPriceMicroEuros === unitPriceMicroEuros);
+    if (open !== undefined) return open;
+    const { clusterId, clusterName } = this.terms;
+    const charge: Charge = {
+      clusterId,
+      clusterName,
+      nodePoolId,
+      resourceType,
+      unitPriceMicroEuros,
+      usedUnitSeconds: 0n,
+      unitSeconds: 0n,
+      runningQuantity: 0n,
+      days: [],
+    };
+    this.charges.push(charge);
+    this.chargesOfPools.set(resourceType, pools.set(nodePoolId, [...own, charge]));
+    return charge;
   }
+}
+
+/** A correction may take all of a use back. */
+function isUsed({ usedUnitSeconds, unitSeconds }: UsedTime): boolean {
+  return usedUnitSeconds !== 0n || unitSeconds !== 0n;
 }
 
 /** The changes of quantities in a span, in order of time. */

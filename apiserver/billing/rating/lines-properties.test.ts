@@ -51,8 +51,12 @@ describe("for all intervals and prices", () => {
           intervals: toIntervals(some, month.start),
           history: toHistory(prices, month.start),
         };
-        const shown = sumToLines(findCharges(rating, { byDay: true }), month);
-        expect(byKey(shown)).toEqual(byKey(rateLines(rating)));
+        const charges = findCharges(rating, { byDay: true });
+        expect(byKey(sumToLines(charges, month))).toEqual(byKey(rateLines(rating)));
+        for (const { days, unitSeconds, usedUnitSeconds } of charges) {
+          expect(days.reduce((sum, day) => sum + day.unitSeconds, 0n)).toBe(unitSeconds);
+          expect(days.reduce((sum, day) => sum + day.usedUnitSeconds, 0n)).toBe(usedUnitSeconds);
+        }
       }),
       { numRuns: 200 },
     );

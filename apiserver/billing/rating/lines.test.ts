@@ -185,7 +185,7 @@ describe("a package", () => {
   });
 });
 
-test("by day, every day has a charge of its own, from its first instant", () => {
+test("by day, a charge is split at the first instant of every day", () => {
   const used = interval({ startedAt: at("27T12:00:00") });
   const history = { prices: flatPrices(1n), packages: [] };
   const charges = findCharges(
@@ -193,8 +193,13 @@ test("by day, every day has a charge of its own, from its first instant", () => 
     { byDay: true },
   );
   expect(charges).toMatchObject([
-    { periodStart: at("27T00:00:00"), unitSeconds: DAY / 2n },
-    { periodStart: at("28T00:00:00"), unitSeconds: DAY },
+    {
+      unitSeconds: DAY / 2n + DAY,
+      days: [
+        { dayOfMonth: 27, unitSeconds: DAY / 2n },
+        { dayOfMonth: 28, unitSeconds: DAY },
+      ],
+    },
   ]);
 });
 

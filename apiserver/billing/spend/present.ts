@@ -2,9 +2,9 @@ import type { z } from "@hono/zod-openapi";
 import { NIL_ID } from "../../../shared/id.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
 import { centsToEuros, formatMicroEuros, formatPrice } from "../money.ts";
-import type { Month } from "../month.ts";
+import { dateOf, type Month } from "../month.ts";
 import { sumByType } from "../rating/by-type.ts";
-import { type Charge, findCharges } from "../rating/charges.ts";
+import { type Charge, findCharges, type UsedTime } from "../rating/charges.ts";
 import { type RatedLine, rateLines, sumCents, sumToLines, toUse } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
 import { ASSUMPTION, type forecastRecord, type usageRecord } from "./schema.ts";
@@ -12,8 +12,6 @@ import { ASSUMPTION, type forecastRecord, type usageRecord } from "./schema.ts";
 type Usage = z.output<typeof usageRecord>;
 type UsageOfCluster = Usage["items"][number];
 type UsageOfResource = UsageOfCluster["resources"][number];
-
-const DAY_MS = 86_400_000;
 
 export interface Spend {
   orgId: string;
@@ -101,60 +99,42 @@ function presentCluster(
   month: Month,
 ): UsageOfCluster {
   const { clusterId = null, clusterName = null } = charges[0] ?? {};
-  const resources = Map.groupBy(
-    charges,
-    (one) => `${one.nodePoolId} ${one.resourceType} ${one.unitPriceMicroEuros}`,
-  );
   return {
     cluster_id: clusterId,
     cluster_name: clusterName,
     amount_cents: Number(sumCents(lines)),
-    resources: [...resources.values()].map((own) => presentResource(own as [Charge, ...Charge[]], month)),
+    resources: charges.map((charge) => presentResource(charge, month)),
   };
 }
 
-function presentResource(charges: [Charge, ...Charge[]], month: Month): UsageOfResource {
-  const [first] = charges;
-  const sum = (read: (charge: Charge) => bigint) => charges.reduce((total, one) => total + read(one), 0n);
-  const whole = {
-    ...first,
-    usedUnitSeconds: sum((charge) => charge.usedUnitSeconds),
-    unitSeconds: sum((charge) => charge.unitSeconds),
-  };
+function presentResource(charge: Charge, month: Month): UsageOfResource {
   return {
-    node_pool_id: first.nodePoolId,
-    resource_type: first.resourceType,
-    unit_price_eur: formatMicroEuros(first.unitPriceMicroEuros),
-    ...presentAmount(whole, month),
-    days: presentDays(charges, month),
+    node_pool_id: charge.nodePoolId,
+    resource_type: charge.resourceType,
+    unit_price_eur: formatMicroEuros(charge.unitPriceMicroEuros),
+    ...presentUsed(charge, charge, month),
+    days: presentDays(charge, month),
   };
 }
 
 /** Most days are as the one before, and an exact decimal takes longer than the rest of a day. */
-function presentDays(charges: [Charge, ...Charge[]], month: Month): UsageOfResource["days"] {
-  let [last] = charges;
-  let amount = presentAmount(last, month);
-  return charges.map((charge) => {
-    if (charge.unitSeconds !== last.unitSeconds || charge.usedUnitSeconds !== last.usedUnitSeconds) {
-      last = charge;
-      amount = presentAmount(charge, month);
-    }
-    return { date: dateOf(charge, month), ...amount };
+function presentDays(charge: Charge, month: Month): UsageOfResource["days"] {
+  let last: UsedTime = charge;
+  let used = presentUsed(charge, charge, month);
+  return charge.days.map((day) => {
+    if (day.unitSeconds !== last.unitSeconds || day.usedUnitSeconds !== last.usedUnitSeconds)
+      used = presentUsed(charge, day, month);
+    last = day;
+    return { date: dateOf(month, day.dayOfMonth), ...used };
   });
 }
 
-function presentAmount(charge: Charge, month: Month) {
+function presentUsed(charge: Charge, { usedUnitSeconds, unitSeconds }: UsedTime, month: Month) {
   return {
-    used_unit_seconds: String(charge.usedUnitSeconds),
-    unit_seconds: String(charge.unitSeconds),
-    amount_eur: formatPrice(toUse(charge), month.seconds),
+    used_unit_seconds: String(usedUnitSeconds),
+    unit_seconds: String(unitSeconds),
+    amount_eur: formatPrice({ ...toUse(charge), unitSeconds }, month.seconds),
   };
-}
-
-/** By the days since the month began: a tenth of the time that Date takes for its text. */
-function dateOf({ periodStart }: Charge, month: Month): string {
-  const day = 1 + (periodStart.getTime() - month.start.getTime()) / DAY_MS;
-  return `${month.name}-${String(day).padStart(2, "0")}`;
 }
 
 /** The organization's own storage comes before each cluster. */

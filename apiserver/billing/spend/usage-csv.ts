@@ -1,5 +1,6 @@
 import { toCsv } from "../csv.ts";
 import { formatMicroEuros, formatPrice } from "../money.ts";
+import { dateOf } from "../month.ts";
 import { findCharges } from "../rating/charges.ts";
 import { toUse, unitSizeOf } from "../rating/lines.ts";
 import { ratedUntil, type Spend } from "./present.ts";
@@ -25,19 +26,21 @@ const COLUMNS = [
 export function toUsageCsv({ source, now }: Spend): string {
   const { month } = source;
   const charges = findCharges({ ...source, until: ratedUntil(month, now) }, { byDay: true });
-  const rows = charges.map((charge) => ({
-    date: charge.periodStart.toISOString().slice(0, 10),
-    cluster_id: charge.clusterId,
-    cluster_name: charge.clusterName,
-    node_pool_id: charge.nodePoolId,
-    resource_type: charge.resourceType,
-    unit_price_eur: formatMicroEuros(charge.unitPriceMicroEuros),
-    used_unit_seconds: String(charge.usedUnitSeconds),
-    unit_seconds: String(charge.unitSeconds),
-    unit_size: String(unitSizeOf(charge.resourceType)),
-    month_seconds: String(month.seconds),
-    amount_eur: formatPrice(toUse(charge), month.seconds),
-  }));
+  const rows = charges.flatMap((charge) =>
+    charge.days.map((day) => ({
+      date: dateOf(month, day.dayOfMonth),
+      cluster_id: charge.clusterId,
+      cluster_name: charge.clusterName,
+      node_pool_id: charge.nodePoolId,
+      resource_type: charge.resourceType,
+      unit_price_eur: formatMicroEuros(charge.unitPriceMicroEuros),
+      used_unit_seconds: String(day.usedUnitSeconds),
+      unit_seconds: String(day.unitSeconds),
+      unit_size: String(unitSizeOf(charge.resourceType)),
+      month_seconds: String(month.seconds),
+      amount_eur: formatPrice({ ...toUse(charge), unitSeconds: day.unitSeconds }, month.seconds),
+    })),
+  );
   return toCsv(
     COLUMNS,
     rows.toSorted((a, b) => (a.date < b.date ? -1 : 1)),
