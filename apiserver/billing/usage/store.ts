@@ -31,10 +31,14 @@ export async function readUsageIntervals(
       and coalesce(${endedAt}, 'infinity'::timestamptz) > ${from.toISOString()}::timestamptz
       and ${startedAt} < ${to.toISOString()}::timestamptz
     ${limit === undefined ? sql`` : sql`limit ${limit}`}`);
-  return rows.map(({ quantity, startedAtSeconds, endedAtSeconds, ...interval }) => ({
-    ...interval,
-    quantity: BigInt(quantity),
-    startedAt: new Date(startedAtSeconds * 1000),
-    endedAt: endedAtSeconds === null ? null : new Date(endedAtSeconds * 1000),
+  return rows.map((row) => ({
+    organizationId: row.organizationId,
+    clusterId: row.clusterId,
+    clusterName: row.clusterName,
+    nodePoolId: row.nodePoolId,
+    resourceType: row.resourceType,
+    quantity: BigInt(row.quantity),
+    startedAt: new Date(row.startedAtSeconds * 1000),
+    endedAt: row.endedAtSeconds === null ? null : new Date(row.endedAtSeconds * 1000),
   }));
 }
