@@ -87,7 +87,7 @@ const environmentSchema = z.object({
   MARINA_WEBHOOK_BLOCKED_ADDRESSES: addressRangesSchema,
   MARINA_WEBHOOK_CA_FILE: z.string().min(1).optional(),
   MARINA_WEBHOOK_DNS_SERVERS: dnsServersSchema,
-  MARINA_WEBHOOK_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(256),
+  MARINA_WEBHOOK_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(512),
   MARINA_WEBHOOK_CONCURRENCY_PER_ENDPOINT: z.coerce.number().int().min(1).max(1000).default(8),
   MARINA_RESPONSE_TARGETS: jsonText(responseTargetsSchema).default(DEFAULT_RESPONSE_TARGETS),
   MARINA_ATTACHMENT_STORE: jsonText(attachmentStorageSchema).optional(),

@@ -123,6 +123,17 @@ describe("connections", () => {
     await vi.waitFor(() => expect(receivers.map((receiver) => receiver.open())).toEqual([0, 1, 1]), 20_000);
   });
 
+  test("of one origin are all kept, as many as attempts were made at once", async () => {
+    const receiver = await startOnAll();
+    const sender = startSender();
+    const url = `https://127.0.0.1:${receiver.port}/`;
+    const sendAll = () => Promise.all(Array.from({ length: 300 }, () => sender.send(delivery(url))));
+    await sendAll();
+    expect(receiver.open()).toBe(300);
+    await sendAll();
+    expect(receiver.accepted()).toBe(300);
+  });
+
   test("are not kept beyond their age", async () => {
     const receiver = await startOnAll();
     const sender = startSender({ maxAgeMs: -1 });

@@ -17,7 +17,7 @@ import {
 const ROOT = join(import.meta.dirname, "..", "..", "..");
 const DIR = join(ROOT, ".marina", "bench-webhooks");
 /** Attempts at once: the default of an API server. */
-export const CONCURRENCY = 256;
+export const CONCURRENCY = 512;
 const COMPLETE_TIMEOUT_MS = 300_000;
 
 /** The parts that every measure needs: PostgreSQL, the receiver, and keys. */

@@ -3,7 +3,7 @@ import { type Figure, report } from "../report.ts";
 import { type Bench, createFastPaths, type Marina, measureRun, type Run } from "./bench.ts";
 
 const SIZES = [100, 1000, 10_000];
-const EVENTS = 10_000;
+const EVENTS = 30_000;
 const ROUNDS = 4;
 
 /** Time of a delivery with 100, 1,000 and 10,000 webhooks, over which the events are spread evenly. They take turns. */

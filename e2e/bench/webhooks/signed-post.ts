@@ -8,8 +8,9 @@ const PATH_COUNT = 100;
 /** The least that Node.js can do for one delivery: a signed POST on a kept connection, whose answer is read. */
 export type SignedPost = (id: string) => Promise<void>;
 
-export function createSignedPost({ receiverUrl, caFile, body, secret }: SenderSettings): SignedPost {
-  const agent = new Agent({ keepAlive: true, ca: readFileSync(caFile) });
+export function createSignedPost(settings: SenderSettings): SignedPost {
+  const { receiverUrl, caFile, body, secret, concurrency } = settings;
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: concurrency, ca: readFileSync(caFile) });
   const key = createSecretKey(secret.slice("whsec_".length), "base64");
   let sent = 0;
   return (id) => {
