@@ -39,7 +39,7 @@ describe("the configuration", () => {
         blockedAddresses: [],
         caFile: undefined,
         dnsServers: [],
-        concurrency: 256,
+        concurrency: 512,
         concurrencyPerEndpoint: 8,
       },
     });
@@ -63,7 +63,7 @@ describe("the configuration", () => {
       blockedAddresses: ["198.51.100.7"],
       caFile: "/etc/ca.pem",
       dnsServers: ["192.0.2.1", "192.0.2.2:5353", "2001:db8::1", "[2001:db8::2]:53"],
-      concurrency: 256,
+      concurrency: 512,
       concurrencyPerEndpoint: 8,
     });
     expect(webhooks.keys[0]?.key.export()).toEqual(key);
