@@ -23,7 +23,12 @@ import { createTicket } from "./tickets.ts";
 const tag = "System events";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events";
 const EVENT_STREAM = "text/event-stream";
+/**
+ * The connection of a stream is not used again: when a replica stops, thousands of streams end just before their connections
+ * are closed, and a request that is sent into one of them then fails.
+ */
 const STREAM_HEADERS = {
+  Connection: "close",
   "Content-Type": EVENT_STREAM,
   "Cache-Control": "no-cache, no-transform",
   "X-Accel-Buffering": "no",
@@ -67,6 +72,7 @@ function addStream(router: Router, deps: Deps): void {
       await requireFeed(deps, orgId, params.clusterID);
       if (acceptedType(c, [EVENT_STREAM, JSON_TYPE]) === JSON_TYPE)
         return c.json(await readPage(deps, params.clusterID, query), 200);
+      c.env?.outgoing?.removeHeader("Keep-Alive");
       // The stream is the other form of the same response, which the type of a JSON response cannot express.
       if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS) as never;
       const stream = await openStream(streamDeps, registry, {

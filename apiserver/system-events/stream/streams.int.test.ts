@@ -137,6 +137,26 @@ describe("a client that does not read", () => {
   });
 });
 
+test("a client is told not to use the connection of a stream again", async () => {
+  const limits = other.deps.config.limits;
+  const server = await listen(other.app.fetch, {
+    address: "127.0.0.1",
+    port: 0,
+    limits,
+    shutdownDelayMs: 5000,
+  });
+  const url = `${server.address}${feed.pathOf(await feed.createCluster("again"))}`;
+  const read = (method: string) =>
+    fetch(url, { method, headers: { authorization: `Bearer ${owner.token}` } });
+  const [stream, head] = [await read("GET"), await read("HEAD")];
+  for (const { headers } of [stream, head]) {
+    expect(headers.get("connection")).toBe("close");
+    expect(headers.get("keep-alive")).toBeNull();
+  }
+  await stream.body?.cancel();
+  await server.drain(1000);
+});
+
 describe("a stream ends with bye (section 4.20)", () => {
   test("within 30 s after access was withdrawn", async () => {
     const { person, memberId } = await feed.makeMember();
