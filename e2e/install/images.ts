@@ -26,7 +26,15 @@ export async function writeImage(dir: string): Promise<void> {
  * chart. Returns the path of the package. Without its commit (a shallow clone) this tree stands for it, and says so.
  */
 export async function writePreviousVersion(dir: string, helm: string): Promise<string> {
-  const sources = await readPreviousSources(dir);
+  return writeVersion(dir, helm, await readPreviousSources(dir));
+}
+
+/** The same of this tree: a version that differs in its number alone. */
+export function writeEqualVersion(dir: string, helm: string): Promise<string> {
+  return writeVersion(dir, helm, ROOT);
+}
+
+async function writeVersion(dir: string, helm: string, sources: string): Promise<string> {
   const image = join(imagesOf(dir), PREVIOUS_VERSION);
   await run(process.execPath, [join(sources, "image.ts"), image], { cwd: sources });
   const versions = ["--version", PREVIOUS_VERSION, "--app-version", PREVIOUS_VERSION];
