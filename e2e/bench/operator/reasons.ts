@@ -20,6 +20,10 @@ const REASONS: readonly [request: RegExp, reason: string][] = [
   ],
   [/^patch secrets$/, "the admin kubeconfig is issued, or noted to be of its CA still"],
   [/^get events\./, "an existing Event, to increase its count"],
+  [
+    /^get configmaps$/,
+    "a round of the shared storage: since when a pool has no organization; each 2 s in a stack",
+  ],
   [/^(create|patch) events$/, "a transition, or an Event of Cluster API, recorded on the Marina Cluster"],
 ];
 
