@@ -72,16 +72,13 @@ function addStream(router: Router, deps: Deps): void {
       await requireFeed(deps, orgId, params.clusterID);
       if (acceptedType(c, [EVENT_STREAM, JSON_TYPE]) === JSON_TYPE)
         return c.json(await readPage(deps, params.clusterID, query), 200);
-      c.env?.outgoing?.removeHeader("Keep-Alive");
+      const connection = c.env?.outgoing;
+      const request = { principal, orgId, clusterId: params.clusterID, lastEventId, connection };
+      const stream = c.req.method === "HEAD" ? undefined : await openStream(streamDeps, registry, request);
+      // The server says in every response how long its connection is kept.
+      connection?.removeHeader("Keep-Alive");
       // The stream is the other form of the same response, which the type of a JSON response cannot express.
-      if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS) as never;
-      const stream = await openStream(streamDeps, registry, {
-        principal,
-        orgId,
-        clusterId: params.clusterID,
-        lastEventId,
-        connection: c.env?.outgoing,
-      });
+      if (stream === undefined) return c.body(null, 200, STREAM_HEADERS) as never;
       return c.body(stream.body, 200, STREAM_HEADERS) as never;
     },
   );

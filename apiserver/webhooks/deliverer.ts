@@ -19,10 +19,11 @@ type DelivererDeps = Pick<Deps, "db" | "sql" | "log" | "now" | "metrics"> & {
 /** Sends what is due to the endpoints of tenants until the signal aborts. */
 export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal): Deliverer {
   const { config, db, sql, log, now, metrics } = deps;
-  const { allowedAddresses, blockedAddresses, caFile, dnsServers, keys } = config.webhooks;
+  const { allowedAddresses, blockedAddresses, caFile, dnsServers, keys, concurrency } = config.webhooks;
   const sender = createSender({
     guard: createAddressGuard({ allowed: allowedAddresses, blocked: blockedAddresses }),
     resolver: createResolver({ servers: dnsServers }),
+    maxIdleConnections: concurrency,
     ...(caFile !== undefined && { caBundle: readFileSync(caFile, "utf8") }),
   });
   const deliveryMetrics = createDeliveryMetrics(metrics, db);
@@ -46,7 +47,7 @@ export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal):
         const keys = rows.map((row) => createSigningKey(decrypt(webhookId, row)));
         return ({ eventId: id, body }, at) => ({ ...HEADERS, ...signAttempt({ id, at, body, keys }) });
       },
-      concurrency: config.webhooks.concurrency,
+      concurrency,
       endpointConcurrency: config.webhooks.concurrencyPerEndpoint,
     },
     signal,

@@ -46,8 +46,13 @@ test("a correction takes away the cost of its seconds and no more", () => {
     interval({ startedAt: at("02"), endedAt: at("04") }),
     interval({ startedAt: at("03"), endedAt: at("04"), quantity: -2n }),
   ];
-  const days = findDailyCosts({ month: FEBRUARY, intervals: used, history });
-  expect(days[2]).toEqual({ date: "2026-02-03", cents: { vcpu: 0 } });
+  const source = { month: FEBRUARY, intervals: used, history };
+  const days = findDailyCosts(source);
+  expect(days.slice(1, 3)).toEqual([
+    { date: "2026-02-02", cents: { vcpu: 100 } },
+    { date: "2026-02-03", cents: { vcpu: 0 } },
+  ]);
+  expect(rateLines({ ...source, until: FEBRUARY.end })).toMatchObject([{ amountCents: 100n }]);
 });
 
 test("for all intervals and prices the days of each resource type add up to its lines", () => {

@@ -54,7 +54,7 @@ interface Change {
  * What an organization's intervals amount to, by cluster, node pool, resource type, unit price and, if asked, day. Over
  * the contents of a package max(0, sum - contents) is billed at each instant; the oldest node pools use them up first.
  * An address costs the whole month's price that held when the month first saw it, and belongs to that day. In the order of
- * clusters, time, resource types and node pools, whatever the order of the intervals.
+ * clusters, of first use in the month, resource types and node pools, whatever the order of the intervals.
  */
 export function findCharges({ month, until, intervals, history }: Rating, { byDay = false } = {}): Charge[] {
   const span = { from: toSecond(month.start), to: Math.min(toSecond(until), toSecond(month.end)) };
@@ -119,9 +119,8 @@ class ClusterCharges {
         });
       }
     }
-    return this.charges
-      .filter(isUsed)
-      .map((charge) => Object.assign(charge, { days: charge.days.filter(isUsed) }));
+    for (const charge of this.charges) charge.days = charge.days.filter(isUsed);
+    return this.charges.filter(isUsed);
   }
 
   /** Every second at which something that is charged may change, both ends of the span included. */
@@ -212,7 +211,7 @@ class ClusterCharges {
   }
 }
 
-/** A correction may take all of a use back. */
+/** A correction may take all of a use back, also what was billed on another day. */
 function isUsed({ usedUnitSeconds, unitSeconds }: UsedTime): boolean {
   return usedUnitSeconds !== 0n || unitSeconds !== 0n;
 }

@@ -12,6 +12,7 @@ import { ASSUMPTION, type forecastRecord, type usageRecord } from "./schema.ts";
 type Usage = z.output<typeof usageRecord>;
 type UsageOfCluster = Usage["items"][number];
 type UsageOfResource = UsageOfCluster["resources"][number];
+type Used = Pick<UsageOfResource, "used_unit_seconds" | "unit_seconds" | "amount_eur">;
 
 export interface Spend {
   orgId: string;
@@ -108,19 +109,20 @@ function presentCluster(
 }
 
 function presentResource(charge: Charge, month: Month): UsageOfResource {
+  const used = presentUsed(charge, charge, month);
   return {
     node_pool_id: charge.nodePoolId,
     resource_type: charge.resourceType,
     unit_price_eur: formatMicroEuros(charge.unitPriceMicroEuros),
-    ...presentUsed(charge, charge, month),
-    days: presentDays(charge, month),
+    ...used,
+    days: presentDays(charge, used, month),
   };
 }
 
 /** Most days are as the one before, and an exact decimal takes longer than the rest of a day. */
-function presentDays(charge: Charge, month: Month): UsageOfResource["days"] {
+function presentDays(charge: Charge, whole: Used, month: Month): UsageOfResource["days"] {
   let last: UsedTime = charge;
-  let used = presentUsed(charge, charge, month);
+  let used = whole;
   return charge.days.map((day) => {
     if (day.unitSeconds !== last.unitSeconds || day.usedUnitSeconds !== last.usedUnitSeconds)
       used = presentUsed(charge, day, month);
@@ -129,7 +131,7 @@ function presentDays(charge: Charge, month: Month): UsageOfResource["days"] {
   });
 }
 
-function presentUsed(charge: Charge, { usedUnitSeconds, unitSeconds }: UsedTime, month: Month) {
+function presentUsed(charge: Charge, { usedUnitSeconds, unitSeconds }: UsedTime, month: Month): Used {
   return {
     used_unit_seconds: String(usedUnitSeconds),
     unit_seconds: String(unitSeconds),

@@ -132,6 +132,8 @@ describe("GET billing/usage", () => {
         "",
       ]),
     );
+    const dates = rest.slice(0, -1).map((row: string) => row.split(",")[0]);
+    expect(dates).toEqual(dates.toSorted());
   });
 
   test("a rate that changes counts from its second on, in the next request", async () => {

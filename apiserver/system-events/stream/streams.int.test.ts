@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createId } from "../../../shared/id.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
@@ -137,7 +137,7 @@ describe("a client that does not read", () => {
   });
 });
 
-test("a client is told not to use the connection of a stream again", async () => {
+test("a client is told not to use the connection of a stream again, and of a refusal how long it is kept", async () => {
   const limits = other.deps.config.limits;
   const server = await listen(other.app.fetch, {
     address: "127.0.0.1",
@@ -145,16 +145,19 @@ test("a client is told not to use the connection of a stream again", async () =>
     limits,
     shutdownDelayMs: 5000,
   });
+  onTestFinished(() => server.drain(1000));
   const url = `${server.address}${feed.pathOf(await feed.createCluster("again"))}`;
+  feed.setConfig(other, { maxStreamsPerPrincipal: 1 });
   const read = (method: string) =>
     fetch(url, { method, headers: { authorization: `Bearer ${owner.token}` } });
-  const [stream, head] = [await read("GET"), await read("HEAD")];
-  for (const { headers } of [stream, head]) {
+  const [head, stream, refusal] = [await read("HEAD"), await read("GET"), await read("GET")];
+  for (const { headers } of [head, stream]) {
     expect(headers.get("connection")).toBe("close");
     expect(headers.get("keep-alive")).toBeNull();
   }
+  expect(refusal.status).toBe(429);
+  expect(refusal.headers.get("keep-alive")).toBe("timeout=4");
   await stream.body?.cancel();
-  await server.drain(1000);
 });
 
 describe("a stream ends with bye (section 4.20)", () => {

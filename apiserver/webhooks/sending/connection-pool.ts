@@ -29,20 +29,19 @@ export class ConnectionPool extends Agent {
 
   constructor(options: ConnectionPoolOptions = {}) {
     const { caBundle, idleTimeoutMs = IDLE_TIMEOUT_MS } = options;
-    const { maxIdleConnections = MAX_IDLE_CONNECTIONS } = options;
     const ca = caBundle === undefined ? undefined : [...rootCertificates, caBundle];
     // One context for all connections: parsing the certificates takes longer than a handshake.
     const secureContext = createSecureContext({ ca });
     // Named to the server: one that speaks HTTP/2 alone refuses at once instead of waiting.
     super({
       keepAlive: true,
-      // Node's own bound, 256 for each origin, would close connections that the next attempts need.
-      maxFreeSockets: maxIdleConnections,
+      // Bounded over all origins below: Node's own bound, 256 for each, closes those that the next attempts need.
+      maxFreeSockets: Number.POSITIVE_INFINITY,
       timeout: idleTimeoutMs,
       secureContext,
       ALPNProtocols: ["http/1.1"],
     });
-    this.#maxIdleConnections = maxIdleConnections;
+    this.#maxIdleConnections = options.maxIdleConnections ?? MAX_IDLE_CONNECTIONS;
     this.#maxAgeMs = options.maxAgeMs ?? MAX_AGE_MS;
   }
 
