@@ -1,7 +1,7 @@
 import { priceInCents } from "../money.ts";
 import { dateOf } from "../month.ts";
-import { type Charge, findCharges } from "../rating/charges.ts";
-import { toUse } from "../rating/lines.ts";
+import { findCharges } from "../rating/charges.ts";
+import { groupByLine, toUse } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
 import type { MeteredType } from "../usage/interval.ts";
 
@@ -21,12 +21,8 @@ export function findDailyCosts(source: RatingSource): DailyCost[] {
   const costs = new Map<number, DailyCost>();
   for (let day = 1; day <= month.days; day++) costs.set(day, { date: dateOf(month, day), cents: {} });
   const charges = findCharges({ ...source, until: month.end }, { byDay: true });
-  const lines = Map.groupBy(
-    charges,
-    ({ clusterId, resourceType, unitPriceMicroEuros: price }) => `${clusterId} ${resourceType} ${price}`,
-  );
-  for (const line of lines.values()) {
-    const [first] = line as [Charge, ...Charge[]];
+  for (const line of groupByLine(charges)) {
+    const [first] = line;
     const days = line.flatMap((charge) => charge.days);
     let [unitSeconds, amount] = [0n, 0n];
     for (const day of days.toSorted((a, b) => a.dayOfMonth - b.dayOfMonth)) {

@@ -38,11 +38,17 @@ export function rateLines(rating: Rating): RatedLine[] {
 
 /** The lines that charges of one month amount to, in the order of the charges. What is not billed makes no line. */
 export function sumToLines(charges: readonly Charge[], month: Month): RatedLine[] {
+  const billed = charges.filter(({ unitSeconds }) => unitSeconds !== 0n);
+  return groupByLine(billed).map((own) => toLine(own, month));
+}
+
+/** The charges of each line: of one cluster and resource type at one unit price, in the order of the charges. */
+export function groupByLine(charges: readonly Charge[]): [Charge, ...Charge[]][] {
   const lines = Map.groupBy(
-    charges.filter(({ unitSeconds }) => unitSeconds !== 0n),
+    charges,
     ({ clusterId, resourceType, unitPriceMicroEuros: price }) => `${clusterId} ${resourceType} ${price}`,
   );
-  return [...lines.values()].map((own) => toLine(own as [Charge, ...Charge[]], month));
+  return [...lines.values()] as [Charge, ...Charge[]][];
 }
 
 /** The sum of rounded lines, in cents. */

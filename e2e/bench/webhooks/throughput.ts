@@ -4,7 +4,7 @@ import { type Figure, report } from "../report.ts";
 import { type Bench, createFastPaths, measureRun, type Run } from "./bench.ts";
 import type { SenderProgram } from "./programs.ts";
 
-/** Over two seconds of each, for code that is not compiled yet takes twice as long. */
+/** Over a second of each, for code that is not compiled yet takes twice as long. */
 const EVENTS = 20_000;
 const ROUNDS = 4;
 const WEBHOOKS = 100;
