@@ -160,12 +160,19 @@ function trimConditions(
 /** The message or time of these is read whatever their status is. */
 const ALWAYS_READ = new Set(["Deleting", "OwnerRemediated", "TopologyReconciled"]);
 const GOOD_WHEN_FALSE = new Set(["Paused", "RollingOut"]);
+/** By type. A fleet of 10,000 clusters has 230,000 of them. */
+const GOOD_CONDITIONS: ReadonlyMap<string, EngineCondition> = new Map(
+  [...CLUSTER_CONDITIONS, ...DEPLOYMENT_CONDITIONS, ...MACHINE_CONDITIONS].map((type) => {
+    const status = GOOD_WHEN_FALSE.has(type) ? "False" : "True";
+    return [type, { type, status, reason: "", lastTransitionTime: "" }];
+  }),
+);
 
-/** Of a condition that is as it should be only type and status are read. */
+/** Of a condition that is as it should be only type and status are read: one object for all that are the same. */
 function trimGoodCondition(condition: EngineCondition): EngineCondition {
   const { type, status } = condition;
-  const isGood = status === (GOOD_WHEN_FALSE.has(type) ? "False" : "True");
-  return !isGood || ALWAYS_READ.has(type) ? condition : { type, status, reason: "", lastTransitionTime: "" };
+  const good = GOOD_CONDITIONS.get(type);
+  return good?.status === status && !ALWAYS_READ.has(type) ? good : condition;
 }
 
 function pick<T extends object, Key extends keyof T>(object: T, keys: readonly Key[]): Pick<T, Key> {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import type { KubeObject } from "./kind.ts";
 import { createStore } from "./store.ts";
@@ -37,6 +39,21 @@ test("stored objects cannot be changed", () => {
   store.set(object("a", "x"));
   const kept = store.get("n/a");
   expect(() => Object.assign(kept?.metadata.labels ?? {}, { owner: "z" })).toThrow(TypeError);
+});
+
+test("objects with equal texts hold one copy of each, also in nested lists", () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const text = "x".repeat(10_000);
+  const parse = (index: number): KubeObject =>
+    JSON.parse(JSON.stringify({ ...object(`o${index}`, "x"), status: { conditions: [{ message: text }] } }));
+  const store = createStore<KubeObject>();
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let index = 0; index < 1_000; index++) store.set(parse(index));
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
+  expect(store.get("n/o999")).toEqual(parse(999));
 });
 
 test.each([
