@@ -123,13 +123,16 @@ export function preparedSteps({ kube, after, classFile = "" }: PlatformDeps): St
 export const MEMORY_ENVIRONMENT = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "131072" };
 const MEMORY_FLAGS = ["--max-semi-space-size=8"];
 // As in a container of 2 GB. On a large machine V8 would let garbage grow to three times the live heap: 540 MB when
-// 5,000 streams reconnect at once, with the limit 320 MB.
-const HEAP_FLAGS: Readonly<Record<string, string>> = { apiserver: "--max-old-space-size=1024" };
+// 5,000 streams reconnect at once, with the limit 320 MB. The operator as the chart starts it: with 10,000 clusters 0.5 GB
+// instead of 1.1.
+const HEAP_FLAGS: Readonly<Record<string, readonly string[]>> = {
+  apiserver: ["--max-old-space-size=1024"],
+  operator: ["--max-old-space-size=768", "--heap-growing-percent=20"],
+};
 
 /** How a program is run from its bundle, with MEMORY_ENVIRONMENT. */
 export function runBundle(name: string): { command: string; args: string[] } {
-  const heap = HEAP_FLAGS[name];
-  const flags = heap === undefined ? MEMORY_FLAGS : [...MEMORY_FLAGS, heap];
+  const flags = [...MEMORY_FLAGS, ...(HEAP_FLAGS[name] ?? [])];
   return { command: process.execPath, args: [...flags, join(DIST, `${name}.js`)] };
 }
 
