@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { OLDEST_VERSION } from "../../shared/kube/server-version.ts";
+import { OPERATOR_HEAP_GROWTH } from "../stack/marina.ts";
 import { kubectl } from "../stack/testing.ts";
 import {
   findRefusal,
@@ -266,6 +267,11 @@ test("the heap of a program is three quarters of its memory limit", async () => 
   const { text } = await render({ operator: { resources: { limits: { memory: "2Gi" } } } });
   expect(text).toContain("--max-old-space-size=1536");
   expect(text).toContain("--max-old-space-size=1152");
+});
+
+test("the operator is started with the flags of Node that its image was tested with", async () => {
+  const { text } = await render({});
+  expect(text).toContain(`args: [${OPERATOR_HEAP_GROWTH}, operator]`);
 });
 
 test("the chart names no namespace but the release's, and refuses a Kubernetes that the programs refuse", async () => {

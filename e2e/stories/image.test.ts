@@ -9,6 +9,7 @@ import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { APP, writeImageRoot } from "../../image.ts";
 import { cleanEnvironment } from "../programs/environment.ts";
+import { OPERATOR_HEAP_GROWTH } from "../stack/marina.ts";
 import { readStack, waitFor } from "../stack/testing.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
@@ -60,9 +61,9 @@ function readEnvironment(program: string, settings: Record<string, string>): Rec
   return cleanEnvironment({ ...environment, ...settings });
 }
 
-/** Runs a program as the image does: its name as the only argument, in the folder of the programs, as another user. */
-function runImage(program: string, settings: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [program], {
+/** Runs a program as the image does: its name as the last argument, in the folder of the programs, as another user. */
+function runImage(program: string, settings: Record<string, string> = {}, flags: readonly string[] = []) {
+  const child = spawn(process.execPath, [...flags, program], {
     cwd: join(image, APP),
     env: readEnvironment(program, settings),
     stdio: ["ignore", "pipe", "pipe"],
@@ -140,7 +141,7 @@ describe("the programs run from the image's folder alone", () => {
 
   test("the operator", async () => {
     const settings = { MARINA_METRICS_PORT: "0", MARINA_STORAGE_DRIVER: "none" };
-    const { child, lines } = runImage("operator", settings);
+    const { child, lines } = runImage("operator", settings, [OPERATOR_HEAP_GROWTH]);
     const isReady = await waitFor("the operator to stand by", async () => {
       if (child.exitCode !== null) throw new Error(lines.slice(-5).join("\n"));
       return lines.some((line) => line.includes('"msg":"ready"'));

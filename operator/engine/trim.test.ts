@@ -127,3 +127,15 @@ test("a trimmed machine deployment reads like the complete one, including its ow
     readPool(trimMachineDeployment(fresh)).registered,
   ]).toEqual([true, false]);
 });
+
+test("all machines share one object for each condition that is as it should be", () => {
+  const conditionOf = (name: string, status: EngineCondition["status"]) =>
+    trimMachine({
+      apiVersion: "cluster.x-k8s.io/v1beta2",
+      kind: "Machine",
+      metadata: { name, namespace: "org", labels: { "topology.cluster.x-k8s.io/deployment-name": "web" } },
+      status: { conditions: conditionsOf(["Ready"], status) },
+    }).status?.conditions?.[0];
+  expect(conditionOf("a", "True")).toBe(conditionOf("b", "True"));
+  expect(conditionOf("a", "False")).not.toBe(conditionOf("b", "False"));
+});

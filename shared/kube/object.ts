@@ -5,12 +5,12 @@ export function objectKey(object: { metadata: { namespace?: string; name: string
   return toKey(object.metadata.namespace, object.metadata.name);
 }
 
-/** By `join`, for a template makes a string of parts: 32 bytes more in each key that is kept, 13 MB for 10,000 clusters. */
+/** By `join`, for V8 keeps what a template literal or `+` makes as a tree of its parts: 32 bytes more in each key. */
 export function toKey(namespace: string | undefined, name: string): string {
   return namespace ? [namespace, name].join("/") : name;
 }
 
-/** The inverse of `toKey`: names contain no slash. */
+/** The inverse of `toKey` for the key of an object: its namespace and name contain no slash. */
 export function splitKey(key: string): { namespace: string | undefined; name: string } {
   const at = key.indexOf("/");
   return at === -1
