@@ -74,7 +74,15 @@ export function createControllers(deps: ControllersDeps): Controllers {
   });
   const accessHealth = createAccessHealth({ now, onChange: (key) => clusters.add(key) });
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
-  const clusterDeps = { caches, settings, prober, accessHealth, throttle: createStatusThrottle(), now };
+  const clusterDeps = {
+    client,
+    caches,
+    settings,
+    prober,
+    accessHealth,
+    throttle: createStatusThrottle(),
+    now,
+  };
   const poolDeps = {
     caches,
     settings,

@@ -3,7 +3,9 @@ import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, StepError } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
-import { clusterKind } from "../../shared/crd/cluster.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { AccessHealth } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
@@ -15,6 +17,7 @@ import type { ProbeResult, Prober } from "./probe.ts";
 import { reconcileCluster } from "./reconcile.ts";
 
 export interface ClusterDeps {
+  client: Pick<KubeClient, "listAll">;
   caches: Caches;
   settings: ClusterSettings;
   prober: Prober;
@@ -22,6 +25,8 @@ export interface ClusterDeps {
   throttle: StatusThrottle;
   now(): Date;
 }
+
+const UNSEEN_POOLS_MS = 2_000;
 
 /**
  * Reconciles one cluster: observe, decide, apply. A failed apply goes into a second decision, so that the status reports
@@ -43,6 +48,8 @@ export async function runCluster(
   let facts = observed;
   for (;;) {
     const plan = deps.throttle(key, observed.cluster.status, reconcileCluster(facts, now));
+    if (plan.releaseFinalizer && (await hasPools(deps, observed.cluster, context.signal)))
+      return { requeueAfterMs: UNSEEN_POOLS_MS };
     try {
       await applyPlan({ ...context, kind: clusterKind }, observed.cluster, plan);
       if (facts.applyFailure?.kind === "unavailable") throw facts.applyFailure.cause;
@@ -59,6 +66,19 @@ export async function runCluster(
         : { ...facts, applyFailure: failure };
     }
   }
+}
+
+/**
+ * Asks the API server: the cache of pools may lag behind that of clusters, as after a restart of the API server. A pool that
+ * it does not show yet would stay when its cluster is gone.
+ */
+async function hasPools(
+  { client }: ClusterDeps,
+  { metadata }: Cluster,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const pools = await client.listAll(nodePoolKind, { namespace: metadata.namespace, signal });
+  return pools.some(({ spec }) => spec.clusterName === metadata.name);
 }
 
 /** Whether the plan requests another version from Cluster API than it has. */

@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createStatusThrottle } from "../../shared/controller/status-throttle.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { FINALIZER } from "../../shared/crd/names.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import { createLogger } from "../../shared/log.ts";
+import { createCaches } from "../create-caches.ts";
+import type { RunContext } from "../run-context.ts";
+import { START, settings } from "../testing.ts";
+import { createProber } from "./probe.ts";
+import { type ClusterDeps, runCluster } from "./run.ts";
+
+const TEST = { fieldManager: "test" };
+/** The operator of the stack releases its own finalizer only. */
+const HELD = "example.com/held";
+
+let api: TestApi;
+beforeEach(async () => {
+  api = await openTestApi();
+});
+afterEach(() => api.close());
+
+function makeDeps(): ClusterDeps {
+  const { client } = api;
+  const { caches } = createCaches({
+    client,
+    platformNamespace: settings.platformNamespace,
+    log: createLogger({ name: "test", level: "silent" }),
+    metrics: { onRestart: () => undefined, onSize: () => undefined },
+  });
+  return {
+    client,
+    caches,
+    settings,
+    prober: createProber({
+      probe: () => Promise.reject(new Error("there is no endpoint")),
+      onChange: () => undefined,
+      random: () => 0,
+    }),
+    accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
+    throttle: createStatusThrottle(),
+    now: () => START,
+  };
+}
+
+test("a deleted cluster waits for a pool that the cache does not show yet, and is gone when that is", async () => {
+  const { client, namespace } = api;
+  const metadata = { namespace, name: "demo", finalizers: [HELD] };
+  await client.create(clusterKind, { metadata, spec: idleClusterSpec }, TEST);
+  const size = { vcpus: 1, memoryGB: 2, diskGB: 10, minNodes: 0, maxNodes: 1, desiredNodes: 0 };
+  const poolSpec = { clusterName: "demo", ...size };
+  await client.create(nodePoolKind, { metadata: { namespace, name: "unseen" }, spec: poolSpec }, TEST);
+  await client.delete(clusterKind, namespace, "demo");
+  const readCluster = () => client.get(clusterKind, namespace, "demo");
+  const deleted = await readCluster();
+  if (deleted === undefined) throw new Error("the cluster is not held");
+  const deps = makeDeps();
+  deps.caches.clusters.set({
+    ...deleted,
+    metadata: { ...deleted.metadata, finalizers: [HELD, FINALIZER] },
+  });
+  const context: RunContext = {
+    client,
+    recorder: { record: () => undefined },
+    finalizer: HELD,
+    ...TEST,
+    statusFieldManager: "test",
+    onWritten: () => undefined,
+    signal: new AbortController().signal,
+  };
+  const run = () => runCluster(deps, objectKey(deleted), context);
+
+  expect(await run()).toEqual({ requeueAfterMs: 2_000 });
+  expect((await readCluster())?.metadata.finalizers).toEqual([HELD]);
+
+  await client.delete(nodePoolKind, namespace, "unseen");
+  await expect.poll(() => client.get(nodePoolKind, namespace, "unseen")).toBeUndefined();
+  expect(await run()).toEqual({ requeueAfterMs: undefined });
+  expect(await readCluster()).toBeUndefined();
+});
