@@ -122,7 +122,7 @@ export function preparedSteps({ kube, after, classFile = "" }: PlatformDeps): St
 // With a dynamic mmap threshold the C library keeps the buffers of large lists: 40 MB permanently.
 export const MEMORY_ENVIRONMENT = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "131072" };
 const MEMORY_FLAGS = ["--max-semi-space-size=8"];
-/** As the chart starts the operator: most of its heap are caches, which stay. */
+/** As the chart starts the operator: most of its heap is informer caches, which stay. */
 export const OPERATOR_HEAP_GROWTH = "--heap-growing-percent=20";
 const HEAP_FLAGS: Readonly<Record<string, readonly string[]>> = {
   // As in a container of 2 GB. On a large machine V8 would let garbage grow to three times the live heap: 540 MB when

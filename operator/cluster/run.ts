@@ -26,6 +26,7 @@ export interface ClusterDeps {
   now(): Date;
 }
 
+/** After this time the cache of pools is looked at again, and the API server asked again. */
 const UNSEEN_POOLS_MS = 2_000;
 
 /**

@@ -2,7 +2,10 @@
 const REASONS: readonly [request: RegExp, reason: string][] = [
   [/^(get|update|create|patch) leases\./, "leader election, renewed every 2 s"],
   [/^watch /, "a watch is renewed every 5 to 10 minutes"],
-  [/^list nodepools\./, "a cache; before a cluster's finalizer goes: no pool that the cache lacks may stay"],
+  [
+    /^list nodepools\./,
+    "the first list of a cache; and before a cluster's finalizer is released, for pools that the cache lacks",
+  ],
   [/^list /, "the first list of a cache, or after a watch that was too old"],
   [/^patch clusters\.cloud\.marina\.dev$/, "id, organization and finalizer first; the finalizer last"],
   [/^patch nodepools\.cloud\.marina\.dev$/, "id, organization and finalizer first; the finalizer last"],
