@@ -12,6 +12,7 @@ const LAST = "e2e/seen/{responses,logs,messages,rights}.test.ts";
 
 export default defineConfig({
   test: {
+    reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
     // Stories and integration tests wait for the stack most of their time: more workers than cores.
     maxWorkers: 4,
     // Modules are read once a worker, not once a file, which halves the unit tests. Helpers register hooks in functions.

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
+import { readCpuSeconds, readMemoryMB } from "../programs/proc.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { createTenant } from "../testing/tenant.ts";
-import { readCpuSeconds, readMemoryMB } from "./proc.ts";
 import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-events");

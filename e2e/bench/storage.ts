@@ -7,11 +7,11 @@ import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
+import { readCpuSeconds } from "../programs/proc.ts";
 import { startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { until } from "./measure.ts";
 import { readMetrics } from "./operator/metrics.ts";
-import { readCpuSeconds } from "./proc.ts";
 import { report } from "./report.ts";
 import { organizationId } from "./tenants.ts";
 

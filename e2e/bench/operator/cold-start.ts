@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { readCpuSeconds, readMemoryMB } from "../../programs/proc.ts";
 import { secondsSince } from "../measure.ts";
-import { readCpuSeconds, readMemoryMB } from "../proc.ts";
 import { countRequests, countWrites, endOf } from "./audit.ts";
 import type { FleetCluster } from "./fleet-cluster.ts";
 import { waitUntilIdle } from "./metrics.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { readCpuSeconds, readMemoryMB } from "../../programs/proc.ts";
 import { percentile } from "../measure.ts";
-import { readCpuSeconds, readMemoryMB } from "../proc.ts";
 import { type Figure, report } from "../report.ts";
 import { countRequests, countWrites, endOf } from "./audit.ts";
 import { type Changer, openChanger } from "./change.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
+import { readCpuSeconds } from "../../programs/proc.ts";
 import { percentile } from "../measure.ts";
-import { readCpuSeconds } from "../proc.ts";
 import { report } from "../report.ts";
 import type { RegistryBench } from "./images.ts";
 

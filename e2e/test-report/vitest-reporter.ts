@@ -1,0 +1,109 @@
+import { relative } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import type { Reporter, TestCase, TestModule, TestSpecification } from "vitest/node";
+import { readLastSeconds, writeLastSeconds } from "./last-run.ts";
+import { createProcessorTimes, lookAtProcesses } from "./processor-time.ts";
+import { describeFailures, describeProgress, describeTimes, type Failure } from "./report-text.ts";
+
+const PROGRESS_INTERVAL_MS = 10_000;
+const LOOK_INTERVAL_MS = 1000;
+const SLOWEST_FILES = 15;
+
+/** The arguments of this run of vitest, without those that change only its output. */
+const COMMAND = process.argv
+  .slice(2)
+  .filter((argument) => !/^--(reporter|outputFile|silent)\b/.test(argument))
+  .join(" ");
+
+/**
+ * Beside a reporter of vitest: says every 10 s where the run is and how long it took last time, and at its end which
+ * files and which kinds of processes took the time, then what failed, why, and how to run that alone.
+ */
+export default class RunReporter implements Reporter {
+  readonly #startedAt = performance.now();
+  readonly #times = createProcessorTimes(process.pid);
+  readonly #running = new Map<string, number>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #counts = { files: 0, filesDone: 0, tests: 0, failed: 0 };
+
+  onInit(): void {
+    const look = (): void => this.#times.add(lookAtProcesses());
+    look();
+    this.#timers.push(setInterval(look, LOOK_INTERVAL_MS));
+    this.#timers.push(setInterval(() => this.#tellProgress(), PROGRESS_INTERVAL_MS));
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  onTestRunStart(specifications: readonly TestSpecification[]): void {
+    this.#counts.files = specifications.length;
+  }
+
+  onTestModuleStart(module: TestModule): void {
+    this.#running.set(nameOf(module), performance.now());
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    this.#running.delete(nameOf(module));
+    this.#counts.filesDone += 1;
+  }
+
+  onTestCaseResult(test: TestCase): void {
+    const { state } = test.result();
+    if (state !== "skipped") this.#counts.tests += 1;
+    if (state === "failed") this.#counts.failed += 1;
+  }
+
+  onTestRunEnd(
+    modules: readonly TestModule[],
+    errors: readonly { message: string; stack?: string }[],
+    reason: string,
+  ): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#times.add(lookAtProcesses());
+    const slowest = modules
+      .map((module): [string, number] => [nameOf(module), module.diagnostic().duration / 1000])
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, SLOWEST_FILES);
+    write(describeTimes(`The ${SLOWEST_FILES} slowest files`, slowest));
+    write(describeTimes("Processor time by kind of process", this.#times.seconds()));
+    write(describeFailures(modules.flatMap(failuresOf), errors));
+    if (reason === "passed") writeLastSeconds(COMMAND, this.#seconds());
+  }
+
+  #seconds(): number {
+    return (performance.now() - this.#startedAt) / 1000;
+  }
+
+  #tellProgress(): void {
+    const now = performance.now();
+    const running = [...this.#running].map(([name, since]): [string, number] => [name, (now - since) / 1000]);
+    const seconds = this.#seconds();
+    write(describeProgress({ seconds, lastSeconds: readLastSeconds(COMMAND), ...this.#counts, running }));
+  }
+}
+
+function write(text: string): void {
+  process.stdout.write(text);
+}
+
+function nameOf(module: TestModule): string {
+  return relative(process.cwd(), module.moduleId);
+}
+
+/** The failed tests of a file, and the file itself when it could not be loaded or one of its hooks failed. */
+function failuresOf(module: TestModule): Failure[] {
+  const file = nameOf(module);
+  const config = /--config[= ]\S+/.exec(COMMAND)?.[0];
+  const project = module.project.name === "" ? undefined : `--project ${module.project.name}`;
+  const command = ["npx vitest run", config, project, file].filter(Boolean).join(" ");
+  const own = [...module.errors(), ...[...module.children.allSuites()].flatMap((suite) => suite.errors())];
+  const tests = [...module.children.allTests("failed")].map((test) => ({
+    title: `${file} > ${test.fullName}`,
+    messages: (test.result().errors ?? []).flatMap(({ message, stack, diff }) => [
+      stack ?? message,
+      ...(diff === undefined ? [] : [stripVTControlCharacters(diff)]),
+    ]),
+    command: `${command} -t ${JSON.stringify(test.fullName)}`,
+  }));
+  return [...own.map(({ message }) => ({ title: file, messages: [message], command })), ...tests];
+}
