@@ -23,13 +23,29 @@ export default defineConfig({
           name: "unit",
           testTimeout: 30_000,
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
-          exclude: ["**/*.int.test.ts", "e2e/{stories,faults,ceph,install}/**", LAST, "node_modules/**"],
+          exclude: [
+            "**/*.{int,long}.test.ts",
+            "e2e/{stories,faults,ceph,install}/**",
+            LAST,
+            "node_modules/**",
+          ],
         },
       },
       {
         test: { name: "integration", include: ["{apiserver,operator,shared}/**/*.int.test.ts"], ...onStack },
       },
-      { test: { name: "e2e", include: ["e2e/stories/**/*.test.ts"], ...onStack } },
+      {
+        test: {
+          name: "stories",
+          include: ["e2e/stories/**/*.test.ts"],
+          exclude: ["**/*.long.test.ts"],
+          ...onStack,
+        },
+      },
+      // Integration tests and stories that take minutes, of processor time too: not part of `npm test`.
+      {
+        test: { name: "long", include: ["{apiserver,operator,shared,e2e}/**/*.long.test.ts"], ...onStack },
+      },
       // After all others, for it looks at what they have seen.
       { test: { name: "seen", include: [LAST], sequence: { groupOrder: 1 }, ...onStack } },
     ],

@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 /** The shared storage on a real Ceph, with a stack of its own. */
 export default defineConfig({
   test: {
+    reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
     include: ["e2e/ceph/*.test.ts"],
     testTimeout: 300_000,
     hookTimeout: 240_000,

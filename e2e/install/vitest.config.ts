@@ -9,6 +9,7 @@ const onRelease = {
 /** Installations of the chart, whose Pods run as processes (e2e/node-agent): Linux and root are needed. */
 export default defineConfig({
   test: {
+    reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
     maxWorkers: 3,
     projects: [
       // The stories of tenants, engineers and pipelines as they are, on an installed release.

@@ -5,6 +5,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   root: join(import.meta.dirname, "..", ".."),
   test: {
+    reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
     include: ["apiserver/billing/invoices/testing/validation.ts"],
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -20,6 +20,8 @@ const configSchema = z.strictObject({
     etcdUrl: z.url(),
     paths: z.strictObject({ "kube-controller-manager": path, "kube-scheduler": path, kwok: path }),
     kwokStagesFile: path,
+    /** GOGC of every program; without it they are kept small. */
+    garbagePercent: z.string().optional(),
   }),
 });
 

@@ -8,7 +8,7 @@ import { readSeen } from "./seen.ts";
 const NOT_SEEN: Record<string, string> = {};
 
 const root = join(import.meta.dirname, "..", "..");
-const TESTS = ["apiserver/**/*.int.test.ts", "e2e/stories/**/*.test.ts"];
+const TESTS = ["apiserver/**/*.{int,long}.test.ts", "e2e/stories/**/*.test.ts"];
 
 test("the tests have received every status that the document declares of every operation", (context) => {
   const begun = readSeen("file");

@@ -55,6 +55,7 @@ function describeConfig({ dir, ports, tools, kubeconfig, platformCIDRs }: LocalP
         kwok: tools.path("kwok"),
       },
       kwokStagesFile: tools.kwokStagesFile,
+      garbagePercent: process.env.GOGC,
     },
   };
 }

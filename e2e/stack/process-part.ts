@@ -10,7 +10,7 @@ import { messageOf, StartError } from "../programs/start-error.ts";
 export interface ProcessSpec {
   command: string;
   args: readonly string[];
-  /** Added to a clean environment: nothing but PATH, HOME, LANG, TZ and TMPDIR is inherited. */
+  /** Added to a clean environment: only a few variables are inherited (cleanEnvironment). */
   env?: Record<string, string>;
   cwd?: string;
   uid?: number;

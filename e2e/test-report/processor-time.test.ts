@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createProcessorTimes, type Look } from "./processor-time.ts";
+import { createProcessorTimes, type ProcessSample } from "./processor-time.ts";
 
 const ROOT = 10;
-const look = (pid: number, parent: number, kind: string, own: number, ended = 0): Look => ({
+const sample = (pid: number, parent: number, kind: string, own: number, ended = 0): ProcessSample => ({
   pid,
   parent,
   startTime: String(pid),
@@ -14,8 +14,8 @@ const look = (pid: number, parent: number, kind: string, own: number, ended = 0)
 describe("processor time by kind", () => {
   test("counts descendants only, and the root from the first round on", () => {
     const times = createProcessorTimes(ROOT);
-    times.add([look(1, 0, "init", 900), look(ROOT, 1, "runner", 100), look(11, ROOT, "worker", 50)]);
-    times.add([look(1, 0, "init", 999), look(ROOT, 1, "runner", 300), look(11, ROOT, "worker", 450)]);
+    times.add([sample(1, 0, "init", 900), sample(ROOT, 1, "runner", 100), sample(11, ROOT, "worker", 50)]);
+    times.add([sample(1, 0, "init", 999), sample(ROOT, 1, "runner", 300), sample(11, ROOT, "worker", 450)]);
     expect(times.seconds()).toEqual([
       ["worker", 4.5],
       ["runner", 2],
@@ -24,15 +24,15 @@ describe("processor time by kind", () => {
 
   test("keeps a process that has ended, and does not count it again as a child of its parent", () => {
     const times = createProcessorTimes(ROOT);
-    times.add([look(ROOT, 1, "runner", 0), look(11, ROOT, "build", 500)]);
-    times.add([look(ROOT, 1, "runner", 0, 500)]);
+    times.add([sample(ROOT, 1, "runner", 0), sample(11, ROOT, "build", 500)]);
+    times.add([sample(ROOT, 1, "runner", 0, 500)]);
     expect(times.seconds()).toEqual([["build", 5]]);
   });
 
   test("counts children that no round has met with their parent", () => {
     const times = createProcessorTimes(ROOT);
-    times.add([look(ROOT, 1, "runner", 0), look(11, ROOT, "worker", 100)]);
-    times.add([look(ROOT, 1, "runner", 0), look(11, ROOT, "worker", 100, 700)]);
+    times.add([sample(ROOT, 1, "runner", 0), sample(11, ROOT, "worker", 100)]);
+    times.add([sample(ROOT, 1, "runner", 0), sample(11, ROOT, "worker", 100, 700)]);
     expect(times.seconds()).toEqual([
       ["short children of worker", 7],
       ["worker", 1],
@@ -41,15 +41,15 @@ describe("processor time by kind", () => {
 
   test("follows a process whose parent has ended", () => {
     const times = createProcessorTimes(ROOT);
-    times.add([look(ROOT, 1, "runner", 0), look(11, ROOT, "provider", 0), look(12, 11, "tenant", 10)]);
-    times.add([look(ROOT, 1, "runner", 0), look(12, 1, "tenant", 200)]);
+    times.add([sample(ROOT, 1, "runner", 0), sample(11, ROOT, "provider", 0), sample(12, 11, "tenant", 10)]);
+    times.add([sample(ROOT, 1, "runner", 0), sample(12, 1, "tenant", 200)]);
     expect(times.seconds()).toEqual([["tenant", 2]]);
   });
 
   test("keeps the kind of a process that has ended and is not yet waited for", () => {
     const times = createProcessorTimes(ROOT);
-    times.add([look(ROOT, 1, "runner", 0), look(11, ROOT, "git", 10)]);
-    times.add([look(ROOT, 1, "runner", 0), look(11, ROOT, "unknown", 20)]);
+    times.add([sample(ROOT, 1, "runner", 0), sample(11, ROOT, "git", 10)]);
+    times.add([sample(ROOT, 1, "runner", 0), sample(11, ROOT, "unknown", 20)]);
     expect(times.seconds()).toEqual([["git", 0.2]]);
   });
 });

@@ -1,12 +1,14 @@
+import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Reporter, TestCase, TestModule, TestSpecification } from "vitest/node";
 import { readLastSeconds, writeLastSeconds } from "./last-run.ts";
-import { createProcessorTimes, lookAtProcesses } from "./processor-time.ts";
+import { createProcessorTimes, sampleProcesses } from "./processor-time.ts";
 import { describeFailures, describeProgress, describeTimes, type Failure } from "./report-text.ts";
+import type { StepResult } from "./step-result.ts";
 
 const PROGRESS_INTERVAL_MS = 10_000;
-const LOOK_INTERVAL_MS = 1000;
+const SAMPLE_INTERVAL_MS = 1000;
 const SLOWEST_FILES = 15;
 
 /** The arguments of this run of vitest, without those that change only its output. */
@@ -27,9 +29,9 @@ export default class RunReporter implements Reporter {
   readonly #counts = { files: 0, filesDone: 0, tests: 0, failed: 0 };
 
   onInit(): void {
-    const look = (): void => this.#times.add(lookAtProcesses());
-    look();
-    this.#timers.push(setInterval(look, LOOK_INTERVAL_MS));
+    const sample = (): void => this.#times.add(sampleProcesses());
+    sample();
+    this.#timers.push(setInterval(sample, SAMPLE_INTERVAL_MS));
     this.#timers.push(setInterval(() => this.#tellProgress(), PROGRESS_INTERVAL_MS));
     for (const timer of this.#timers) timer.unref();
   }
@@ -50,7 +52,10 @@ export default class RunReporter implements Reporter {
   onTestCaseResult(test: TestCase): void {
     const { state } = test.result();
     if (state !== "skipped") this.#counts.tests += 1;
-    if (state === "failed") this.#counts.failed += 1;
+    if (state !== "failed") return;
+    this.#counts.failed += 1;
+    // At once too: a run that is stopped never comes to its end.
+    write(describeFailures([failureOf(test)], []));
   }
 
   onTestRunEnd(
@@ -59,15 +64,29 @@ export default class RunReporter implements Reporter {
     reason: string,
   ): void {
     for (const timer of this.#timers) clearInterval(timer);
-    this.#times.add(lookAtProcesses());
+    this.#times.add(sampleProcesses());
     const slowest = modules
       .map((module): [string, number] => [nameOf(module), module.diagnostic().duration / 1000])
       .sort((a, b) => b[1] - a[1])
       .slice(0, SLOWEST_FILES);
     write(describeTimes(`The ${SLOWEST_FILES} slowest files`, slowest));
     write(describeTimes("Processor time by kind of process", this.#times.seconds()));
-    write(describeFailures(modules.flatMap(failuresOf), errors));
+    const failures = modules.flatMap(failuresOf);
+    write(describeFailures(failures, errors));
+    this.#writeResult(failures, errors);
     if (reason === "passed") writeLastSeconds(COMMAND, this.#seconds());
+  }
+
+  /** For the whole run, of which this is a step. */
+  #writeResult(failures: readonly Failure[], errors: readonly { message: string; stack?: string }[]): void {
+    const file = process.env.MARINA_TEST_RESULT;
+    if (file === undefined) return;
+    const result: StepResult = {
+      numPassedTests: this.#counts.tests - this.#counts.failed,
+      numFailedTests: failures.length + errors.length,
+      failures: describeFailures(failures, errors),
+    };
+    writeFileSync(file, JSON.stringify(result));
   }
 
   #seconds(): number {
@@ -93,17 +112,29 @@ function nameOf(module: TestModule): string {
 /** The failed tests of a file, and the file itself when it could not be loaded or one of its hooks failed. */
 function failuresOf(module: TestModule): Failure[] {
   const file = nameOf(module);
-  const config = /--config[= ]\S+/.exec(COMMAND)?.[0];
-  const project = module.project.name === "" ? undefined : `--project ${module.project.name}`;
-  const command = ["npx vitest run", config, project, file].filter(Boolean).join(" ");
   const own = [...module.errors(), ...[...module.children.allSuites()].flatMap((suite) => suite.errors())];
-  const tests = [...module.children.allTests("failed")].map((test) => ({
-    title: `${file} > ${test.fullName}`,
+  const tests = [...module.children.allTests("failed")];
+  const command = commandOf(module);
+  return [
+    ...own.map(({ message }) => ({ title: file, messages: [message], command })),
+    ...tests.map(failureOf),
+  ];
+}
+
+function failureOf(test: TestCase): Failure {
+  return {
+    title: `${nameOf(test.module)} > ${test.fullName}`,
     messages: (test.result().errors ?? []).flatMap(({ message, stack, diff }) => [
       stack ?? message,
       ...(diff === undefined ? [] : [stripVTControlCharacters(diff)]),
     ]),
-    command: `${command} -t ${JSON.stringify(test.fullName)}`,
-  }));
-  return [...own.map(({ message }) => ({ title: file, messages: [message], command })), ...tests];
+    command: `${commandOf(test.module)} -t ${JSON.stringify(test.fullName)}`,
+  };
+}
+
+/** Runs a file alone. */
+function commandOf(module: TestModule): string {
+  const config = /--config[= ]\S+/.exec(COMMAND)?.[0];
+  const project = module.project.name === "" ? undefined : `--project ${module.project.name}`;
+  return ["npx vitest run", config, project, nameOf(module)].filter(Boolean).join(" ");
 }

@@ -61,30 +61,41 @@ async function codeOf(response: Response): Promise<[number, string]> {
 const named = (list: DocumentedOperation[]) => list.map((one) => [one.operationId, one] as const);
 
 describe("every operation", () => {
-  test.each(named(secured))("%s is 503 while credentials cannot be looked up", async (_id, operation) => {
+  // One application for all operations: making it takes longer than 100 requests.
+  let withoutDatabase: Hono<HttpEnv>;
+  let limited: Hono<HttpEnv>;
+  let broken: Hono<HttpEnv>;
+
+  beforeAll(async () => {
     const deps = { ...api.deps, db: unreachable.db, sql: unreachable.sql };
     const authenticator = createAuthenticator({
       issuers: [],
       bindUser: async () => principal.userId,
       apiTokens: createApiTokenVerifier(deps),
     });
-    const app = breakApp({ db: unreachable.db, sql: unreachable.sql }, authenticator);
-    const response = await call(app, operation, `Bearer ${mintToken(principal.userId).text}`);
+    withoutDatabase = breakApp({ db: unreachable.db, sql: unreachable.sql }, authenticator);
+
+    const { limits } = api.deps.config;
+    // The one request that is allowed is not allowed again while the test runs.
+    const rates = { ...limits.rates, default: { burst: 1, perMinute: 0.001 } };
+    const config = { ...api.deps.config, limits: { ...limits, rates } };
+    limited = breakApp({ config }, { authenticate: async () => principal });
+    await limited.request("/api/v1/me");
+
+    broken = breakApp({}, { authenticate: () => Promise.reject(new TypeError("unforeseen")) });
+  });
+
+  test.each(named(secured))("%s is 503 while credentials cannot be looked up", async (_id, operation) => {
+    const response = await call(withoutDatabase, operation, `Bearer ${mintToken(principal.userId).text}`);
     expect(await codeOf(response)).toEqual([503, "dependency_unavailable"]);
   });
 
   test.each(named(secured))("%s is 429 for whoever has sent too much", async (_id, operation) => {
-    const { limits } = api.deps.config;
-    const rates = { ...limits.rates, default: { burst: 1, perMinute: 1 } };
-    const config = { ...api.deps.config, limits: { ...limits, rates } };
-    const app = breakApp({ config }, { authenticate: async () => principal });
-    await app.request("/api/v1/me");
-    expect(await codeOf(await call(app, operation))).toEqual([429, "rate_limited"]);
+    expect(await codeOf(await call(limited, operation))).toEqual([429, "rate_limited"]);
   });
 
   test.each(named(secured))("%s is 500 after an unexpected error", async (_id, operation) => {
-    const app = breakApp({}, { authenticate: () => Promise.reject(new TypeError("unforeseen")) });
-    expect(await codeOf(await call(app, operation))).toEqual([500, "internal"]);
+    expect(await codeOf(await call(broken, operation))).toEqual([500, "internal"]);
   });
 });
 

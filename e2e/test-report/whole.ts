@@ -1,0 +1,96 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { formatElapsed } from "../stack/progress.ts";
+import { readLastSeconds, writeLastSeconds } from "./last-run.ts";
+import { type EndedStep, type StepResult, summarizeSteps } from "./step-result.ts";
+
+interface Step {
+  name: string;
+  command: string;
+  args: readonly string[];
+}
+
+const RUN_NAME = "whole";
+const TAIL_LINES = 40;
+const LINE_LENGTH = 500;
+
+const vitest = (name: string, ...args: string[]): Step => ({
+  name,
+  command: "vitest",
+  args: ["run", ...args],
+});
+
+/** Pods as processes need mount namespaces. */
+const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
+
+/**
+ * `npm test` with the tests that take minutes, and beside it, for they mostly wait, the steps that have stacks of their
+ * own. The steps of a lane run one after another.
+ */
+const LANES: readonly (readonly Step[])[] = [
+  [vitest("test")],
+  [
+    vitest("faults", "--config", "e2e/faults/vitest.config.ts"),
+    ...(CAN_INSTALL ? [vitest("install", "--config", "e2e/install/vitest.config.ts")] : []),
+    vitest("invoices", "--config", "e2e/invoices/vitest.config.ts"),
+    { name: "fuzz", command: "node", args: ["e2e/fuzz/main.ts", "--cases", "25"] },
+  ],
+];
+
+async function runStep({ name, command, args }: Step, folder: string): Promise<EndedStep> {
+  const startedAt = performance.now();
+  const resultFile = join(folder, `${name}.json`);
+  const env = { ...process.env, MARINA_TEST_RESULT: resultFile };
+  const child = spawn(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  const tail: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on("line", (line) => {
+      tail.push(line.slice(0, LINE_LENGTH));
+      if (tail.length > TAIL_LINES) tail.shift();
+      process.stdout.write(`${name.padEnd(8)} | ${line}\n`);
+    });
+  }
+  const [code] = (await once(child, "close")) as [number | null];
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { name, seconds, exitCode: code ?? 1, result: readResult(resultFile), tail: tail.join("\n") };
+}
+
+function readResult(file: string): StepResult | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    // It crashed before it could write one, which the summary counts as a failure.
+    return undefined;
+  }
+}
+
+async function runLane(steps: readonly Step[], folder: string): Promise<EndedStep[]> {
+  const ended: EndedStep[] = [];
+  for (const step of steps) ended.push(await runStep(step, folder));
+  return ended;
+}
+
+/** `npm run test:whole`. The last line is `N passed, N failed`; exits with 1 when anything failed. */
+async function main(): Promise<number> {
+  const startedAt = performance.now();
+  const last = readLastSeconds(RUN_NAME);
+  if (last !== undefined) console.log(`last time this took ${formatElapsed(last * 1000)}`);
+  if (!CAN_INSTALL) console.log("install is left out: it needs Linux and root");
+  const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
+  try {
+    const ended = await Promise.all(LANES.map((steps) => runLane(steps, folder)));
+    const { text, passed, failed } = summarizeSteps(ended.flat());
+    process.stdout.write(text);
+    if (failed > 0 || passed === 0) return 1;
+    writeLastSeconds(RUN_NAME, (performance.now() - startedAt) / 1000);
+    return 0;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+process.exitCode = await main();
