@@ -33,10 +33,14 @@ afterAll(async () => {
 
 const render = (values: Values) => renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, ...values });
 
+/** They are large, and the same whatever the values are. */
+const WITHOUT_DEFINITIONS = { crds: { enabled: false } };
+
 const digest = `sha256:${"0".repeat(64)}`;
 
 describe("every object is accepted by the Kubernetes API, and names no field that its schema does not know", () => {
   test.each<[string, Values]>([
+    ["the definitions of custom resources too", { crds: { enabled: true } }],
     ["the three required values alone", {}],
     ["one replica of each program", { apiserver: { replicas: 1 }, operator: { replicas: 1 } }],
     ["five replicas of each program", { apiserver: { replicas: 5 }, operator: { replicas: 5 } }],
@@ -56,7 +60,6 @@ describe("every object is accepted by the Kubernetes API, and names no field tha
       },
     ],
     ["a bundle of certificate authorities", { caBundleConfigMap: "company-ca" }],
-    ["without the custom resource definitions", { crds: { enabled: false } }],
     ["without network policies", { networkPolicies: { enabled: false } }],
     [
       "network policies for two namespaces",
@@ -190,7 +193,7 @@ describe("every object is accepted by the Kubernetes API, and names no field tha
     ["an issuer of invoices", { invoicing: { supplier: { name: "Example GmbH" }, vatRates: { DE: 19 } } }],
     ["a public address with a port", { publicUrl: "https://api.example.com:8443" }],
   ])("%s", async (_, values) => {
-    const { objects } = await render(values);
+    const { objects } = await render({ ...WITHOUT_DEFINITIONS, ...values });
     expect(await kubeconform.findFaults(objects)).toEqual([]);
     const text = objects.map((object) => stringify(object, { aliasDuplicateObjects: false })).join("---\n");
     const applying = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--filename", "-"];

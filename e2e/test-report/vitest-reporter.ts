@@ -2,10 +2,11 @@ import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Reporter, TestCase, TestModule, TestSpecification } from "vitest/node";
-import { readLastSeconds, writeLastSeconds } from "./last-run.ts";
+import { greenInputs, lastSeconds } from "./kept.ts";
 import { createProcessorTimes, sampleProcesses } from "./processor-time.ts";
 import { describeFailures, describeProgress, describeTimes, type Failure } from "./report-text.ts";
 import type { StepResult } from "./step-result.ts";
+import { digestInputs, readSources } from "./test-inputs.ts";
 
 const PROGRESS_INTERVAL_MS = 10_000;
 const SAMPLE_INTERVAL_MS = 1000;
@@ -17,6 +18,9 @@ const COMMAND = process.argv
   .filter((argument) => !/^--(reporter|outputFile|silent)\b/.test(argument))
   .join(" ");
 
+/** Only some tests of each file. */
+const IS_PARTIAL = /(^| )(-t|--testNamePattern)\b/.test(COMMAND);
+
 /**
  * Beside a reporter of vitest: says every 10 s where the run is and how long it took last time, and at its end which
  * files and which kinds of processes took the time, then what failed, why, and how to run that alone.
@@ -26,6 +30,7 @@ export default class RunReporter implements Reporter {
   readonly #times = createProcessorTimes(process.pid);
   readonly #running = new Map<string, number>();
   readonly #timers: NodeJS.Timeout[] = [];
+  #inputs: ReadonlyMap<string, string> = new Map();
   readonly #counts = { files: 0, filesDone: 0, tests: 0, failed: 0 };
 
   onInit(): void {
@@ -38,6 +43,9 @@ export default class RunReporter implements Reporter {
 
   onTestRunStart(specifications: readonly TestSpecification[]): void {
     this.#counts.files = specifications.length;
+    // Now: a file may be changed while the tests run.
+    const files = specifications.map(({ moduleId }) => relative(process.cwd(), moduleId));
+    this.#inputs = digestInputs(files, readSources(process.cwd()));
   }
 
   onTestModuleStart(module: TestModule): void {
@@ -74,7 +82,13 @@ export default class RunReporter implements Reporter {
     const failures = modules.flatMap(failuresOf);
     write(describeFailures(failures, errors));
     this.#writeResult(failures, errors);
-    if (reason === "passed") writeLastSeconds(COMMAND, this.#seconds());
+    if (reason === "passed") lastSeconds.add({ [COMMAND]: Math.round(this.#seconds()) });
+    if (!IS_PARTIAL) greenInputs.add(this.#findGreen(modules));
+  }
+
+  #findGreen(modules: readonly TestModule[]): Record<string, string> {
+    const green = modules.filter((module) => module.state() === "passed").map(nameOf);
+    return Object.fromEntries(green.map((file) => [file, this.#inputs.get(file) ?? ""]));
   }
 
   /** For the whole run, of which this is a step. */
@@ -97,7 +111,7 @@ export default class RunReporter implements Reporter {
     const now = performance.now();
     const running = [...this.#running].map(([name, since]): [string, number] => [name, (now - since) / 1000]);
     const seconds = this.#seconds();
-    write(describeProgress({ seconds, lastSeconds: readLastSeconds(COMMAND), ...this.#counts, running }));
+    write(describeProgress({ seconds, lastSeconds: lastSeconds.read()[COMMAND], ...this.#counts, running }));
   }
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { formatElapsed } from "../stack/progress.ts";
-import { readLastSeconds, writeLastSeconds } from "./last-run.ts";
+import { lastSeconds } from "./kept.ts";
 import { type EndedStep, type StepResult, summarizeSteps } from "./step-result.ts";
 
 interface Step {
@@ -77,7 +77,7 @@ async function runLane(steps: readonly Step[], folder: string): Promise<EndedSte
 /** `npm run test:whole`. The last line is `N passed, N failed`; exits with 1 when anything failed. */
 async function main(): Promise<number> {
   const startedAt = performance.now();
-  const last = readLastSeconds(RUN_NAME);
+  const last = lastSeconds.read()[RUN_NAME];
   if (last !== undefined) console.log(`last time this took ${formatElapsed(last * 1000)}`);
   if (!CAN_INSTALL) console.log("install is left out: it needs Linux and root");
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
@@ -86,7 +86,7 @@ async function main(): Promise<number> {
     const { text, passed, failed } = summarizeSteps(ended.flat());
     process.stdout.write(text);
     if (failed > 0 || passed === 0) return 1;
-    writeLastSeconds(RUN_NAME, (performance.now() - startedAt) / 1000);
+    lastSeconds.add({ [RUN_NAME]: Math.round((performance.now() - startedAt) / 1000) });
     return 0;
   } finally {
     rmSync(folder, { recursive: true });
