@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import { runForTenant } from "../tenant-context.ts";
+import { PATIENT, tryWithLongerDeadlines } from "../testing.ts";
 import { KubeError } from "./errors.ts";
 import {
   closeConnection,
@@ -64,7 +65,7 @@ test("a 429 is retried, also for a create, and not before Retry-After", async ()
 
 test("a 429 whose Retry-After exceeds the deadline is returned at once", async () => {
   const { server, transport } = await connect({}, json(429, {}, { "retry-after": "60" }));
-  expect((await transport.request({ ...get, timeoutMs: 500 })).status).toBe(429);
+  expect((await transport.request({ ...get, timeoutMs: 20_000 })).status).toBe(429);
   expect(server.received).toHaveLength(1);
 });
 
@@ -103,7 +104,7 @@ test("the caller's signal aborts the call, which is not a failure", async () => 
   const { server, transport } = await connect({}, silent);
   const stop = new AbortController();
   const call = transport.request({ ...get, signal: stop.signal });
-  await vi.waitFor(() => expect(server.received).toHaveLength(1));
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), PATIENT);
   stop.abort();
   await expect(call).rejects.toMatchObject({ isAborted: true, isUnavailable: false });
 });
@@ -112,7 +113,7 @@ test("a call for a tenant ends when nobody waits for its result any more", async
   const { server, transport } = await connect({}, silent);
   const gone = new AbortController();
   const call = runForTenant({ tenant: "a", signal: gone.signal }, () => transport.request(get));
-  await vi.waitFor(() => expect(server.received).toHaveLength(1));
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), PATIENT);
   gone.abort();
   await expect(call).rejects.toMatchObject({ isAborted: true });
 });
@@ -158,7 +159,7 @@ test("a proxy receives a CONNECT request for the server", async () => {
     () => transport.close(),
     () => new Promise((resolve) => proxy.close(() => resolve())),
   );
-  await expect(transport.request({ ...get, timeoutMs: 500 })).rejects.toBeInstanceOf(KubeError);
+  await expect(transport.request({ ...get, timeoutMs: 20_000 })).rejects.toBeInstanceOf(KubeError);
   expect(await connected.promise).toBe("api.invalid:6443");
 });
 
@@ -216,12 +217,19 @@ test("a silent stream ends with a KubeError after its idle time", async () => {
 });
 
 test("a stream outlives the deadline of its opening", async () => {
+  let deadlineMs = 0;
   const { transport } = await connect({}, (response) => {
     response.writeHead(200).write("one\n");
-    setTimeout(() => response.end("two\n"), 150);
+    setTimeout(() => response.end("two\n"), deadlineMs * 1.1);
   });
+  const openWithin = (timeoutMs: number) => {
+    deadlineMs = timeoutMs;
+    return transport.openStream({ path: "/x", timeoutMs }).catch((error: KubeError) => error);
+  };
+  const stream = await tryWithLongerDeadlines(openWithin, (result) => result instanceof KubeError);
+  if (stream instanceof KubeError) throw stream;
   const lines: string[] = [];
-  for await (const line of await transport.openStream({ path: "/x", timeoutMs: 100 })) lines.push(line);
+  for await (const line of stream) lines.push(line);
   expect(lines).toEqual(["one", "two"]);
 });
 

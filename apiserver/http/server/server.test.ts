@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
+import { PATIENT } from "../../../shared/testing.ts";
 import { DEFAULT_REQUEST_LIMITS, type RequestLimits } from "../limits.ts";
 import { listen, type RunningServer } from "./server.ts";
 
@@ -201,7 +202,7 @@ test("an address has at most its number of connections, and the next one after i
   const held = [await openConnection(port), await openConnection(port)];
   await expect(ask(port)).rejects.toThrow(/closed without a response|ECONNRESET|EPIPE/);
   held[0]?.destroy();
-  await vi.waitFor(async () => expect(await ask(port)).toContain("response /first"), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(await ask(port)).toContain("response /first"), PATIENT);
   held[1]?.destroy();
 });
 
