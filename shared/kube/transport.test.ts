@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterEach, expect, test, vi } from "vitest";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { runForTenant } from "../tenant-context.ts";
 import { PATIENT, tryWithLongerDeadlines } from "../testing.ts";
 import { KubeError } from "./errors.ts";
@@ -92,13 +92,38 @@ test.each([
   );
 });
 
-test("a call to an unresponsive server ends at its deadline", async () => {
-  const { transport } = await connect({}, silent);
-  await expect(transport.request({ ...get, timeoutMs: 50 })).rejects.toMatchObject({
-    reason: "DeadlineExceeded",
-    isUnavailable: true,
+/** The address of a server that accepts connections and never sends a byte. */
+async function startMute(): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => sockets.add(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  open.push(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(() => resolve()));
   });
-});
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test.each([
+  ["does not respond", "http"],
+  ["does not complete the TLS handshake", "https"],
+])(
+  "a call to a server that %s ends at its deadline, and at once when it is aborted",
+  async (_what, scheme) => {
+    // The limit of a connection is longer than the deadline, and this clock does not reach it.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const transport = createTransport({ connection: { server: `${scheme}://${await startMute()}` } });
+    open.push(() => transport.close());
+    const late = transport.request({ ...get, timeoutMs: 5_000 }).catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await late).toMatchObject({ reason: "DeadlineExceeded", isUnavailable: true });
+    const stop = new AbortController();
+    const aborted = transport.request({ ...get, signal: stop.signal }).catch((error: unknown) => error);
+    stop.abort();
+    expect(await aborted).toMatchObject({ isAborted: true });
+  },
+);
 
 test("the caller's signal aborts the call, which is not a failure", async () => {
   const { server, transport } = await connect({}, silent);
