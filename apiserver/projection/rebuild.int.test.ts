@@ -122,16 +122,33 @@ async function readAll() {
   };
 }
 
+/** Whether the stack's operator has observed every object, and the projection has the versions that it has left. */
+async function isCurrent({ clusters, nodePools }: Awaited<ReturnType<typeof readAll>>): Promise<boolean> {
+  const objects = [
+    ...(await api.deps.kube.listAll(clusterKind, { namespace })),
+    ...(await api.deps.kube.listAll(nodePoolKind, { namespace })),
+  ];
+  const projectedVersions = new Map(
+    [...clusters, ...nodePools].map((row) => [row.uid, row.resource_version]),
+  );
+  return objects.every(
+    ({ metadata, status }) =>
+      status?.observedGeneration === metadata.generation &&
+      projectedVersions.get(metadata.uid) === metadata.resourceVersion,
+  );
+}
+
 /** Waits until nothing of the organization changes any more. */
 async function settle() {
   let last = JSON.stringify(await readAll());
   await expect
     .poll(
       async () => {
-        const now = JSON.stringify(await readAll());
+        const all = await readAll();
+        const now = JSON.stringify(all);
         const same = now === last;
         last = now;
-        return same;
+        return same && (await isCurrent(all));
       },
       { timeout: 60_000, interval: 1_000 },
     )
