@@ -138,11 +138,12 @@ describe("connections", () => {
     const receiver = await startOnAll();
     const sender = startSender();
     const url = `https://127.0.0.1:${receiver.port}/`;
-    const sendAll = () => Promise.all(Array.from({ length: 300 }, () => sender.send(delivery(url))));
+    // More than the 256 of one origin that Node keeps by default.
+    const sendAll = () => Promise.all(Array.from({ length: 270 }, () => sender.send(delivery(url))));
     await sendAll();
-    expect(receiver.open()).toBe(300);
+    expect(receiver.open()).toBe(270);
     await sendAll();
-    expect(receiver.accepted()).toBe(300);
+    expect(receiver.accepted()).toBe(270);
   });
 
   test("are not kept beyond their age", async () => {
