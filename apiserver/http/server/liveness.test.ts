@@ -50,5 +50,6 @@ test("the delay is that of this process: turns of 60 ms are seen", async () => {
     while (performance.now() < end);
     await nextTurn();
   }
+  expect(liveness.isAlive()).toBe(false);
   liveness.stop();
 });
