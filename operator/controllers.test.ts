@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { createController } from "../shared/controller/controller.ts";
 import { SOLE_LEADER } from "../shared/controller/lease.ts";
 import { createLogger } from "../shared/log.ts";
+import { PATIENT } from "../shared/testing.ts";
 import { bundle } from "./controllers.ts";
 
 /** A controller with a run that never ends. */
@@ -20,7 +21,7 @@ function startStuck() {
 
 test("the operator is unhealthy when a run on the platform is stuck, never because of a tenant", async () => {
   const stuck = startStuck();
-  await expect.poll(() => stuck.healthy()).toBe(false);
+  await expect.poll(() => stuck.healthy(), PATIENT).toBe(false);
   expect(bundle([stuck], [], () => undefined).healthy()).toBe(false);
   expect(bundle([], [stuck], () => undefined).healthy()).toBe(true);
   await stuck.drain(0);

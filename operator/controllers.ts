@@ -68,7 +68,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const { settings } = config;
   const now = () => new Date();
   const prober = createProber({
-    probe: probeEndpoint,
+    probe: (target) => probeEndpoint(target),
     onChange: (key) => clusters.add(key),
     random: Math.random,
   });

@@ -93,7 +93,7 @@ test("a transaction that is over leaves nothing in memory, neither what it retur
     collectGarbage();
     return references.filter((reference) => reference.deref() !== undefined).length;
   };
-  await expect.poll(countKept, { timeout: 10_000 }).toBe(0);
+  await expect.poll(countKept, { timeout: 60_000 }).toBe(0);
 });
 
 test("the metrics report open transactions, those that wait for a connection, and the time of a query", async () => {
@@ -119,7 +119,7 @@ test("the metrics report open transactions, those that wait for a connection, an
   const idle = await registry.metrics();
   expect(idle).toContain('marina_apiserver_db_transactions{state="open"} 0');
   expect(idle).toContain('marina_apiserver_db_transactions{state="waiting"} 0');
-  expect(idle).toMatch(/^marina_apiserver_db_roundtrip_seconds 0\.\d+$/m);
+  expect(idle).toMatch(/^marina_apiserver_db_roundtrip_seconds \d\S*$/m);
 
   const killed = small.db.execute(sql`select pg_terminate_backend(pg_backend_pid())`);
   await expect(killed).rejects.toThrow("Failed query");
@@ -147,7 +147,7 @@ describe("the connections of a pool", () => {
     const queries = Array.from({ length: 20 }, () => asTenant("loud", () => eight.db.execute(sql`select 1`)));
     await asTenant("quiet", () => eight.db.execute(sql`select 1`));
     await eight.db.transaction((tx) => tx.execute(sql`select 1`));
-    await expect.poll(() => entered, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => entered, { timeout: 60_000 }).toBe(2);
     release();
     await Promise.all([...loud, ...queries]);
     expect(entered).toBe(20);

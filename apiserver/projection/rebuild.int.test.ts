@@ -32,7 +32,7 @@ async function start(): Promise<void> {
   stop = new AbortController();
   const projector = startProjector(api.deps, stop.signal);
   stopped = projector.stopped;
-  await expect.poll(() => projector.synced(), { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => projector.synced(), { timeout: 60_000 }).toBe(true);
 }
 
 async function end(): Promise<void> {
@@ -122,18 +122,35 @@ async function readAll() {
   };
 }
 
+/** Whether the stack's operator has observed every object, and the projection has the versions that it has left. */
+async function isCurrent({ clusters, nodePools }: Awaited<ReturnType<typeof readAll>>): Promise<boolean> {
+  const objects = [
+    ...(await api.deps.kube.listAll(clusterKind, { namespace })),
+    ...(await api.deps.kube.listAll(nodePoolKind, { namespace })),
+  ];
+  const projectedVersions = new Map(
+    [...clusters, ...nodePools].map((row) => [row.uid, row.resource_version]),
+  );
+  return objects.every(
+    ({ metadata, status }) =>
+      status?.observedGeneration === metadata.generation &&
+      projectedVersions.get(metadata.uid) === metadata.resourceVersion,
+  );
+}
+
 /** Waits until nothing of the organization changes any more. */
 async function settle() {
   let last = JSON.stringify(await readAll());
   await expect
     .poll(
       async () => {
-        const now = JSON.stringify(await readAll());
+        const all = await readAll();
+        const now = JSON.stringify(all);
         const same = now === last;
         last = now;
-        return same;
+        return same && (await isCurrent(all));
       },
-      { timeout: 20_000, interval: 1_000 },
+      { timeout: 60_000, interval: 1_000 },
     )
     .toBe(true);
 }
@@ -185,7 +202,7 @@ describe("each transition is in the log once (the durable source of notification
     await expect(crash).rejects.toThrow("crashed");
     expect(await transitionsOf(id)).toEqual([]);
     await start();
-    await expect.poll(() => transitionsOf(id)).toHaveLength(3);
+    await expect.poll(() => transitionsOf(id), { timeout: 60_000 }).toHaveLength(3);
   });
 
   test("also by two projectors at once, and after a takeover in the middle", async () => {
@@ -194,10 +211,10 @@ describe("each transition is in the log once (the durable source of notification
     const second = new AbortController();
     const other = startProjector(api.deps, second.signal);
     await setTransitions(name, [READY]);
-    await expect.poll(() => transitionsOf(id), { timeout: 20_000 }).toHaveLength(2);
+    await expect.poll(() => transitionsOf(id), { timeout: 60_000 }).toHaveLength(2);
     await end();
     await setTransitions(name, [READY, DEGRADED]);
-    await expect.poll(() => transitionsOf(id), { timeout: 20_000 }).toHaveLength(3);
+    await expect.poll(() => transitionsOf(id), { timeout: 60_000 }).toHaveLength(3);
     second.abort();
     await other.stopped;
     expect((await transitionsOf(id)).sort()).toEqual(["created", "degraded", "ready"]);

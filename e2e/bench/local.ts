@@ -5,6 +5,7 @@ import { startStack } from "../stack/stack.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 import { median } from "./measure.ts";
 import { type Figure, report } from "./report.ts";
+import { measureRevocation } from "./revocation.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-local");
 const RUNS = 3;
@@ -22,7 +23,7 @@ interface CreatedCluster {
 
 /**
  * Real tenant clusters on this machine: create and delete one, eight at once, then up to twenty; memory as the
- * proportional share of each process (PSS), CPU time when idle. Linux only.
+ * proportional share of each process (PSS), CPU time when idle; how soon a revoked kubeconfig is refused. Linux only.
  */
 export async function benchLocal(): Promise<void> {
   const startedAt = performance.now();
@@ -33,6 +34,9 @@ export async function benchLocal(): Promise<void> {
     // The first one links the kube-apiserver, which later ones reuse.
     await remove(alice, await create(alice, "warm-up"));
     report("local", [freshStart, ...(await measureOne(alice))]);
+    const watched = await create(alice, "revocation");
+    report("local revocation", await measureRevocation(stack.info, watched.path));
+    await remove(alice, watched);
     report("local fleet", await measureFleet(alice));
   } finally {
     await stack.stop();

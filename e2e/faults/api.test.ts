@@ -5,8 +5,8 @@ import { fetchConforming } from "../openapi/conformance.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { waitFor } from "../stack/testing.ts";
 
-/** What a request may take at most: 10 s for a statement, 5 s for a connection, and some for a busy machine. */
-const DEADLINE_MS = 20_000;
+/** Far above what a request may take, 10 s for a statement and 5 s for a connection, on any machine; below a request that hangs. */
+const DEADLINE_MS = 60_000;
 const CLIENTS = 16;
 
 let stack: Stack;
@@ -120,7 +120,7 @@ test("Postgres killed and restarted under load: no request hangs, no effect lack
         outcomes.add(`${again.status} ${again.code ?? ""}`.trim());
         return again.status === 201;
       },
-      { timeoutMs: 90_000, intervalMs: 1000 },
+      { intervalMs: 1000 },
     );
   }
   outcomes.delete("409 operation_in_progress");

@@ -52,14 +52,10 @@ test("an API server killed between the custom resource and the response leaves o
     await database.end();
   }
   await stack.part("apiserver").start();
-  const again = await waitFor(
-    "the lease of the lost request to end",
-    async () => {
-      const response = await alice.request("POST", clusters, aCluster("once"), key);
-      return response.status === 409 ? undefined : response;
-    },
-    { timeoutMs: 90_000 },
-  );
+  const again = await waitFor("the lease of the lost request to end", async () => {
+    const response = await alice.request("POST", clusters, aCluster("once"), key);
+    return response.status === 409 ? undefined : response;
+  });
   expect(again.status).toBe(202);
   expect(await listClusterNames(`org-${namespace}`)).toHaveLength(1);
   await waitForRunning(`${clusters}/${again.body.id}`);

@@ -19,7 +19,7 @@ beforeAll(async () => {
   stack = await startStack({ dir: DIR, fresh: true, engine: "local", onCrash: "report" });
   cluster = await createRealCluster(stack.info, "faults");
   await cluster.run(["apply", "-f", "-"], describeWorkload("web", 2, "100m"));
-  await cluster.run(["rollout", "status", "deployment/web", "--timeout=60s"]);
+  await cluster.run(["rollout", "status", "deployment/web", "--timeout=200s"]);
 });
 
 afterEach(async ({ task }) => {
@@ -184,9 +184,9 @@ test("a cluster for which the disk is full says so, and comes up once there is s
   });
   expect(message).toContain("no space left on device");
   rmSync(draft);
-  const ready = ["wait", "--for=condition=Ready", "clusters.cloud.marina.dev/full", "--timeout=120s"];
+  const ready = ["wait", "--for=condition=Ready", "clusters.cloud.marina.dev/full", "--timeout=200s"];
   await kubectl([...ready, ...inNamespace], ofStack);
-  await kubectl(["delete", "clusters.cloud.marina.dev", "full", "--timeout=60s", ...inNamespace], ofStack);
+  await kubectl(["delete", "clusters.cloud.marina.dev", "full", "--timeout=200s", ...inNamespace], ofStack);
 });
 
 test("nothing is left of a deleted cluster: no process, no port, no key, no file", async () => {

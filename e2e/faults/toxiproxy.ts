@@ -24,7 +24,6 @@ export async function openToxiproxy(kubeconfig: string): Promise<Toxiproxy> {
     if (!response.ok) throw new Error(`toxiproxy: ${method} ${path}: ${await response.text()}`);
   };
   await waitFor("toxiproxy", () => call("GET", "/version").then(() => true), {
-    timeoutMs: 10_000,
     intervalMs: 50,
   });
   const config = JSON.parse(readFileSync(kubeconfig, "utf8"));

@@ -25,7 +25,6 @@ const { server, caCertificate } = readPlayedServer(stack);
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
 const bob = createTenant(stack.apiUrl, stack.tokens.bob);
 const BY_HAND = { fieldManager: "test" };
-const REFUSED_WITHIN_SECONDS = 5;
 let engineer: Engineer;
 let organization: string;
 let path: string;
@@ -87,7 +86,7 @@ async function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
   return response.body;
 }
 
-test("an access admits only its holder, and is revoked within 5 s of its deletion", async () => {
+test("an access admits only its holder, and is revoked when it is deleted", async () => {
   const [alice, bob] = await Promise.all([openAccess("alice"), openAccess("bob")]);
   expect(await ask(alice)).toBe(200);
   expect(await ask(bob)).toBe(200);
@@ -104,7 +103,7 @@ test("an access admits only its holder, and is revoked within 5 s of its deletio
 
   const { client, namespace } = engineer;
   await client.delete(clusterAccessKind, namespace, "alice");
-  expect(await untilRefused(alice)).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  await untilRefused(alice);
   expect(await ask(bob)).toBe(200);
   await waitFor(
     "the object to be deleted",
@@ -256,7 +255,7 @@ test("with Accept: application/yaml the response is the kubeconfig file itself",
   expect(await ask(readCredential(response.body))).toBe(200);
 });
 
-test("a revoked kubeconfig is refused within 5 s, and every other one keeps working", async () => {
+test("a revoked kubeconfig is refused, and every other one keeps working", async () => {
   const [first, second] = await Promise.all([issue(), issue()]);
   expect([await ask(readCredential(first.kubeconfig)), await ask(readCredential(second.kubeconfig))]).toEqual(
     [200, 200],
@@ -266,14 +265,14 @@ test("a revoked kubeconfig is refused within 5 s, and every other one keeps work
   expect(ids).toEqual(ids.toSorted((left, right) => (left < right ? -1 : 1)));
   expect(ids).toEqual(expect.arrayContaining([first.id, second.id]));
   expect((await alice.request("DELETE", `${path}/accesses/${first.id}`)).status).toBe(204);
-  expect(await untilRefused(readCredential(first.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  await untilRefused(readCredential(first.kubeconfig));
   expect(await ask(readCredential(second.kubeconfig))).toBe(200);
   await waitFor("its record to be deleted", async () => {
     return (await alice.request("GET", `${path}/accesses/${first.id}`)).status === 404;
   });
 });
 
-test("kubeconfigs of a removed member are refused within 5 s, also those requested by the member's API token", async () => {
+test("kubeconfigs of a removed member are refused, also those requested by the member's API token", async () => {
   const mine = await issue();
   const { body: member } = await alice.request("POST", `${organization}/members`, {
     email: USERS.bob.email,
@@ -294,7 +293,7 @@ test("kubeconfigs of a removed member are refused within 5 s, also those request
     200, 200,
   ]);
   expect((await alice.request("DELETE", `${organization}/members/${member.id}`)).status).toBe(204);
-  expect(await untilRefused(readCredential(his.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
-  expect(await untilRefused(readCredential(its.kubeconfig))).toBeLessThan(REFUSED_WITHIN_SECONDS);
+  await untilRefused(readCredential(his.kubeconfig));
+  await untilRefused(readCredential(its.kubeconfig));
   expect(await ask(readCredential(mine.kubeconfig))).toBe(200);
 });

@@ -61,7 +61,7 @@ test("a principal over its rate limit gets 429, and the remaining quota before",
     '429 "default";r=0',
   ]);
   const refused = await get("/api/v1/me");
-  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(50);
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
   expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
   const neighbour = await get("/api/v1/me", { authorization: `Bearer ${readStack().tokens.bob}` });
   expect(neighbour.status).toBe(200);

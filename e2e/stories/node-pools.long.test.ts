@@ -27,7 +27,7 @@ beforeAll(async () => {
     nodeTaints: [{ key: "dedicated", value: "web", effect: "NoSchedule" }],
   });
   await waitForCluster(engineer, "busy");
-}, 180_000);
+});
 
 afterAll(() => engineer.close());
 
@@ -82,7 +82,7 @@ describe.concurrent("the pools of a running cluster", () => {
     expect(events.filter(({ reason }) => reason === "NodeReplaced")).toHaveLength(1);
   });
 
-  test("one node is replaced when an annotation asks for it", { timeout: 180_000 }, async () => {
+  test("one node is replaced when an annotation asks for it", async () => {
     const before = await engineer.getPool("asked");
     const node = before.status?.machines?.[0]?.node;
     const annotations = {
@@ -103,7 +103,7 @@ describe.concurrent("the pools of a running cluster", () => {
     expect(reasons).toContain("NodeNotFound");
   });
 
-  test("a pool becomes autoscaled and fixed again without moving a node", { timeout: 240_000 }, async () => {
+  test("a pool becomes autoscaled and fixed again without moving a node", async () => {
     const { client, namespace } = engineer;
     const machinesOf = async () =>
       ((await engineer.getPool("auto")).status?.machines ?? []).map(({ uid }) => uid).sort();

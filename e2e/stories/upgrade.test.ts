@@ -53,16 +53,12 @@ test("an upgrade goes one minor at a time, control plane first, and the cluster 
     return condition?.reason === "UpgradeInProgress" ? condition : undefined;
   });
   expect(waiting.status).toBe("True");
-  await waitFor(
-    "the upgrade to complete",
-    async () => {
-      const cluster = await engineer.getCluster("old");
-      const { phase, version, nodes } = cluster.status ?? {};
-      if (phase === "Ready" && version === "1.35.1" && nodes?.ready === 4) return cluster;
-      throw new Error(`${phase} ${version}: ${conditionOf(cluster, "Reconciling")?.message}`);
-    },
-    { timeoutMs: 180_000 },
-  );
+  await waitFor("the upgrade to complete", async () => {
+    const cluster = await engineer.getCluster("old");
+    const { phase, version, nodes } = cluster.status ?? {};
+    if (phase === "Ready" && version === "1.35.1" && nodes?.ready === 4) return cluster;
+    throw new Error(`${phase} ${version}: ${conditionOf(cluster, "Reconciling")?.message}`);
+  });
   const seen = await samples.stop();
   expect(seen.filter(({ ready }) => ready !== "True")).toEqual([]);
   expect([...new Set(seen.map(({ version }) => version))]).toEqual(["1.34.2", "1.35.1"]);

@@ -114,11 +114,11 @@ export function createProber(options: ProberOptions): Prober {
  * Probes an API endpoint over TLS that is verified with the cluster's own CA. Any status below 500 is a success: an API
  * server may reject an anonymous /readyz (401), or not know it (404). Never rejects.
  */
-export function probeEndpoint(target: ProbeTarget): Promise<ProbeResult> {
+export function probeEndpoint(target: ProbeTarget, deadlineMs = DEADLINE_MS): Promise<ProbeResult> {
   const url = new URL("/readyz", target.url);
   return new Promise((resolve) => {
     const fail = (message: string) => resolve({ ok: false, message });
-    const signal = AbortSignal.timeout(DEADLINE_MS);
+    const signal = AbortSignal.timeout(deadlineMs);
     const call = request(url, { ca: target.ca, agent: false, signal }, (response) => {
       // The status is enough: a body may have no end.
       response.destroy();
@@ -127,7 +127,7 @@ export function probeEndpoint(target: ProbeTarget): Promise<ProbeResult> {
       else fail(`it responds with HTTP status ${status}`);
     });
     call.on("error", (error: NodeJS.ErrnoException) => {
-      fail(signal.aborted ? `no response within ${DEADLINE_MS / 1000} s` : (error.code ?? error.message));
+      fail(signal.aborted ? `no response within ${deadlineMs / 1000} s` : (error.code ?? error.message));
     });
     call.end();
   });

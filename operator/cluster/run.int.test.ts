@@ -76,7 +76,7 @@ test("a deleted cluster waits for a pool that the cache does not show yet, and i
   expect((await readCluster())?.metadata.finalizers).toEqual([HELD]);
 
   await client.delete(nodePoolKind, namespace, "unseen");
-  await expect.poll(() => client.get(nodePoolKind, namespace, "unseen")).toBeUndefined();
+  await expect.poll(() => client.get(nodePoolKind, namespace, "unseen"), { timeout: 60_000 }).toBeUndefined();
   expect(await run()).toEqual({ requeueAfterMs: undefined });
   expect(await readCluster()).toBeUndefined();
 });

@@ -16,7 +16,8 @@ async function play(answers: readonly { status?: number; body: unknown }[]) {
     const { status = 201, body } = answers[Math.min(asked.length, answers.length) - 1] ?? { body: {} };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
-  return { asked, wait: () => connect(url, (tenant) => waitUntilAdmitted(tenant, USER)) };
+  const wait = (withinMs = 25_000) => connect(url, (tenant) => waitUntilAdmitted(tenant, USER, withinMs));
+  return { asked, wait };
 }
 
 const allowed = (is: unknown) => ({ body: { status: { allowed: is } } });
@@ -31,7 +32,7 @@ test("a user is waited for until the tenant's API server admits it to everything
 
 test("one that is never admitted is an error", async () => {
   const { wait } = await play([allowed(false)]);
-  await expect(wait()).rejects.toBeInstanceOf(NotAdmittedError);
+  await expect(wait(300)).rejects.toBeInstanceOf(NotAdmittedError);
 });
 
 test("an API server without reviews is not asked again", async () => {

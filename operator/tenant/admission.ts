@@ -21,10 +21,14 @@ const reviewSchema = z.object({ status: z.object({ allowed: z.boolean() }) });
 
 /**
  * Resolves once the tenant's API server lets the user do everything, as it says in a SubjectAccessReview; one that has no
- * such reviews is not asked. Rejects with a NotAdmittedError after ADMITTED_WITHIN_MS, and with the KubeError of that server.
+ * such reviews is not asked. Rejects with a NotAdmittedError after `withinMs`, and with the KubeError of that server.
  */
-export async function waitUntilAdmitted(tenant: TenantClient, user: TenantUser): Promise<void> {
-  const deadlineMs = performance.now() + ADMITTED_WITHIN_MS;
+export async function waitUntilAdmitted(
+  tenant: TenantClient,
+  user: TenantUser,
+  withinMs = ADMITTED_WITHIN_MS,
+): Promise<void> {
+  const deadlineMs = performance.now() + withinMs;
   while (!(await isAdmitted(tenant, user))) {
     if (performance.now() > deadlineMs) throw new NotAdmittedError(`${user.user} is not admitted`);
     await sleep(POLL_MS);

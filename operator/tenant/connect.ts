@@ -3,39 +3,47 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { createTenantClient, type TenantClient, type TenantClientOptions } from "./tenant-client.ts";
 
-/** Of one call, and of everything that is done over one connection. */
+/** How long a tenant's API server is waited for. */
+export interface TenantDeadlines {
+  /** One call. */
+  callMs: number;
+  /** Everything that is done over one connection. */
+  allMs: number;
+}
+
 export const CALL_TIMEOUT_MS = 5_000;
 export const TENANT_DEADLINE_MS = 10_000;
 /** Of one response. A list of bindings takes about 1 KiB each, 250 a page. */
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 
 /**
- * Runs `use` with a client of a tenant's API server, and closes it. Ends within TENANT_DEADLINE_MS, however that server
+ * Runs `use` with a client of a tenant's API server, and closes it. Ends within its deadlines, however that server
  * responds; redirects are not followed. Rejects with a KubeError.
  */
 export async function connectTenant<Result>(
   connection: KubeConnection,
   { signal, mayWrite }: TenantClientOptions,
   use: (client: TenantClient) => Promise<Result>,
+  { callMs, allMs }: TenantDeadlines = { callMs: CALL_TIMEOUT_MS, allMs: TENANT_DEADLINE_MS },
 ): Promise<Result> {
   const transport = createTransport({
     connection,
-    timeoutMs: CALL_TIMEOUT_MS,
+    timeoutMs: callMs,
     maxResponseBytes: MAX_RESPONSE_BYTES,
   });
-  const deadline = AbortSignal.timeout(TENANT_DEADLINE_MS);
+  const deadline = AbortSignal.timeout(allMs);
   try {
     return await use(
       createTenantClient(transport, { signal: AbortSignal.any([signal, deadline]), mayWrite }),
     );
   } catch (error) {
-    throw deadline.aborted && !signal.aborted ? toDeadlineError(error) : error;
+    throw deadline.aborted && !signal.aborted ? toDeadlineError(error, allMs) : error;
   } finally {
     await transport.close();
   }
 }
 
-function toDeadlineError(cause: unknown): KubeError {
-  const kubeMessage = `not done within ${TENANT_DEADLINE_MS / 1000} s`;
+function toDeadlineError(cause: unknown, deadlineMs: number): KubeError {
+  const kubeMessage = `not done within ${deadlineMs / 1000} s`;
   return new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage, cause });
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
-import { connectTenant } from "./connect.ts";
+import { connectTenant, type TenantDeadlines } from "./connect.ts";
 import type { TenantClient } from "./tenant-client.ts";
 import { makeAuthority, type TestPair } from "./testing.ts";
 
@@ -12,7 +12,12 @@ export interface TestServers {
   /** Returns the URL of a server with a certificate of the authority. */
   serve: (respond: (...call: Parameters<RequestListener>) => unknown) => Promise<string>;
   listen: (server: Server) => Promise<string>;
-  connect: <Result>(server: string, use: (client: TenantClient) => Promise<Result>) => Promise<Result>;
+  connect: <Result>(
+    server: string,
+    use: (client: TenantClient) => Promise<Result>,
+    /** Default: more than a slow machine needs. */
+    deadlines?: TenantDeadlines,
+  ) => Promise<Result>;
   stopAll: () => void;
 }
 
@@ -41,9 +46,9 @@ export async function createTestServers(): Promise<TestServers> {
           respond(request, response);
         }),
       ),
-    connect(server, use) {
+    connect(server, use, deadlines = { callMs: 25_000, allMs: 25_000 }) {
       const options = { signal: new AbortController().signal, mayWrite: () => true };
-      return connectTenant({ server, ca: authority.certificate }, options, use);
+      return connectTenant({ server, ca: authority.certificate }, options, use, deadlines);
     },
     stopAll() {
       for (const close of stop) close();

@@ -16,6 +16,8 @@ export interface HealthServerOptions {
   /** A failure means that this process cannot do its work now. */
   readyz: Checks;
   log: Logger;
+  /** A clock that only goes forward, in milliseconds; default: `performance.now`. */
+  nowMs?: () => number;
 }
 
 const CHECK_DEADLINE_MS = 2000;
@@ -33,10 +35,11 @@ export interface HealthServer {
  * available.
  */
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
+  const { nowMs = () => performance.now() } = options;
   const pages: Pages = {
     registry: options.registry,
-    healthz: keepResults(options.healthz),
-    readyz: keepResults(options.readyz),
+    healthz: keepResults(options.healthz, nowMs),
+    readyz: keepResults(options.readyz, nowMs),
   };
   const server = createServer((request, response) => {
     respond(pages, request.method, request.url, response).catch((error: unknown) => {
@@ -82,10 +85,16 @@ async function respond(
 }
 
 /** Runs the checks, and gives the results to everyone who asks meanwhile and for a second after. */
-function keepResults(checks: Checks): () => Promise<Result[]> {
+function keepResults(checks: Checks, nowMs: () => number): () => Promise<Result[]> {
   let kept: Promise<Result[]> | undefined;
+  let keptUntilMs = 0;
   return () => {
-    kept ??= runChecks(checks).finally(() => setTimeout(() => (kept = undefined), RESULTS_KEPT_MS).unref());
+    if (kept === undefined || nowMs() >= keptUntilMs) {
+      keptUntilMs = Infinity;
+      kept = runChecks(checks).finally(() => {
+        keptUntilMs = nowMs() + RESULTS_KEPT_MS;
+      });
+    }
     return kept;
   };
 }

@@ -1,12 +1,14 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createLogger } from "../log.ts";
-import { createController } from "./controller.ts";
 import { SOLE_LEADER } from "./lease.ts";
 
 const KEYS = 50;
 const RUN_MS = 2;
 
 test("runs that never wait yield to the rest of the process", async () => {
+  // Read again: tests with a clock of their own have left a slice that ends at a time of that clock.
+  vi.resetModules();
+  const { createController } = await import("./controller.ts");
   let runs = 0;
   const controller = createController({
     name: "busy",
@@ -23,5 +25,5 @@ test("runs that never wait yield to the rest of the process", async () => {
   controller.start();
   await new Promise((resolve) => setTimeout(resolve, 1));
   expect(runs).toBeLessThan(KEYS);
-  expect(await controller.drain(1_000)).toBe(true);
+  expect(await controller.drain(20_000)).toBe(true);
 });

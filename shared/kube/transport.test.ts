@@ -1,7 +1,8 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterEach, expect, test, vi } from "vitest";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { runForTenant } from "../tenant-context.ts";
+import { PATIENT, tryWithLongerDeadlines } from "../testing.ts";
 import { KubeError } from "./errors.ts";
 import {
   closeConnection,
@@ -64,7 +65,7 @@ test("a 429 is retried, also for a create, and not before Retry-After", async ()
 
 test("a 429 whose Retry-After exceeds the deadline is returned at once", async () => {
   const { server, transport } = await connect({}, json(429, {}, { "retry-after": "60" }));
-  expect((await transport.request({ ...get, timeoutMs: 500 })).status).toBe(429);
+  expect((await transport.request({ ...get, timeoutMs: 20_000 })).status).toBe(429);
   expect(server.received).toHaveLength(1);
 });
 
@@ -91,19 +92,44 @@ test.each([
   );
 });
 
-test("a call to an unresponsive server ends at its deadline", async () => {
-  const { transport } = await connect({}, silent);
-  await expect(transport.request({ ...get, timeoutMs: 50 })).rejects.toMatchObject({
-    reason: "DeadlineExceeded",
-    isUnavailable: true,
+/** The address of a server that accepts connections and never sends a byte. */
+async function startMute(): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => sockets.add(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  open.push(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(() => resolve()));
   });
-});
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test.each([
+  ["does not respond", "http"],
+  ["does not complete the TLS handshake", "https"],
+])(
+  "a call to a server that %s ends at its deadline, and at once when it is aborted",
+  async (_what, scheme) => {
+    // The limit of a connection is longer than the deadline, and this clock does not reach it.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const transport = createTransport({ connection: { server: `${scheme}://${await startMute()}` } });
+    open.push(() => transport.close());
+    const late = transport.request({ ...get, timeoutMs: 5_000 }).catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await late).toMatchObject({ reason: "DeadlineExceeded", isUnavailable: true });
+    const stop = new AbortController();
+    const aborted = transport.request({ ...get, signal: stop.signal }).catch((error: unknown) => error);
+    stop.abort();
+    expect(await aborted).toMatchObject({ isAborted: true });
+  },
+);
 
 test("the caller's signal aborts the call, which is not a failure", async () => {
   const { server, transport } = await connect({}, silent);
   const stop = new AbortController();
   const call = transport.request({ ...get, signal: stop.signal });
-  await vi.waitFor(() => expect(server.received).toHaveLength(1));
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), PATIENT);
   stop.abort();
   await expect(call).rejects.toMatchObject({ isAborted: true, isUnavailable: false });
 });
@@ -112,7 +138,7 @@ test("a call for a tenant ends when nobody waits for its result any more", async
   const { server, transport } = await connect({}, silent);
   const gone = new AbortController();
   const call = runForTenant({ tenant: "a", signal: gone.signal }, () => transport.request(get));
-  await vi.waitFor(() => expect(server.received).toHaveLength(1));
+  await vi.waitFor(() => expect(server.received).toHaveLength(1), PATIENT);
   gone.abort();
   await expect(call).rejects.toMatchObject({ isAborted: true });
 });
@@ -158,7 +184,7 @@ test("a proxy receives a CONNECT request for the server", async () => {
     () => transport.close(),
     () => new Promise((resolve) => proxy.close(() => resolve())),
   );
-  await expect(transport.request({ ...get, timeoutMs: 500 })).rejects.toBeInstanceOf(KubeError);
+  await expect(transport.request({ ...get, timeoutMs: 20_000 })).rejects.toBeInstanceOf(KubeError);
   expect(await connected.promise).toBe("api.invalid:6443");
 });
 
@@ -216,12 +242,19 @@ test("a silent stream ends with a KubeError after its idle time", async () => {
 });
 
 test("a stream outlives the deadline of its opening", async () => {
+  let deadlineMs = 0;
   const { transport } = await connect({}, (response) => {
     response.writeHead(200).write("one\n");
-    setTimeout(() => response.end("two\n"), 150);
+    setTimeout(() => response.end("two\n"), deadlineMs * 1.1);
   });
+  const openWithin = (timeoutMs: number) => {
+    deadlineMs = timeoutMs;
+    return transport.openStream({ path: "/x", timeoutMs }).catch((error: KubeError) => error);
+  };
+  const stream = await tryWithLongerDeadlines(openWithin, (result) => result instanceof KubeError);
+  if (stream instanceof KubeError) throw stream;
   const lines: string[] = [];
-  for await (const line of await transport.openStream({ path: "/x", timeoutMs: 100 })) lines.push(line);
+  for await (const line of stream) lines.push(line);
   expect(lines).toEqual(["one", "two"]);
 });
 

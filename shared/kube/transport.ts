@@ -99,7 +99,7 @@ export function createTransport(options: TransportOptions): Transport {
     const startedAt = performance.now();
     let status = 0;
     try {
-      const response = await dispatcher.request({
+      const sent = dispatcher.request({
         origin: server.origin,
         method: request.method,
         path: basePath + request.path + toQueryString(request.query),
@@ -112,6 +112,7 @@ export function createTransport(options: TransportOptions): Transport {
         body: request.body === undefined ? null : JSON.stringify(request.body),
         signal,
       });
+      const response = await untilAborted(sent, signal);
       status = response.statusCode;
       return response;
     } finally {
@@ -182,6 +183,16 @@ function createDispatcher(connection: KubeConnection, maxResponseBytes = -1): Di
   const { proxyUrl } = connection;
   if (proxyUrl === undefined) return new Agent({ ...pool, connect });
   return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect });
+}
+
+/** Undici ends a request that waits for its connection only when that is made or has failed, up to 10 s later. */
+function untilAborted<T>(sent: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    void sent.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }
 
 type Outcome = { idempotent: boolean; status: number; retryAfterMs?: number | undefined } & (

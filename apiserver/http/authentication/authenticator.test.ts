@@ -7,7 +7,9 @@ import type { IssuerConfig } from "./issuer-config.ts";
 import type { TokenPrincipal, UserPrincipal } from "./principal.ts";
 
 const SUBJECT = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
-const now = () => Math.floor(Date.now() / 1000);
+/** The clock stands still: the rows of a table are made long before the last of them is tested. */
+const NOW_MS = Date.now();
+const NOW = Math.floor(NOW_MS / 1000);
 
 let server: Server;
 let url: string;
@@ -52,6 +54,7 @@ function authenticator(config: IssuerConfig = issuer()): Authenticator {
       isWellFormed: () => false,
       verify: async () => undefined,
     },
+    nowMs: () => NOW_MS,
   });
 }
 
@@ -66,7 +69,7 @@ async function sign({ claims = {}, header = {}, key = keys.privateKey }: TokenCh
     iss: url,
     aud: "marina",
     sub: SUBJECT,
-    exp: now() + 300,
+    exp: NOW + 300,
     email: "alice@example.com",
     email_verified: true,
     realm_access: { roles: ["platform-admin"] },
@@ -94,8 +97,8 @@ describe("a token is accepted", () => {
     ["of Keycloak", { header: { typ: "JWT" }, claims: { typ: "Bearer", azp: "marina" } }],
     ["requested by another application", { header: { typ: "JWT" }, claims: { azp: "portal" } }],
     ["with several audiences", { claims: { aud: ["account", "marina"] } }],
-    ["within the clock skew after its end", { claims: { exp: now() - 20 } }],
-    ["within the clock skew before its start", { claims: { nbf: now() + 20 } }],
+    ["within the clock skew after its end", { claims: { exp: NOW - 20 } }],
+    ["within the clock skew before its start", { claims: { nbf: NOW + 20 } }],
     ["with an upper-case subject", { claims: { sub: SUBJECT.toUpperCase() } }],
   ])("%s", async (_case, changes) => {
     expect(await statusFor(`Bearer ${await sign(changes)}`)).toBe(200);
@@ -112,9 +115,9 @@ describe("a token is refused with 401", () => {
     ["for another audience", { claims: { aud: "account" } }],
     ["without an audience", { claims: { aud: undefined } }],
     ["from another issuer", { claims: { iss: "https://elsewhere.example" } }],
-    ["after its end", { claims: { exp: now() - 40 } }],
+    ["after its end", { claims: { exp: NOW - 40 } }],
     ["without an end", { claims: { exp: undefined } }],
-    ["before its start", { claims: { nbf: now() + 40 } }],
+    ["before its start", { claims: { nbf: NOW + 40 } }],
     ["without a subject", { claims: { sub: undefined } }],
     ["with a subject that is no UUID", { claims: { sub: "alice" } }],
     ["of another type", { header: { typ: "dpop+jwt" } }],
@@ -135,12 +138,12 @@ describe("a token is refused with 401", () => {
   });
 
   test("without a signature", async () => {
-    const token = new UnsecuredJWT({ sub: SUBJECT, exp: now() + 300, aud: "marina", iss: url }).encode();
+    const token = new UnsecuredJWT({ sub: SUBJECT, exp: NOW + 300, aud: "marina", iss: url }).encode();
     expect(await statusFor(`Bearer ${token}`)).toBe(401);
   });
 
   test("signed with a public key as a shared secret", async () => {
-    const token = await new SignJWT({ sub: SUBJECT, iss: url, aud: "marina", exp: now() + 300 })
+    const token = await new SignJWT({ sub: SUBJECT, iss: url, aud: "marina", exp: NOW + 300 })
       .setProtectedHeader({ alg: "HS256", kid: "first", typ: "JWT" })
       .sign(new TextEncoder().encode(JSON.stringify(await exportJWK(keys.publicKey))));
     expect(await statusFor(`Bearer ${token}`)).toBe(401);

@@ -14,12 +14,12 @@ afterEach(() => issuer.close());
 
 /** An authenticator on a clock that the test moves. */
 function authenticator(issuers = [issuer.config]) {
-  let aheadMs = 0;
+  let nowMs = Date.now();
   const instance = createAuthenticator({
     issuers,
     bindUser: async (user: UserPrincipal) => user.issuer,
     apiTokens: { isApiToken: () => false, isWellFormed: () => false, verify: async () => undefined },
-    nowMs: () => Date.now() + aheadMs,
+    nowMs: () => nowMs,
   });
   const statusFor = async (token: string) => {
     try {
@@ -32,7 +32,7 @@ function authenticator(issuers = [issuer.config]) {
   return {
     statusFor,
     pass: (ms: number) => {
-      aheadMs += ms;
+      nowMs += ms;
     },
   };
 }

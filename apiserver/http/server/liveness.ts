@@ -13,13 +13,21 @@ export interface LivenessOptions {
   limitMs: number;
 }
 
+/** The delays that were measured since the last reset, in nanoseconds. */
+export type LoopDelay = Pick<
+  ReturnType<typeof monitorEventLoopDelay>,
+  "percentile" | "reset" | "enable" | "disable"
+>;
+
 /** One pause, however long, hardly moves the median; a loop that is slow for seconds will not recover by itself. */
 const DEFAULT_OPTIONS: LivenessOptions = { windowMs: 10_000, limitMs: 1000 };
 const RESOLUTION_MS = 20;
 
 /** Measures the delay of the event loop; the result of a window holds until the end of the next one. */
-export function watchEventLoop({ windowMs, limitMs }: LivenessOptions = DEFAULT_OPTIONS): Liveness {
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+export function watchEventLoop(
+  { windowMs, limitMs }: LivenessOptions = DEFAULT_OPTIONS,
+  delay: LoopDelay = monitorEventLoopDelay({ resolution: RESOLUTION_MS }),
+): Liveness {
   delay.enable();
   let alive = true;
   const timer = setInterval(() => {

@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
+import { PATIENT } from "../../../shared/testing.ts";
 import { DEFAULT_REQUEST_LIMITS, type RequestLimits } from "../limits.ts";
 import { listen, type RunningServer } from "./server.ts";
 
@@ -15,10 +16,11 @@ afterEach(async () => {
   running = undefined;
 });
 
-async function serve(limits: Partial<RequestLimits> = {}, delayMs = 0): Promise<number> {
+/** `meanwhile` runs before each response. */
+async function serve(limits: Partial<RequestLimits> = {}, meanwhile?: () => Promise<void>): Promise<number> {
   const handle = async (request: Request) => {
     const size = (await request.arrayBuffer().catch(() => new ArrayBuffer(0))).byteLength;
-    await sleep(delayMs);
+    await meanwhile?.();
     return new Response(`response ${new URL(request.url).pathname} ${size}`);
   };
   running = await listen(handle, {
@@ -31,15 +33,26 @@ async function serve(limits: Partial<RequestLimits> = {}, delayMs = 0): Promise<
 }
 
 /** Sends bytes, keeps the connection open, and resolves with all that came back once the server has closed it. */
-async function talk(port: number, ...parts: (string | number)[]): Promise<string> {
+async function talk(port: number, bytes = ""): Promise<string> {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   const response = text(socket);
-  for (const part of parts) {
-    if (typeof part === "number") await sleep(part);
-    else socket.write(part);
-  }
+  socket.write(bytes);
   const received = await response;
   socket.destroy();
+  return received;
+}
+
+/** The same with more bytes again and again for as long as nothing came back. */
+async function trickle(port: number, bytes: string, more: string): Promise<string> {
+  const socket = connect({ port, host: "127.0.0.1" });
+  let received = "";
+  socket.on("data", (data) => (received += data.toString()));
+  // Bytes that cross the close on their way are answered with a reset.
+  socket.on("error", () => undefined);
+  socket.write(bytes);
+  const timer = setInterval(() => received === "" && socket.write(more), 50);
+  await once(socket, "close");
+  clearInterval(timer);
   return received;
 }
 
@@ -51,15 +64,13 @@ function bodyOf(response: string): { error: { code: string; message: string; req
 
 test("headers that never end get 400 in the envelope and are cut off at their deadline", async () => {
   const port = await serve({ headersSeconds: 0.3 });
-  const startedMs = performance.now();
-  const response = await talk(port, "GET / HTTP/1.1\r\nHost: x\r\n", 200, "X-Slow: 1\r\n");
+  const response = await trickle(port, "GET / HTTP/1.1\r\nHost: x\r\n", "X-Slow: 1\r\n");
   expect(response).toMatch(/^HTTP\/1\.1 400 /);
   expect(bodyOf(response).error).toMatchObject({
     code: "bad_request",
     message: "The request did not arrive in time.",
     request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
-  expect(performance.now() - startedMs).toBeLessThan(3000);
 });
 
 test("a connection that sends nothing at all is closed", async () => {
@@ -69,13 +80,7 @@ test("a connection that sends nothing at all is closed", async () => {
 
 test("a body that trickles is cut off at the deadline of the whole request", async () => {
   const port = await serve({ headersSeconds: 0.2, requestSeconds: 0.5 });
-  const response = await talk(
-    port,
-    "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n",
-    "a",
-    200,
-    "b",
-  );
+  const response = await trickle(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n", "a");
   expect(response).toMatch(/^HTTP\/1\.1 400 /);
   expect(response).not.toContain("response /");
 });
@@ -140,17 +145,24 @@ test("TRACE reaches the application, whose paths refuse it with 405", async () =
 });
 
 test("garbage after a request is refused after that request's own response, never in its place", async () => {
-  const port = await serve({}, 100);
+  const port = await serve({}, () => sleep(100));
   const response = await talk(port, `${GET}GARBAGE\r\n\r\n`);
   expect(response.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
   expect(response.indexOf("response /first")).toBeLessThan(response.indexOf("HTTP/1.1 400"));
 });
 
 test("requests in progress when the drain begins get their responses", async () => {
-  const port = await serve({}, 200);
+  const begun = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  const port = await serve({}, () => {
+    begun.resolve();
+    return mayEnd.promise;
+  });
   const response = talk(port, GET);
-  await sleep(50);
-  await running?.drain(5000);
+  await begun.promise;
+  const drained = running?.drain(60_000);
+  mayEnd.resolve();
+  await drained;
   await expect(response).resolves.toContain("response /first");
 });
 
@@ -165,12 +177,7 @@ test("before the drain a connection is closed by a response that says so, never 
 });
 
 test("clients are asked to leave a connection that is idle for less than the shutdown delay", async () => {
-  const response = await talk(
-    await serve(),
-    GET,
-    100,
-    GET.replace("Host: x", "Host: x\r\nConnection: close"),
-  );
+  const response = await talk(await serve(), GET + GET.replace("Host: x", "Host: x\r\nConnection: close"));
   const [kept, closed] = response.split("response /first").map((part) => part.toLowerCase());
   expect(kept).toContain("\r\nkeep-alive: timeout=2\r\n");
   expect(kept).toContain("\r\nconnection: keep-alive\r\n");
@@ -195,7 +202,7 @@ test("an address has at most its number of connections, and the next one after i
   const held = [await openConnection(port), await openConnection(port)];
   await expect(ask(port)).rejects.toThrow(/closed without a response|ECONNRESET|EPIPE/);
   held[0]?.destroy();
-  await vi.waitFor(async () => expect(await ask(port)).toContain("response /first"), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await ask(port)).toContain("response /first"), PATIENT);
   held[1]?.destroy();
 });
 

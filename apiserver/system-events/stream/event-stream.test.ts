@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { PATIENT } from "../../../shared/testing.ts";
 import type { Subscriber } from "./broadcaster.ts";
 import type { Chunk, ReadResult } from "./event-reader.ts";
 import { type EventStream, openEventStream, type StreamRequest } from "./event-stream.ts";
@@ -186,11 +187,11 @@ describe("a slow client", () => {
     expect(streams.subscribers.size).toBe(0);
   });
 
-  test("waits while the database is unavailable", { timeout: 10_000 }, async () => {
+  test("waits while the database is unavailable", async () => {
     const streams = makeStreams(range(1, 3));
     streams.fail(1);
     const received = listen(await streams.open({ lastEventId: 1 }));
-    await expect.poll(() => received.names, { timeout: 5_000 }).toEqual(["retry: 3000", ...statuses(2, 3)]);
+    await expect.poll(() => received.names, PATIENT).toEqual(["retry: 3000", ...statuses(2, 3)]);
   });
 });
 

@@ -202,7 +202,8 @@ describe("a completion", () => {
   });
 
   test("makes a backlog due again at once, and a failed delivery later", async () => {
-    await store.addDeliveries(webhookId, 2);
+    // The second retry is minutes later.
+    await store.addDeliveries(webhookId, 2, { attempts: 1 });
     expect(await complete(await claim({ endpointConcurrency: 1 }), FAILURE)).toEqual(["retried"]);
     expect(await findNextDueMs(store.db)).toBeLessThanOrEqual(0);
     expect(await complete(await claim())).toEqual(["delivered"]);

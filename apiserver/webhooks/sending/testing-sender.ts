@@ -20,7 +20,7 @@ export const HOSTS = ["127.0.0.1", "::1", "localhost", "*.example.com"];
 
 /** Enough for what ends by itself, and short for what never does. */
 export const PATIENT_MS = 20_000;
-export const SHORT_MS = 2000;
+export const SHORT_MS = 500;
 
 export let authority: Authority;
 export let identity: Identity;
@@ -44,7 +44,7 @@ export function setUpSenders(): void {
 export function startSender(options: Partial<SenderOptions> = {}): Sender {
   const sender = createSender({
     guard: createAddressGuard({ allowed: ["127.0.0.1", "127.0.0.2", "::1"] }),
-    resolver: createResolver({ servers: [dns.address], timeoutMs: 1000 }),
+    resolver: createResolver({ servers: [dns.address], timeoutMs: PATIENT_MS }),
     caBundle: authority.bundle,
     timeoutMs: PATIENT_MS,
     ...options,

@@ -45,14 +45,11 @@ describe.each([
   }
 
   function untilRefused(kubeconfig: string): Promise<Error> {
-    return waitFor(
-      "the kubeconfig to be refused",
-      () =>
-        ask(kubeconfig).then(
-          () => undefined,
-          (error: Error) => (REFUSED.test(error.message) ? error : undefined),
-        ),
-      { timeoutMs: 10_000 },
+    return waitFor("the kubeconfig to be refused", () =>
+      ask(kubeconfig).then(
+        () => undefined,
+        (error: Error) => (REFUSED.test(error.message) ? error : undefined),
+      ),
     );
   }
 
@@ -142,14 +139,10 @@ describe.each([
       "-p",
       '{"spec":{"version":"1.35"}}',
     );
-    await waitFor(
-      "the cluster to run 1.35",
-      async () => {
-        const { body } = await alice.request("GET", path);
-        return body.status === "running" && body.current_version === "1.35.1";
-      },
-      { timeoutMs: 220_000 },
-    );
+    await waitFor("the cluster to run 1.35", async () => {
+      const { body } = await alice.request("GET", path);
+      return body.status === "running" && body.current_version === "1.35.1";
+    });
     const [engine] = JSON.parse(await manage("get", "localcontrolplanes", "-o", "json")).items;
     expect([engine.status.version, engine.status.versions]).toEqual(["v1.35.1", undefined]);
     await ask(kubeconfig);

@@ -93,7 +93,7 @@ export async function createRealCluster(
     read: async (...args) => JSON.parse(await run([...args, "-o", "json"])),
     async scale(deployment, replicas) {
       await run(["scale", "deployment", deployment, `--replicas=${replicas}`]);
-      await run(["rollout", "status", `deployment/${deployment}`, "--timeout=60s"]);
+      await run(["rollout", "status", `deployment/${deployment}`, "--timeout=200s"]);
     },
     async describe() {
       const kinds = ["nodes", "deployments", "pods", "events"];

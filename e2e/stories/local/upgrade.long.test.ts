@@ -13,7 +13,7 @@ afterAll(() => cluster?.remove());
 test("an upgrade shows in kubectl version, and a Deployment stays available throughout", async () => {
   expect((await cluster.read("version")).serverVersion.gitVersion).toBe("v1.34.2");
   await cluster.run(["apply", "-f", "-"], describeWorkload("web", 4, "100m", 2));
-  await cluster.run(["rollout", "status", "deployment/web", "--timeout=60s"]);
+  await cluster.run(["rollout", "status", "deployment/web", "--timeout=200s"]);
 
   const samples: number[] = [];
   const problems: string[] = [];
@@ -28,14 +28,10 @@ test("an upgrade shows in kubectl version, and a Deployment stays available thro
     }
   })();
   await cluster.patch({ version: "1.35" });
-  await waitFor(
-    "the cluster to run 1.35",
-    async () => {
-      const { body } = await cluster.alice.request("GET", cluster.path);
-      return body.status === "running" && body.current_version === "1.35.1";
-    },
-    { timeoutMs: 220_000 },
-  );
+  await waitFor("the cluster to run 1.35", async () => {
+    const { body } = await cluster.alice.request("GET", cluster.path);
+    return body.status === "running" && body.current_version === "1.35.1";
+  });
   done = true;
   await watching;
 
