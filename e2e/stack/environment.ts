@@ -148,7 +148,7 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_STORAGE_DRIVER: "directory",
       MARINA_STORAGE_DIRECTORY: input.sharedStorage,
       // Figures follow the files within seconds.
-      MARINA_STORAGE_INTERVAL_SECONDS: "2",
+      MARINA_STORAGE_INTERVAL_SECONDS: "5",
       ...input.operator,
     },
   };
