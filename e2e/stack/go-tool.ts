@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildProgram, readGoVersion } from "../programs/go-build.ts";
+import type { Buildable } from "./build-queue.ts";
 import { doLocked } from "./run-lock.ts";
 import { cacheRoot } from "./tools.ts";
 
@@ -37,4 +38,14 @@ export async function ensureGoTool(tool: GoTool): Promise<string> {
   };
   if (!existsSync(file)) await doLocked(`${file}.lock`, build, { signal });
   return file;
+}
+
+/** The same as something that is built in its turn. Throws StartError for a missing or old Go. */
+export async function buildableOf(tool: GoTool): Promise<Buildable> {
+  const file = await pathOfGoTool(tool);
+  return {
+    name: tool.name,
+    isBuilt: () => existsSync(file),
+    build: async (signal) => void (await ensureGoTool({ ...tool, signal })),
+  };
 }

@@ -1,7 +1,10 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { messageOf, StartError } from "../programs/start-error.ts";
+import { buildNodeName, isBuildNode } from "./builds.ts";
+import { splitTable } from "./graph.ts";
 import { issuerOf, requestTokens } from "./identity.ts";
+import { describeJoined } from "./later-parts.ts";
 import { objectStoreOf } from "./object-store.ts";
 import { postgresHome } from "./postgres.ts";
 import type { Part } from "./process-part.ts";
@@ -12,13 +15,19 @@ import { releaseLock, takeLock } from "./run-lock.ts";
 import { prepareStack, type Setup, sharedStorageOf } from "./setup.ts";
 import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
 import type { StackOptions } from "./stack-options.ts";
-import { createSupervisor, endLeftovers } from "./supervisor.ts";
+import { createSupervisor, endLeftovers, type Node, type Supervisor } from "./supervisor.ts";
 
 export interface Stack {
   readonly info: StackInfo;
   readonly infoFile: string;
   /** One process by its name in `info.processes`, to inspect, kill and restart. */
   part(name: string): Part;
+  /** What has not joined yet, by the names of its nodes. */
+  pending(): readonly string[];
+  /** Seconds until the programs that are not built yet are expected to be. */
+  remainingSeconds(): number;
+  /** Resolves when nothing is pending that can still join; never, when the stack is stopped before. */
+  readonly complete: Promise<void>;
   /** Resolves with a message when a part has ended by itself and, with onCrash "stop", everything else is down. */
   readonly crashed: Promise<string>;
   stop(): Promise<void>;
@@ -61,39 +70,76 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
       apiserver: `${environment.apiMetricsUrl}/metrics`,
       operator: `${environment.operatorUrl}/metrics`,
     },
+    pending: [],
     processes: describeProcesses(parts),
     tokens: await requestTokens(issuer, secrets.clientSecret),
   };
+}
+
+/** What must be ready before the stack is, and what joins it later. */
+function splitSetup(
+  { answerEarly }: StackOptions,
+  { nodes, builds }: Setup,
+): { first: Node[]; later: Node[] } {
+  if (answerEarly !== true) return { first: nodes, later: [] };
+  const unbuilt = new Set(builds.pending().map(buildNodeName));
+  return splitTable(nodes, "apiserver", ({ name }) => unbuilt.has(name));
+}
+
+/** A part that cannot join ends the stack like one that crashes; an optional one is reported. Resolves when all have tried. */
+async function joinLater(
+  supervisor: Supervisor,
+  { later, optional }: { later: readonly Node[]; optional: readonly (readonly Node[])[] },
+  report: { crash: (message: string) => unknown; missing: (message: string) => unknown },
+): Promise<void> {
+  const join = (table: readonly Node[], onFailure: (message: string) => unknown): Promise<unknown> =>
+    supervisor.join(table).catch((error: unknown) => onFailure(messageOf(error)));
+  const joins = optional.map((table) =>
+    join(table, (message) => report.missing(`${table.at(-1)?.name} is missing: ${message}`)),
+  );
+  await Promise.all([join(later, report.crash), ...joins]);
 }
 
 async function runStack(options: StackOptions, setup: Setup, progress: Progress): Promise<Stack> {
   const infoFile = join(setup.dir, "stack.json");
   let info: StackInfo | undefined;
   let crash: string | undefined;
-  let reportCrash: (message: string) => void = () => {};
-  const crashed = new Promise<string>((resolveCrash) => {
-    reportCrash = resolveCrash;
-  });
+  const { promise: crashed, resolve: reportCrash } = Promise.withResolvers<string>();
+  const { promise: complete, resolve: reportComplete } = Promise.withResolvers<void>();
+  const { first, later } = splitSetup(options, setup);
+  const pending = new Set([first, later, ...setup.optional].flat().map(({ name }) => name));
+  const writeInfo = (): void => {
+    if (info === undefined) return;
+    info.processes = describeProcesses(supervisor.parts());
+    info.pending = [...pending];
+    writeStackInfo(infoFile, info);
+  };
+  const onCrash = (message: string): void => {
+    crash ??= message;
+    progress.line(message);
+    if (options.onCrash === "report") reportCrash(message);
+    else void stop().then(() => reportCrash(message));
+  };
   const supervisor = createSupervisor({
     dir: setup.dir,
-    onReady: (name, seconds) => progress.line(`${name} (${seconds.toFixed(1)} s)`),
-    onChange() {
+    onReady(name, seconds) {
+      const before = [...pending];
+      pending.delete(name);
+      if (!isBuildNode(name)) progress.line(`${name} (${seconds.toFixed(1)} s)`);
       if (info === undefined) return;
-      info.processes = describeProcesses(supervisor.parts());
-      writeStackInfo(infoFile, info);
+      for (const text of describeJoined(before, [...pending])) progress.line(text);
+      writeInfo();
     },
-    onCrash(_part, message) {
-      crash ??= message;
-      progress.line(message);
-      if (options.onCrash === "report") reportCrash(message);
-      else void stop().then(() => reportCrash(message));
-    },
+    onChange: writeInfo,
+    onCrash: (_part, message) => onCrash(message),
   });
   const ending = new AbortController();
+  let building = Promise.resolve();
   const stop = async (): Promise<void> => {
     info = undefined;
     ending.abort();
     await supervisor.stop();
+    await building;
     // A killed local provider leaves its tenants running.
     await endLeftovers(setup.dir);
     setup.kube.close();
@@ -103,20 +149,30 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
   options.signal?.addEventListener("abort", () => void stop(), { once: true });
   try {
     options.signal?.throwIfAborted();
-    await supervisor.start(setup.nodes);
+    building = setup.builds.run(ending.signal);
+    await supervisor.start(first);
     info = await describeStack(setup, supervisor.parts());
-    writeStackInfo(infoFile, info);
-    for (const node of setup.lateNodes) {
-      supervisor.join(node).catch((error: unknown) => {
-        if (info !== undefined) progress.line(`${node.name} does not run: ${messageOf(error)}`);
-      });
-    }
-    for (const { name, ensure } of setup.lateTools) {
-      ensure(ending.signal).catch((error: unknown) => {
-        if (info !== undefined) progress.line(`${name} is not built: ${messageOf(error)}`);
-      });
-    }
-    return { info, infoFile, part: (name) => supervisor.part(name), crashed, stop };
+    writeInfo();
+    const joining = joinLater(
+      supervisor,
+      { later, optional: setup.optional },
+      {
+        crash: (message) => info !== undefined && onCrash(message),
+        missing: (message) => info !== undefined && progress.line(message),
+      },
+    ).then(() => info !== undefined && reportComplete());
+    // Each takes a moment only, and the summary need not name them.
+    if (setup.builds.pending().length === 0) await joining;
+    return {
+      info,
+      infoFile,
+      part: (name) => supervisor.part(name),
+      pending: () => [...pending],
+      remainingSeconds: () => setup.estimateSeconds(setup.builds.pending()),
+      complete,
+      crashed,
+      stop,
+    };
   } catch (error) {
     await stop();
     if (options.signal?.aborted === true) throw new StartError("stopped");
@@ -125,7 +181,7 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
 }
 
 /**
- * Starts the stack and returns when every part is ready. Throws StartError when it cannot; then every part is stopped.
+ * Starts the stack and returns when every part is ready, or with `answerEarly` when the API answers. Throws StartError when it cannot; then every part is stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const dir = resolve(options.dir);

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { StartError } from "../programs/start-error.ts";
 import { DEFAULT_ENGINE, ENGINES, type Engine, isEngine } from "./engine.ts";
-import { createProgress } from "./progress.ts";
-import { startStack } from "./stack.ts";
+import { describeMissing } from "./later-parts.ts";
+import { createProgress, formatElapsed, type Progress } from "./progress.ts";
+import { type Stack, startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
 
 const DEFAULT_API_PORT = 8080;
@@ -56,6 +57,22 @@ Ready after ${seconds.toFixed(1)} s.
   Webhook receiver ${info.webhookReceiver.url}, prints to ${info.processes["webhook-receiver"]?.log}
 
 `;
+}
+
+/** What is still to come after the summary; empty when everything is there. */
+function pendingSummaryOf({ pending, remainingSeconds }: Stack): string {
+  const missing = describeMissing(pending());
+  if (missing.length === 0) return "";
+  const time = formatElapsed(remainingSeconds() * 1000);
+  return `The rest is built meanwhile, in about ${time}; each part is announced when it joins. Until then:\n\n${missing
+    .map((text) => `  - ${text}\n`)
+    .join("")}\n`;
+}
+
+/** Says when everything is there that was not at the summary. */
+async function announceComplete({ complete }: Stack, progress: Progress, startedAt: number): Promise<void> {
+  await complete;
+  progress.line(`everything is built and runs, ${formatElapsed(Date.now() - startedAt)} after the start`);
 }
 
 function infrastructureSummaryOf(info: StackInfo, dir: string): string {
@@ -117,6 +134,7 @@ async function main(): Promise<number> {
     engine: readEngine(values.engine),
     parts: infrastructureOnly ? "infrastructure" : "all",
     onCrash: "stop",
+    answerEarly: !infrastructureOnly,
     progress,
     signal,
     ...(kubeconfig === undefined || kubeconfig === "" ? {} : { kubeconfig }),
@@ -124,8 +142,11 @@ async function main(): Promise<number> {
   process.stdout.write(
     infrastructureOnly
       ? infrastructureSummaryOf(stack.info, values.dir)
-      : summaryOf(stack.info, (Date.now() - startedAt) / 1000) + commandsFor(stack.info),
+      : summaryOf(stack.info, (Date.now() - startedAt) / 1000) +
+          pendingSummaryOf(stack) +
+          commandsFor(stack.info),
   );
+  if (stack.pending().length > 0) void announceComplete(stack, progress, startedAt);
   const stopped = new Promise<undefined>((resolve) => {
     if (signal.aborted) resolve(undefined);
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
