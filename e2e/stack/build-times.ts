@@ -17,6 +17,7 @@ const REFERENCE_SECONDS: BuildTimes = {
   "capi-in-memory": 30,
   "kube-controller-manager": 80,
   "kube-scheduler": 6,
+  "kwok rules": 1,
   kwok: 9,
   kubectl: 25,
   versitygw: 40,

@@ -44,6 +44,7 @@ import { readProgramRights, writeProgramKubeconfigs } from "./program-identities
 import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
 import { GRYPE, registryNode, registryOf } from "./registry.ts";
+import { requireUsableVersion } from "./run-version.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
 import type { StackOptions } from "./stack-options.ts";
 import type { Node } from "./supervisor.ts";
@@ -171,6 +172,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
   const { engine } = options;
   const settings = ENGINE_SETTINGS[engine];
   requireFreeSpace(dir, EMPTY_RUN_SPACE_GB, "a run");
+  requireUsableVersion(dir);
   if (isEmbedded) requireSameEngine(dir, engine);
   const ports = await reservePorts(options, dir);
   const isPrepared = options.parts === "prepared";

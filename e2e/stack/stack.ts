@@ -8,7 +8,7 @@ import { describeJoined } from "./later-parts.ts";
 import { objectStoreOf } from "./object-store.ts";
 import { postgresHome } from "./postgres.ts";
 import type { Part } from "./process-part.ts";
-import { type Progress, silentProgress } from "./progress.ts";
+import { formatElapsed, type Progress, silentProgress } from "./progress.ts";
 import { receiverUrlOf } from "./receiver.ts";
 import { registryOf } from "./registry.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
@@ -16,6 +16,7 @@ import { prepareStack, type Setup, sharedStorageOf } from "./setup.ts";
 import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
 import type { StackOptions } from "./stack-options.ts";
 import { createSupervisor, endLeftovers, type Node, type Supervisor } from "./supervisor.ts";
+import { GO_MODULES } from "./tools.ts";
 
 export interface Stack {
   readonly info: StackInfo;
@@ -86,6 +87,22 @@ function splitSetup(
   return splitTable(nodes, "apiserver", ({ name }) => unbuilt.has(name));
 }
 
+/** What is built and how long it is expected to take, until the first nodes are ready and in all. */
+function announceBuilds(
+  { builds, estimateSeconds }: Setup,
+  first: readonly Node[],
+  progress: Progress,
+): void {
+  const pending = builds.pending();
+  if (pending.length === 0) return;
+  const names = new Set(first.map(({ name }) => name));
+  const needed = pending.filter((name) => name === GO_MODULES || names.has(buildNodeName(name)));
+  const timeOf = (builds: readonly string[]): string => formatElapsed(estimateSeconds(builds) * 1000);
+  progress.line(
+    `${pending.length} builds, once: about ${timeOf(needed)} until the stack is ready, ${timeOf(pending)} for all; later starts take seconds`,
+  );
+}
+
 /** A part that cannot join ends the stack like one that crashes; an optional one is reported. Resolves when all have tried. */
 async function joinLater(
   supervisor: Supervisor,
@@ -149,6 +166,7 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
   options.signal?.addEventListener("abort", () => void stop(), { once: true });
   try {
     options.signal?.throwIfAborted();
+    announceBuilds(setup, first, progress);
     building = setup.builds.run(ending.signal);
     await supervisor.start(first);
     info = await describeStack(setup, supervisor.parts());

@@ -69,10 +69,15 @@ function pendingSummaryOf({ pending, remainingSeconds }: Stack): string {
     .join("")}\n`;
 }
 
-/** Says when everything is there that was not at the summary. */
-async function announceComplete({ complete }: Stack, progress: Progress, startedAt: number): Promise<void> {
+/** Says once that everything is there which was not at the summary, or what could not join. */
+async function announceComplete({ complete, pending }: Stack, progress: Progress): Promise<void> {
   await complete;
-  progress.line(`everything is built and runs, ${formatElapsed(Date.now() - startedAt)} after the start`);
+  const missing = describeMissing(pending());
+  progress.line(
+    missing.length === 0
+      ? "everything is built and runs"
+      : `nothing more is built, and ${missing.join("; ")}`,
+  );
 }
 
 function infrastructureSummaryOf(info: StackInfo, dir: string): string {
@@ -146,7 +151,7 @@ async function main(): Promise<number> {
           pendingSummaryOf(stack) +
           commandsFor(stack.info),
   );
-  if (stack.pending().length > 0) void announceComplete(stack, progress, startedAt);
+  if (stack.pending().length > 0) void announceComplete(stack, progress);
   const stopped = new Promise<undefined>((resolve) => {
     if (signal.aborted) resolve(undefined);
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
