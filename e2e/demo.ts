@@ -30,7 +30,9 @@ async function main(): Promise<void> {
 /** What the stack still builds; empty when it has everything. */
 function describeBuilds(): string {
   const builds = readStackFile().pending.filter(isBuildNode);
-  return builds.length === 0 ? "" : `; the stack has ${builds.length} programs to build, next: ${builds[0]?.slice("build ".length)}`;
+  return builds.length === 0
+    ? ""
+    : `; the stack has ${builds.length} programs to build, next: ${builds[0]?.slice("build ".length)}`;
 }
 
 function readStackFile(): StackInfo {

@@ -13,11 +13,11 @@ const HEAD = "# The rights that charts/marina gives to the programs. Written by 
 
 /** The rights of the programs' ServiceAccounts as the chart gives them in the platform namespace of the stack. */
 async function renderProgramRights(): Promise<string> {
-  const { path } = await ensureTools(["helm"], new AbortController().signal);
+  const tools = await ensureTools(["helm"], new AbortController().signal);
   const values = ["host=local", "database.existingSecret=none", "oidc.issuers[0].issuer=https://local"];
   const set = [...values, "oidc.issuers[0].audience=none"].flatMap((value) => ["--set", value]);
   const args = ["template", "marina", CHART, "--namespace", PLATFORM_NAMESPACE, ...set];
-  const { stdout } = await promisify(execFile)(path("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
+  const { stdout } = await promisify(execFile)(tools.path("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
   const objects = parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
   const rights = objects.filter(({ apiVersion }) => apiVersion.startsWith("rbac.authorization.k8s.io/"));
   return HEAD + rights.map((one) => stringify(one)).join("---\n");

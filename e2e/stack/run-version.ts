@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readJournal } from "../../apiserver/db/journal.ts";
 import { StartError } from "../programs/start-error.ts";
+import { ROOT } from "./marina.ts";
 import { KUBERNETES_VERSION } from "./tools.ts";
 
 /** Which version of the project wrote a run directory. */
@@ -21,9 +21,14 @@ const FILE = "version.json";
 /** In every run directory once it was prepared, also in those of versions that wrote no version.json. */
 const FIRST_FILE = "secrets.json";
 
+/** Names of the migrations of this checkout, in their order. */
+function readMigrations(): string[] {
+  const journal = JSON.parse(readFileSync(join(ROOT, "apiserver/db/migrations/meta/_journal.json"), "utf8"));
+  return journal.entries.map(({ tag }: { tag: string }) => tag);
+}
+
 function readCurrent(migrations: readonly string[]): RunVersion {
-  const file = join(import.meta.dirname, "..", "..", "package.json");
-  const { devDependencies } = JSON.parse(readFileSync(file, "utf8"));
+  const { devDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   return {
     layout: LAYOUT,
     lastMigration: migrations.at(-1) ?? "",
@@ -69,7 +74,7 @@ function readRecorded(dir: string): RunVersion | undefined {
  * version in any other.
  */
 export function requireUsableVersion(dir: string): void {
-  const migrations = readJournal().map(({ tag }) => tag);
+  const migrations = readMigrations();
   const current = readCurrent(migrations);
   const recorded = readRecorded(dir);
   const fault = recorded && findVersionFault(recorded, current, migrations);

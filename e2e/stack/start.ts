@@ -60,19 +60,19 @@ Ready after ${seconds.toFixed(1)} s.
 }
 
 /** What is still to come after the summary; empty when everything is there. */
-function pendingSummaryOf({ pending, remainingSeconds }: Stack): string {
-  const missing = describeMissing(pending());
+function pendingSummaryOf(stack: Stack): string {
+  const missing = describeMissing(stack.pending());
   if (missing.length === 0) return "";
-  const time = formatElapsed(remainingSeconds() * 1000);
+  const time = formatElapsed(stack.remainingSeconds() * 1000);
   return `The rest is built meanwhile, in about ${time}; each part is announced when it joins. Until then:\n\n${missing
     .map((text) => `  - ${text}\n`)
     .join("")}\n`;
 }
 
 /** Says once that everything is there which was not at the summary, or what could not join. */
-async function announceComplete({ complete, pending }: Stack, progress: Progress): Promise<void> {
-  await complete;
-  const missing = describeMissing(pending());
+async function announceComplete(stack: Stack, progress: Progress): Promise<void> {
+  await stack.complete;
+  const missing = describeMissing(stack.pending());
   progress.line(
     missing.length === 0
       ? "everything is built and runs"

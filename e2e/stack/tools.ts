@@ -78,12 +78,13 @@ export async function openTools(): Promise<Tools> {
   return { dir, path, ...files };
 }
 
-function programOf(
-  { dir, path }: Tools,
-  name: ToolName,
-  onWait: (holder: ProcessIdentity) => void,
-): Buildable {
-  const program = { file: path(name), goPackage: PACKAGES[name], moduleDir: GO_MODULE_DIR, ldflags: LDFLAGS };
+function programOf(tools: Tools, name: ToolName, onWait: (holder: ProcessIdentity) => void): Buildable {
+  const program = {
+    file: tools.path(name),
+    goPackage: PACKAGES[name],
+    moduleDir: GO_MODULE_DIR,
+    ldflags: LDFLAGS,
+  };
   const isBuilt = (): boolean => existsSync(program.file);
   return {
     name,
@@ -91,7 +92,7 @@ function programOf(
     // One start at a time builds in the folder; the other finds what was built meanwhile.
     build: (signal) =>
       doLocked(
-        join(dir, "lock"),
+        join(tools.dir, "lock"),
         async () => {
           if (!isBuilt()) await buildProgram({ ...program, signal });
         },

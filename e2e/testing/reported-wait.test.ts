@@ -9,7 +9,7 @@ function useFakeClock(): void {
 test("a wait is reported every ten seconds, with what was seen last, also while a read hangs", async () => {
   useFakeClock();
   const reports: string[] = [];
-  const until = createUntil((value) => `status ${value}`, {
+  const until = createUntil(String, {
     onWait: ({ what, seconds, seen }) => reports.push(`${Math.round(seconds)} s for ${what}: ${seen}`),
   });
   const read = Promise.withResolvers<string>();
