@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Buildable, createBuildQueue } from "./build-queue.ts";
+import { type Buildable, type BuildOptions, createBuildQueue } from "./build-queue.ts";
 
 const signal = new AbortController().signal;
 
@@ -51,4 +51,21 @@ test("once it is stopped nothing else is built, and whoever waits is told", asyn
   await queue.run(AbortSignal.abort());
   await expect(queue.built("etcd")).rejects.toThrow("stopped");
   expect(log).toEqual([]);
+});
+
+test("what is not needed first waits for the moment, and is then built in the background", async () => {
+  const log: string[] = [];
+  const items = ["rules", "etcd", "helm"].map((name) => ({
+    name,
+    isBuilt: () => false,
+    build: async ({ isBackground }: BuildOptions) => void log.push(`${name} ${isBackground}`),
+  }));
+  const ready = Promise.withResolvers<void>();
+  const queue = createBuildQueue(items);
+  const run = queue.run(signal, { names: ["etcd"], done: ready.promise });
+  await queue.built("etcd");
+  log.push("ready");
+  ready.resolve();
+  await run;
+  expect(log).toEqual(["rules false", "etcd false", "ready", "helm true"]);
 });

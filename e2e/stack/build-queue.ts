@@ -5,7 +5,20 @@ export interface Buildable {
   name: string;
   isBuilt(): boolean;
   /** Leaves it built, or rejects; nothing partial stays. */
-  build(signal: AbortSignal): Promise<void>;
+  build(options: BuildOptions): Promise<void>;
+}
+
+export interface BuildOptions {
+  signal: AbortSignal;
+  /** Leaves the cores to programs that run. */
+  isBackground: boolean;
+}
+
+/** What is needed before a moment; everything else is built after it, in the background. */
+export interface FirstBuilds {
+  names: readonly string[];
+  /** Resolves at that moment, and never rejects. */
+  done: Promise<unknown>;
 }
 
 /** Builds one thing after another: the Go compiler uses every core by itself, and two linkers take twice the memory. */
@@ -17,9 +30,10 @@ export interface BuildQueue {
   built(name: string): Promise<void>;
   /**
    * Builds what is missing in the order of the queue; what fails stops none that come later. Resolves at the end and
-   * never rejects: `built` tells. Once `signal` aborts, what is left is rejected.
+   * never rejects: `built` tells. Once `signal` aborts, what is left is rejected. What is not in `first` waits for its
+   * moment.
    */
-  run(signal: AbortSignal): Promise<void>;
+  run(signal: AbortSignal, first?: FirstBuilds): Promise<void>;
 }
 
 /** A queue in which nothing is built before `run`. `onBuild` wraps every build, to report it. */
@@ -37,12 +51,12 @@ export function createBuildQueue(
     finished.add(item.name);
     result?.resolve();
   }
-  const buildOne = async (item: Buildable, signal: AbortSignal): Promise<void> => {
+  const buildOne = async (item: Buildable, options: BuildOptions): Promise<void> => {
     const result = results.get(item.name);
     try {
-      if (signal.aborted) throw new StartError("stopped");
+      if (options.signal.aborted) throw new StartError("stopped");
       // Another start may have built it meanwhile.
-      if (!item.isBuilt()) await onBuild(item, () => item.build(signal));
+      if (!item.isBuilt()) await onBuild(item, () => item.build(options));
       finished.add(item.name);
       result?.resolve();
     } catch (error) {
@@ -57,8 +71,15 @@ export function createBuildQueue(
       if (result === undefined) throw new Error(`${name} is not in the queue`);
       return result.promise;
     },
-    async run(signal) {
-      for (const item of items) if (!finished.has(item.name)) await buildOne(item, signal);
+    async run(signal, first) {
+      // What stands before something that is needed must not wait for the moment.
+      const last = first && items.findLastIndex(({ name }) => first.names.includes(name));
+      for (const [index, item] of items.entries()) {
+        if (finished.has(item.name)) continue;
+        const isBackground = last !== undefined && index > last;
+        if (isBackground) await first?.done;
+        await buildOne(item, { signal, isBackground });
+      }
     },
   };
 }

@@ -16,6 +16,8 @@ export interface GoTool {
   sources?: readonly string[];
   /** Stops the build. */
   signal?: AbortSignal;
+  /** Leaves the cores to programs that run. */
+  isBackground?: boolean;
 }
 
 /** The path of a program, whether it is built or not. */
@@ -30,11 +32,12 @@ export async function pathOfGoTool({ name, moduleDir, sources = [] }: GoTool): P
  * it. Throws StartError like `buildProgram`.
  */
 export async function ensureGoTool(tool: GoTool): Promise<string> {
-  const { goPackage, moduleDir, signal } = tool;
+  const { goPackage, moduleDir, signal, isBackground } = tool;
   const file = await pathOfGoTool(tool);
   mkdirSync(dirname(file), { recursive: true });
   const build = async () => {
-    if (!existsSync(file)) await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal });
+    if (!existsSync(file))
+      await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal, isBackground });
   };
   if (!existsSync(file)) await doLocked(`${file}.lock`, build, { signal });
   return file;
@@ -46,6 +49,6 @@ export async function buildableOf(tool: GoTool): Promise<Buildable> {
   return {
     name: tool.name,
     isBuilt: () => existsSync(file),
-    build: async (signal) => void (await ensureGoTool({ ...tool, signal })),
+    build: async (options) => void (await ensureGoTool({ ...tool, ...options })),
   };
 }

@@ -48,7 +48,7 @@ export async function prepareBuilds(options: StackOptions, progress: Progress): 
   const names: ToolName[] = [...early, "helm"];
   const onWait = ({ pid }: { pid: number }) =>
     progress.line(`another start (pid ${pid}) is building the programs: waiting for it`);
-  const ofStack = buildablesOf(tools, names, onWait);
+  const ofStack = buildablesOf(tools, names, { onWait, ...(isEarly && { first: FIRST_TOOLS }) });
   const optional =
     options.parts === "prepared" ? [] : await Promise.all([OBJECT_STORE, REGISTRY, GRYPE].map(buildableOf));
   const isHelm = ({ name }: Buildable): boolean => name === "helm";

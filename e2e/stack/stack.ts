@@ -4,6 +4,7 @@ import { messageOf, StartError } from "../programs/start-error.ts";
 import { buildNodeName, isBuildNode } from "./builds.ts";
 import { splitTable } from "./graph.ts";
 import { issuerOf, requestTokens } from "./identity.ts";
+import { createInfoFile, type InfoFile } from "./info-file.ts";
 import { describeJoined } from "./later-parts.ts";
 import { objectStoreOf } from "./object-store.ts";
 import { postgresHome } from "./postgres.ts";
@@ -13,7 +14,7 @@ import { receiverUrlOf } from "./receiver.ts";
 import { registryOf } from "./registry.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
 import { prepareStack, type Setup, sharedStorageOf } from "./setup.ts";
-import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
+import type { StackInfo } from "./stack-info.ts";
 import type { StackOptions } from "./stack-options.ts";
 import { createSupervisor, endLeftovers, type Node, type Supervisor } from "./supervisor.ts";
 import { GO_MODULES } from "./tools.ts";
@@ -50,7 +51,7 @@ function requireNotRunning(dir: string, lockFile: string, apiUrl: string): void 
   );
 }
 
-async function describeStack(setup: Setup, parts: readonly Part[]): Promise<StackInfo> {
+async function describeStack(setup: Setup): Promise<StackInfo> {
   const { environment, tools, ports, secrets } = setup;
   const issuer = issuerOf(ports);
   return {
@@ -72,7 +73,7 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
       operator: `${environment.operatorUrl}/metrics`,
     },
     pending: [],
-    processes: describeProcesses(parts),
+    processes: {},
     tokens: await requestTokens(issuer, secrets.clientSecret),
   };
 }
@@ -87,16 +88,20 @@ function splitSetup(
   return splitTable(nodes, "apiserver", ({ name }) => unbuilt.has(name));
 }
 
+/** The builds that these nodes wait for. */
+function buildsOf(nodes: readonly Node[], { builds }: Setup): string[] {
+  const names = new Set(nodes.map(({ name }) => name));
+  return builds.pending().filter((name) => name === GO_MODULES || names.has(buildNodeName(name)));
+}
+
 /** What is built and how long it is expected to take, until the first nodes are ready and in all. */
 function announceBuilds(
   { builds, estimateSeconds }: Setup,
-  first: readonly Node[],
+  needed: readonly string[],
   progress: Progress,
 ): void {
   const pending = builds.pending();
   if (pending.length === 0) return;
-  const names = new Set(first.map(({ name }) => name));
-  const needed = pending.filter((name) => name === GO_MODULES || names.has(buildNodeName(name)));
   const timeOf = (builds: readonly string[]): string => formatElapsed(estimateSeconds(builds) * 1000);
   progress.line(
     `${pending.length} builds, once: about ${timeOf(needed)} until the stack is ready, ${timeOf(pending)} for all; later starts take seconds`,
@@ -117,20 +122,26 @@ async function joinLater(
   await Promise.all([join(later, report.crash), ...joins]);
 }
 
+/** Reports a node that is done, and what works by it that did not at the summary. */
+function reportReady(file: InfoFile, progress: Progress, name: string, seconds: number): void {
+  const before = file.pending();
+  file.markDone(name);
+  if (!isBuildNode(name)) progress.line(`${name} (${seconds.toFixed(1)} s)`);
+  if (!file.isOpen) return;
+  for (const text of describeJoined(before, file.pending())) progress.line(text);
+}
+
 async function runStack(options: StackOptions, setup: Setup, progress: Progress): Promise<Stack> {
+  const { builds, optional } = setup;
   const infoFile = join(setup.dir, "stack.json");
-  let info: StackInfo | undefined;
-  let crash: string | undefined;
   const { promise: crashed, resolve: reportCrash } = Promise.withResolvers<string>();
   const { promise: complete, resolve: reportComplete } = Promise.withResolvers<void>();
   const { first, later } = splitSetup(options, setup);
-  const pending = new Set([first, later, ...setup.optional].flat().map(({ name }) => name));
-  const writeInfo = (): void => {
-    if (info === undefined) return;
-    info.processes = describeProcesses(supervisor.parts());
-    info.pending = [...pending];
-    writeStackInfo(infoFile, info);
-  };
+  const file = createInfoFile(
+    infoFile,
+    [first, later, ...optional].flat().map(({ name }) => name),
+  );
+  let crash: string | undefined;
   const onCrash = (message: string): void => {
     crash ??= message;
     progress.line(message);
@@ -139,21 +150,14 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
   };
   const supervisor = createSupervisor({
     dir: setup.dir,
-    onReady(name, seconds) {
-      const before = [...pending];
-      pending.delete(name);
-      if (!isBuildNode(name)) progress.line(`${name} (${seconds.toFixed(1)} s)`);
-      if (info === undefined) return;
-      for (const text of describeJoined(before, [...pending])) progress.line(text);
-      writeInfo();
-    },
-    onChange: writeInfo,
+    onReady: (name, seconds) => reportReady(file, progress, name, seconds),
+    onChange: () => file.update(),
     onCrash: (_part, message) => onCrash(message),
   });
   const ending = new AbortController();
   let building = Promise.resolve();
   const stop = async (): Promise<void> => {
-    info = undefined;
+    file.close();
     ending.abort();
     await supervisor.stop();
     await building;
@@ -161,36 +165,30 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
     await endLeftovers(setup.dir);
     setup.kube.close();
     setup.close();
-    rmSync(infoFile, { force: true });
   };
   options.signal?.addEventListener("abort", () => void stop(), { once: true });
   try {
     options.signal?.throwIfAborted();
-    announceBuilds(setup, first, progress);
-    building = setup.builds.run(ending.signal);
-    await supervisor.start(first);
-    info = await describeStack(setup, supervisor.parts());
-    writeInfo();
+    const needed = buildsOf(first, setup);
+    announceBuilds(setup, needed, progress);
+    const started = supervisor.start(first);
+    building = builds.run(ending.signal, { names: needed, done: started.catch(() => {}) });
+    await started;
+    const info = await describeStack(setup);
+    file.open(info, () => supervisor.parts());
     const joining = joinLater(
       supervisor,
-      { later, optional: setup.optional },
+      { later, optional },
       {
-        crash: (message) => info !== undefined && onCrash(message),
-        missing: (message) => info !== undefined && progress.line(message),
+        crash: (message) => file.isOpen && onCrash(message),
+        missing: (message) => file.isOpen && progress.line(message),
       },
-    ).then(() => info !== undefined && reportComplete());
+    ).then(() => file.isOpen && reportComplete());
     // Each takes a moment only, and the summary need not name them.
-    if (setup.builds.pending().length === 0) await joining;
-    return {
-      info,
-      infoFile,
-      part: (name) => supervisor.part(name),
-      pending: () => [...pending],
-      remainingSeconds: () => setup.estimateSeconds(setup.builds.pending()),
-      complete,
-      crashed,
-      stop,
-    };
+    if (builds.pending().length === 0) await joining;
+    const remainingSeconds = () => setup.estimateSeconds(builds.pending());
+    const part = (name: string): Part => supervisor.part(name);
+    return { info, infoFile, part, pending: () => file.pending(), remainingSeconds, complete, crashed, stop };
   } catch (error) {
     await stop();
     if (options.signal?.aborted === true) throw new StartError("stopped");

@@ -51,7 +51,7 @@ const STAGES_FILE = "kwok-stages.yaml";
 /** Names of what is built beside programs. */
 export const GO_MODULES = "Go modules";
 export const ENGINE_MANIFESTS = "Cluster API manifests";
-const KWOK_STAGES = "kwok rules";
+export const KWOK_STAGES = "kwok rules";
 
 /** The folder of everything that is built or fetched once per user. */
 export function cacheRoot(): string {
@@ -90,13 +90,13 @@ function programOf(tools: Tools, name: ToolName, onWait: (holder: ProcessIdentit
     name,
     isBuilt,
     // One start at a time builds in the folder; the other finds what was built meanwhile.
-    build: (signal) =>
+    build: (options) =>
       doLocked(
         join(tools.dir, "lock"),
         async () => {
-          if (!isBuilt()) await buildProgram({ ...program, signal });
+          if (!isBuilt()) await buildProgram({ ...program, ...options });
         },
-        { onWait, signal },
+        { onWait, signal: options.signal },
       ),
   };
 }
@@ -107,7 +107,7 @@ function modulesOf(programs: readonly Buildable[], names: readonly ToolName[]): 
   return {
     name: GO_MODULES,
     isBuilt: () => isDownloaded || programs.every((program) => program.isBuilt()),
-    async build(signal) {
+    async build({ signal }) {
       const args = ["list", "-deps", "-f", "", ...names.map((name) => PACKAGES[name])];
       await runGo({ moduleDir: GO_MODULE_DIR, args, subject: "the list of modules", signal });
       isDownloaded = true;
@@ -125,13 +125,17 @@ function fileOf(
 }
 
 /**
- * The programs with the files that go with them, in this order: Cluster API's manifests before its core manager, the
- * rules of kwok before kwok. `onWait` is told of another start that builds at the moment.
+ * The modules of the first programs (the rest is downloaded by the builds that need it), then the programs with the files
+ * that go with them, in this order: Cluster API's manifests before its core manager, the rules of kwok before kwok.
+ * `onWait` is told of another start that builds at the moment.
  */
 export function buildablesOf(
   tools: Tools,
   names: readonly ToolName[],
-  onWait: (holder: ProcessIdentity) => void = () => {},
+  {
+    first = names,
+    onWait = () => {},
+  }: { first?: readonly ToolName[]; onWait?: (holder: ProcessIdentity) => void } = {},
 ): Buildable[] {
   const programs = names.map((name) => programOf(tools, name, onWait));
   const files: Partial<Record<ToolName, Buildable>> = {
@@ -142,7 +146,9 @@ export function buildablesOf(
     const file = files[program.name as ToolName];
     return file === undefined ? [program] : [file, program];
   });
-  return [modulesOf(programs, names), ...ordered];
+  const needed = names.filter((name) => first.includes(name));
+  const isNeeded = ({ name }: Buildable): boolean => needed.some((one) => one === name);
+  return [modulesOf(programs.filter(isNeeded), needed), ...ordered];
 }
 
 /** Throws StartError when something of it is to be built and the disk is too full. */
@@ -160,6 +166,7 @@ export async function ensureTools(wanted: readonly ToolName[], signal: AbortSign
   const items = buildablesOf(tools, wanted);
   const manifests = fileOf(ENGINE_MANIFESTS, tools.engineManifestsFile, writeEngineManifests);
   requireBuildSpace(tools, items);
-  for (const item of [...items, manifests]) if (!item.isBuilt()) await item.build(signal);
+  for (const item of [...items, manifests])
+    if (!item.isBuilt()) await item.build({ signal, isBackground: false });
   return tools;
 }
