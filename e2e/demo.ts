@@ -1,24 +1,41 @@
 import { readFileSync } from "node:fs";
-import { runTenantStory } from "./testing/tenant-story.ts";
+import { isBuildNode } from "./stack/builds.ts";
+import type { StackInfo } from "./stack/stack-info.ts";
+import type { Waiting } from "./testing/reported-wait.ts";
+import { type OnStep, runTenantStory } from "./testing/tenant-story.ts";
 
 const STACK_FILE = ".marina/stack.json";
 
-/** `npm run demo`: the tenant's story against the running stack, one line per step. */
+/** A cluster waits for the programs that the first start on a machine still builds: minutes, on a slow one an hour. */
+const DEADLINE_SECONDS = 3600;
+
+/** `npm run demo`: the tenant's story against the running stack, one line per step and every 10 s of a wait. */
 async function main(): Promise<void> {
   const stack = readStackFile();
   console.log(`A tenant's first cluster, on ${stack.apiUrl}\n`);
   const started = performance.now();
   let number = 0;
-  await runTenantStory(stack, ({ title, detail, seconds }) => {
+  const onStep: OnStep = ({ title, detail, seconds }) => {
     number += 1;
     console.log(
       `${String(number).padStart(2)}. ${title.padEnd(26)} ${seconds.toFixed(1).padStart(6)} s   ${detail}`,
     );
-  });
+  };
+  const onWait: Waiting["onWait"] = ({ what, seconds, seen }) =>
+    console.log(`    waiting for ${what} ${seconds.toFixed(0).padStart(6)} s   ${seen}${describeBuilds()}`);
+  await runTenantStory(stack, onStep, { onWait, deadlineSeconds: DEADLINE_SECONDS });
   console.log(`\nDone in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
 }
 
-function readStackFile() {
+/** What the stack still builds; empty when it has everything. */
+function describeBuilds(): string {
+  const builds = readStackFile().pending.filter(isBuildNode);
+  return builds.length === 0
+    ? ""
+    : `; the stack has ${builds.length} programs to build, next: ${builds[0]?.slice("build ".length)}`;
+}
+
+function readStackFile(): StackInfo {
   try {
     return JSON.parse(readFileSync(STACK_FILE, "utf8"));
   } catch (error) {

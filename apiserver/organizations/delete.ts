@@ -16,7 +16,7 @@ const LIST_TIMEOUT_MS = 10_000;
 export interface DeletionHooks {
   /** Whether a cluster is being created that the Kubernetes API does not list yet. */
   hasPendingCreates(tx: Queryable, orgId: string): Promise<boolean>;
-  /** Whether the organization has container images. Throws 503 when that cannot be known. */
+  /** Whether the organization has container images. Throws 503 when that needs a registry that cannot be used. */
   hasImages(orgId: string): Promise<boolean>;
   /** Runs in the transaction that marks the organization as deleted. */
   onDelete(tx: Queryable, origin: Origin, orgId: string): Promise<void>;

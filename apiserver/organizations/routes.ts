@@ -155,7 +155,7 @@ function addDelete(router: Router, deps: Deps, hooks: DeletionHooks): void {
       tag,
       summary: "Delete an organization",
       description:
-        "Refused while it has clusters or container images. Its memberships, invitations and API tokens stop working immediately.",
+        "Refused while it has clusters or container images; the container registry is needed only for an organization that was given a token to push. Its memberships, invitations and API tokens stop working immediately.",
       access: "organization:delete",
       responses: { 204: { description: "Deleted." } },
       errors: ["organization_not_empty", "conflict", "precondition_failed"],

@@ -8,6 +8,7 @@ import { notFound } from "../http/errors.ts";
 import type { UseRegistry } from "./backend/access.ts";
 import { CREDENTIAL_PREFIX, createCredentialControl } from "./credentials/verify.ts";
 import { parseRepository } from "./names.ts";
+import { recordPushGrant } from "./pushes/store.ts";
 import { requireRegistry } from "./require-registry.ts";
 import { passwordRefused, readBasicPassword } from "./tokens/basic-credential.ts";
 import { addRegistryErrors } from "./tokens/registry-errors.ts";
@@ -54,8 +55,10 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
     for (const orgId of memberships.keys()) router.limiter.countInOrganization(orgId, c);
     const access = grantAccess(memberships, scopes);
     const pushed = access.filter(({ actions }) => actions.includes("push"));
-    for (const orgId of new Set(pushed.map(({ name }) => parseRepository(name)?.orgId ?? "")))
+    for (const orgId of new Set(pushed.map(({ name }) => parseRepository(name)?.orgId ?? ""))) {
       requireSpace(limits, await findUsage(deps.db, orgId));
+      await recordPushGrant(deps.db, orgId, now);
+    }
     return respond(c, useRegistry, { subject: principal.userId, access, now });
   });
 }

@@ -48,7 +48,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an organization
-         * @description Refused while it has clusters or container images. Its memberships, invitations and API tokens stop working immediately.
+         * @description Refused while it has clusters or container images; the container registry is needed only for an organization that was given a token to push. Its memberships, invitations and API tokens stop working immediately.
          */
         delete: operations["deleteOrganization"];
         options?: never;

@@ -1,5 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { readFileSync, renameSync, rmSync } from "node:fs";
+import { constants, setPriority } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf, StartError } from "./start-error.ts";
@@ -48,10 +49,12 @@ export interface GoCommand {
   /** What it builds or reads, for the error message. */
   subject: string;
   signal?: AbortSignal | undefined;
+  /** Leaves the cores to programs that run. */
+  isBackground?: boolean | undefined;
 }
 
 /** Runs `go`. Throws StartError with the last lines of its output when it fails or is stopped. */
-export function runGo({ moduleDir, args, subject, signal }: GoCommand): Promise<void> {
+export function runGo({ moduleDir, args, subject, signal, isBackground }: GoCommand): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn("go", args, {
       cwd: moduleDir,
@@ -59,6 +62,9 @@ export function runGo({ moduleDir, args, subject, signal }: GoCommand): Promise<
       stdio: ["ignore", "ignore", "pipe"],
       ...(signal === undefined ? {} : { signal }),
     });
+    // The compilers that it starts inherit it.
+    if (isBackground === true && child.pid !== undefined)
+      setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     let errors = "";
     child.stderr.on("data", (chunk: Buffer) => {
       errors = (errors + chunk.toString("utf8")).slice(-4000);
@@ -86,16 +92,17 @@ export interface GoProgram {
   moduleDir: string;
   ldflags: string;
   signal?: AbortSignal | undefined;
+  isBackground?: boolean | undefined;
 }
 
 /** Builds one program. Throws StartError like `runGo`. */
 export async function buildProgram(program: GoProgram): Promise<void> {
-  const { file, goPackage, moduleDir, ldflags, signal } = program;
+  const { file, goPackage, moduleDir, ldflags, signal, isBackground } = program;
   // Renamed when complete, so that neither Ctrl-C nor a second start leaves a partial program.
   const draft = `${file}.${process.pid}.part`;
   try {
     const args = ["build", "-trimpath", "-ldflags", ldflags, "-o", draft, goPackage];
-    await runGo({ moduleDir, args, subject: basename(file), signal });
+    await runGo({ moduleDir, args, subject: basename(file), signal, isBackground });
     renameSync(draft, file);
   } finally {
     rmSync(draft, { force: true });

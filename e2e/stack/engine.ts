@@ -15,7 +15,7 @@ export type Engine = (typeof ENGINES)[number];
 export const DEFAULT_ENGINE: Engine = "local";
 
 export interface EngineSettings {
-  /** Programs beside those of every stack. */
+  /** Programs beside those of every stack, in the order in which they are needed. */
   tools: readonly ToolName[];
   managers: readonly EngineManager[];
   /** Feature gates of Cluster API's core manager. */
@@ -30,7 +30,7 @@ export interface EngineSettings {
 
 export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
   local: {
-    tools: ["capi-core", "kube-scheduler", "kwok"],
+    tools: ["capi-core", "kube-controller-manager", "kube-scheduler", "kwok"],
     managers: ["capi-core"],
     // Otherwise it reconciles an object once a second at most, which is two thirds of the time to create a small cluster.
     coreGates: ["ReconcilerRateLimiting=false"],
@@ -40,7 +40,7 @@ export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
     classAfter: ["local-provider CRDs"],
   },
   "in-memory": {
-    tools: ENGINE_MANAGERS,
+    tools: [...ENGINE_MANAGERS, "kube-controller-manager"],
     managers: ENGINE_MANAGERS,
     coreGates: [],
     ports: [],

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildProgram, readGoVersion } from "../programs/go-build.ts";
+import type { Buildable } from "./build-queue.ts";
 import { doLocked } from "./run-lock.ts";
 import { cacheRoot } from "./tools.ts";
 
@@ -15,6 +16,8 @@ export interface GoTool {
   sources?: readonly string[];
   /** Stops the build. */
   signal?: AbortSignal;
+  /** Leaves the cores to programs that run. */
+  isBackground?: boolean;
 }
 
 /** The path of a program, whether it is built or not. */
@@ -29,12 +32,23 @@ export async function pathOfGoTool({ name, moduleDir, sources = [] }: GoTool): P
  * it. Throws StartError like `buildProgram`.
  */
 export async function ensureGoTool(tool: GoTool): Promise<string> {
-  const { goPackage, moduleDir, signal } = tool;
+  const { goPackage, moduleDir, signal, isBackground } = tool;
   const file = await pathOfGoTool(tool);
   mkdirSync(dirname(file), { recursive: true });
   const build = async () => {
-    if (!existsSync(file)) await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal });
+    if (!existsSync(file))
+      await buildProgram({ file, goPackage, moduleDir, ldflags: "-s -w", signal, isBackground });
   };
   if (!existsSync(file)) await doLocked(`${file}.lock`, build, { signal });
   return file;
+}
+
+/** The same as something that is built in its turn. Throws StartError for a missing or old Go. */
+export async function buildableOf(tool: GoTool): Promise<Buildable> {
+  const file = await pathOfGoTool(tool);
+  return {
+    name: tool.name,
+    isBuilt: () => existsSync(file),
+    build: async (options) => void (await ensureGoTool({ ...tool, ...options })),
+  };
 }

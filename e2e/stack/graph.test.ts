@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { visitInOrder, visitInReverse } from "./graph.ts";
+import { splitTable, visitInOrder, visitInReverse } from "./graph.ts";
 
 const table = [
   { name: "api", after: ["fill", "keys"] },
@@ -41,4 +41,22 @@ test("a table with an unknown node is refused", async () => {
   await expect(visitInOrder([{ name: "api", after: ["databse"] }], async () => {})).rejects.toThrow(
     "api comes after databse, which is not in the table",
   );
+});
+
+const names = (nodes: readonly { name: string }[]) => nodes.map(({ name }) => name);
+
+test.each([
+  {
+    title: "what the goal needs comes first, also when it is slow",
+    slow: ["fill"],
+    goal: "api",
+    later: [],
+  },
+  { title: "what is slow and not needed comes later", slow: ["keys"], goal: "fill", later: ["api", "keys"] },
+  { title: "what waits for nothing slow comes first", slow: [], goal: "database", later: [] },
+  { title: "without the goal nothing comes later", slow: ["database"], goal: "operator", later: [] },
+])("of a split table, $title", ({ slow, goal, later }) => {
+  const split = splitTable(table, goal, ({ name }) => slow.includes(name));
+  expect(names(split.later)).toEqual(later);
+  expect(names(split.first)).toEqual(names(table).filter((name) => !later.includes(name)));
 });

@@ -56,3 +56,28 @@ export async function visitInReverse<N extends Ordered>(
     visit,
   );
 }
+
+/**
+ * Splits a table into what must be done before `goal` counts as reached, with everything that waits for nothing slow,
+ * and the rest: the slow nodes that `goal` does not need, and all that come after one of them.
+ */
+export function splitTable<N extends Ordered>(
+  nodes: readonly N[],
+  goal: string,
+  isSlow: (node: N) => boolean,
+): { first: N[]; later: N[] } {
+  requireKnownNames(nodes);
+  const byName = new Map(nodes.map((node) => [node.name, node]));
+  const needed = new Set<string>();
+  const need = (name: string): void => {
+    if (needed.has(name)) return;
+    needed.add(name);
+    for (const before of byName.get(name)?.after ?? []) need(before);
+  };
+  if (!byName.has(goal)) return { first: [...nodes], later: [] };
+  need(goal);
+  const isLater = (node: N): boolean =>
+    !needed.has(node.name) &&
+    (isSlow(node) || nodes.some((other) => node.after.includes(other.name) && isLater(other)));
+  return { first: nodes.filter((node) => !isLater(node)), later: nodes.filter(isLater) };
+}

@@ -37,7 +37,8 @@ const VERSIONS = [
   { version: "1.36.0", status: "supported" },
 ];
 
-function readManifests(file: string): Manifest[] {
+/** The objects of a YAML file. */
+export function readManifests(file: string): Manifest[] {
   return parseAllDocuments(readFileSync(file, "utf8")).map((document) => document.toJS() as Manifest);
 }
 

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { ensureGoTool } from "./go-tool.ts";
+import { type GoTool, pathOfGoTool } from "./go-tool.ts";
 import type { Ports } from "./ports.ts";
 import { requireOpenPort } from "./probes.ts";
 import type { Secrets } from "./secrets.ts";
@@ -24,6 +24,13 @@ interface Run {
 
 const ACCESS_KEY_ID = "marina";
 
+/** The S3 server's program. */
+export const OBJECT_STORE: GoTool = {
+  name: "versitygw",
+  goPackage: "github.com/versity/versitygw/cmd/versitygw",
+  moduleDir: join(import.meta.dirname, "tools", "s3"),
+};
+
 /** The store of a run directory; whether it is there yet is another question. */
 export function objectStoreOf({ ports, secrets }: Omit<Run, "dir">): ObjectStoreInfo {
   return {
@@ -36,20 +43,20 @@ export function objectStoreOf({ ports, secrets }: Omit<Run, "dir">): ObjectStore
   };
 }
 
-/** An S3 server on a folder. The stack is ready without it: its program is built at the first start, in a few minutes. */
+/** An S3 server on a folder. The stack is ready without it: at the first start its program is built afterwards. */
 export function objectStoreNode(run: Run): ProcessNode {
   const port = run.ports["object-store"] ?? 0;
   return {
     name: "object-store",
     after: [],
-    async process(signal) {
+    async process() {
       const { bucket, region, accessKeyId, secretAccessKey } = objectStoreOf(run);
       const home = join(run.dir, "object-store");
       const [buckets, metadata] = [join(home, "buckets"), join(home, "metadata")];
       mkdirSync(join(buckets, bucket), { recursive: true });
       mkdirSync(metadata, { recursive: true });
       return {
-        command: await buildVersityGateway(signal),
+        command: await pathOfGoTool(OBJECT_STORE),
         // Not every file system has extended attributes: what an object is stands in a folder beside it.
         args: ["--port", `127.0.0.1:${port}`, "--region", region, "posix", "--sidecar", metadata, buckets],
         env: { ROOT_ACCESS_KEY_ID: accessKeyId, ROOT_SECRET_ACCESS_KEY: secretAccessKey },
@@ -59,13 +66,4 @@ export function objectStoreNode(run: Run): ProcessNode {
       };
     },
   };
-}
-
-function buildVersityGateway(signal: AbortSignal): Promise<string> {
-  return ensureGoTool({
-    name: "versitygw",
-    goPackage: "github.com/versity/versitygw/cmd/versitygw",
-    moduleDir: join(import.meta.dirname, "tools", "s3"),
-    signal,
-  });
 }

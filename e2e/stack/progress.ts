@@ -7,6 +7,7 @@ export interface Progress {
 
 const TERMINAL_INTERVAL_MS = 1000;
 const FILE_INTERVAL_MS = 30_000;
+const CLEAR = "\r\x1b[2K";
 
 /** 65 seconds are "1m 05s". */
 export function formatElapsed(ms: number): string {
@@ -16,20 +17,29 @@ export function formatElapsed(ms: number): string {
     : `${Math.floor(seconds / 60)}m ${String(seconds % 60).padStart(2, "0")}s`;
 }
 
-/** Progress on a stream; plain lines, with the time since `startedAt`, when it is not a terminal. */
-export function createProgress(out: NodeJS.WriteStream, startedAt = Date.now()): Progress {
+/**
+ * Progress on a stream; plain lines, with the time since `startedAt`, when it is not a terminal. On a terminal the line
+ * of the long work stays the last one.
+ */
+export function createProgress(
+  out: Pick<NodeJS.WriteStream, "write" | "isTTY">,
+  startedAt = Date.now(),
+): Progress {
   const isTerminal = out.isTTY === true;
-  const line = (text: string): void => {
-    out.write(`${((Date.now() - startedAt) / 1000).toFixed(1).padStart(6)}s  ${text}\n`);
+  let shown = "";
+  const write = (text: string): void => {
+    const time = `${((Date.now() - startedAt) / 1000).toFixed(1).padStart(6)}s`;
+    out.write(`${shown === "" ? "" : CLEAR}${time}  ${text}\n${shown}`);
   };
   return {
-    line,
+    line: write,
     async during(text, work) {
       const begin = Date.now();
       const show = (): void => {
-        const shown = `${text}  ${formatElapsed(Date.now() - begin)}`;
-        if (isTerminal) out.write(`\r\x1b[2K${" ".repeat(9)}${shown}`);
-        else line(shown);
+        const status = `${text}  ${formatElapsed(Date.now() - begin)}`;
+        if (isTerminal) shown = `${" ".repeat(9)}${status}`;
+        if (isTerminal) out.write(CLEAR + shown);
+        else write(status);
       };
       show();
       const timer = setInterval(show, isTerminal ? TERMINAL_INTERVAL_MS : FILE_INTERVAL_MS);
@@ -37,9 +47,10 @@ export function createProgress(out: NodeJS.WriteStream, startedAt = Date.now()):
         await work;
       } finally {
         clearInterval(timer);
-        if (isTerminal) out.write("\r\x1b[2K");
+        if (isTerminal) out.write(CLEAR);
+        shown = "";
       }
-      line(`${text}: done in ${formatElapsed(Date.now() - begin)}`);
+      write(`${text}: done in ${formatElapsed(Date.now() - begin)}`);
     },
   };
 }

@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { stringify } from "yaml";
-import { ensureGoTool, pathOfGoTool } from "./go-tool.ts";
+import { ensureGoTool, type GoTool, pathOfGoTool } from "./go-tool.ts";
 import type { Ports } from "./ports.ts";
 import { requireOpenPort } from "./probes.ts";
 import type { Secrets } from "./secrets.ts";
@@ -35,7 +35,8 @@ interface RegistryRun extends Run {
 const SERVICE = "marina-registry";
 const TOOLS = join(import.meta.dirname, "tools");
 
-const REGISTRY = {
+/** The registry's program. */
+export const REGISTRY: GoTool = {
   name: "registry",
   goPackage: "github.com/distribution/distribution/v3/cmd/registry",
   moduleDir: join(TOOLS, "registry"),
@@ -45,7 +46,8 @@ const CRANE = {
   goPackage: "github.com/google/go-containerregistry/cmd/crane",
   moduleDir: join(TOOLS, "registry"),
 };
-const GRYPE = {
+/** The scanner of images. */
+export const GRYPE: GoTool = {
   name: "grype",
   goPackage: "github.com/anchore/grype/cmd/grype",
   moduleDir: join(TOOLS, "scanner"),
@@ -59,9 +61,8 @@ const DATABASE_WRITER = {
 
 /** Pushes and pulls images. */
 export const ensureCrane = (): Promise<string> => ensureGoTool(CRANE);
-/** The scanner of images. */
-export const ensureGrype = (signal?: AbortSignal): Promise<string> =>
-  ensureGoTool({ ...GRYPE, ...(signal && { signal }) });
+/** The path of the scanner. */
+export const ensureGrype = (): Promise<string> => ensureGoTool(GRYPE);
 
 /** The registry of a run directory; whether it is there yet is another question. */
 export async function registryOf({ dir, ports, secrets }: Run): Promise<RegistryInfo> {
@@ -75,13 +76,13 @@ export async function registryOf({ dir, ports, secrets }: Run): Promise<Registry
   };
 }
 
-/** A registry on a folder. The stack is ready without it: its program is built at the first start, in a few minutes. */
+/** A registry on a folder. The stack is ready without it: at the first start its program is built afterwards. */
 export function registryNode(run: RegistryRun): ProcessNode {
   const port = run.ports.registry ?? 0;
   return {
     name: "registry",
     after: [],
-    async process(signal) {
+    async process() {
       const home = join(run.dir, "registry");
       mkdirSync(join(home, "data"), { recursive: true });
       const jwks = join(home, "jwks.json");
@@ -89,7 +90,7 @@ export function registryNode(run: RegistryRun): ProcessNode {
       const file = join(home, "config.yaml");
       writeFileSync(file, stringify(describeRegistry(run, home, jwks)), { mode: 0o600 });
       return {
-        command: await ensureGoTool({ ...REGISTRY, signal }),
+        command: await pathOfGoTool(REGISTRY),
         args: ["serve", file],
         env: { OTEL_TRACES_EXPORTER: "none" },
         probe: () => requireOpenPort(port),

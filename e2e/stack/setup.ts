@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildBundles } from "../../build.ts";
 import { messageOf, StartError } from "../programs/start-error.ts";
+import type { BuildQueue } from "./build-queue.ts";
+import { afterBuilds, buildNode } from "./builds.ts";
 import { type Certificates, ensureCertificates } from "./certificates.ts";
 import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
@@ -37,15 +39,17 @@ import {
 import { objectStoreNode, objectStoreOf } from "./object-store.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
-import { renderProgramRights, writeProgramKubeconfigs } from "./program-identities.ts";
+import { prepareBuilds } from "./prepare-builds.ts";
+import { readProgramRights, writeProgramKubeconfigs } from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
-import { ensureGrype, registryNode, registryOf } from "./registry.ts";
+import { GRYPE, registryNode, registryOf } from "./registry.ts";
+import { requireUsableVersion } from "./run-version.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
 import type { StackOptions } from "./stack-options.ts";
-import type { Node, ProcessNode } from "./supervisor.ts";
-import { ensureTools, type ToolName, type Tools } from "./tools.ts";
-import { WORKLOAD_CONTROLLERS, WORKLOAD_PORTS, WORKLOAD_TOOLS, workloadNodes } from "./workloads.ts";
+import type { Node } from "./supervisor.ts";
+import type { Tools } from "./tools.ts";
+import { WORKLOAD_CONTROLLERS, WORKLOAD_PORTS, workloadNodes } from "./workloads.ts";
 
 const execute = promisify(execFile);
 
@@ -69,17 +73,17 @@ export interface Setup {
   programKubeconfigs: ProgramKubeconfigs;
   environment: MarinaEnvironment;
   certificates: Certificates;
+  /** What is built while the stack starts and runs. */
+  builds: BuildQueue;
+  /** Seconds that builds are expected to take, by their names. */
+  estimateSeconds: (names: readonly string[]) => number;
   nodes: Node[];
-  /** Parts that the stack is ready without; they join it when they are. */
-  lateNodes: ProcessNode[];
-  /** Programs that the running ones start, built meanwhile. */
-  lateTools: { name: string; ensure: (signal: AbortSignal) => Promise<string> }[];
+  /** Tables that the stack is ready without; each joins it when it is there, or is reported as missing. */
+  optional: Node[][];
   close: () => void;
 }
 
 const EMPTY_RUN_SPACE_GB = 1;
-const TOOLS: readonly ToolName[] = ["kubectl", "helm"];
-const MANAGEMENT_TOOLS: readonly ToolName[] = ["etcd", "kube-apiserver", "kube-controller-manager"];
 
 async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Promise<void> {
   const { PATH = "" } = process.env;
@@ -92,7 +96,7 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
 }
 
 async function embeddedCluster(run: Run, { engine, parts, audit, tokenRefreshSeconds }: StackOptions) {
-  const { dir, ports, tools, certificates } = run;
+  const { dir, ports, certificates } = run;
   const kubeconfig = join(dir, "kubeconfig");
   const server = managementServerOf(ports);
   writeKubeconfig(kubeconfig, server, certificates);
@@ -113,7 +117,7 @@ async function embeddedCluster(run: Run, { engine, parts, audit, tokenRefreshSec
     kube,
     kubeconfig,
     programKubeconfigs: await writeProgramKubeconfigs(dir, server, certificates),
-    programAccess: [...(await renderProgramRights(tools.path("helm"))), ...readWriterPolicy()],
+    programAccess: [...readProgramRights(), ...readWriterPolicy()],
     nodes,
     clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
     after: { kube: ["kube-apiserver"], engine: ["webhooks", ...classAfter] },
@@ -162,20 +166,17 @@ export function sharedStorageOf(dir: string): string {
   return join(dir, "shared-storage");
 }
 
-/** Builds what is missing, chooses ports and secrets, and describes every part; nothing is started yet. */
+/** Chooses ports and secrets, and describes every build and every part; nothing is built or started yet. */
 export async function prepareStack(options: StackOptions, dir: string, progress: Progress): Promise<Setup> {
   const isEmbedded = options.kubeconfig === undefined;
   const { engine } = options;
   const settings = ENGINE_SETTINGS[engine];
   requireFreeSpace(dir, EMPTY_RUN_SPACE_GB, "a run");
+  requireUsableVersion(dir);
   if (isEmbedded) requireSameEngine(dir, engine);
   const ports = await reservePorts(options, dir);
-  const toolNames = [
-    ...TOOLS,
-    ...(isEmbedded ? [...MANAGEMENT_TOOLS, ...settings.tools] : []),
-    ...(options.parts === "prepared" ? WORKLOAD_TOOLS : []),
-  ];
-  const tools = await ensureTools(toolNames, progress, options.signal);
+  const isPrepared = options.parts === "prepared";
+  const { tools, builds, programs, estimateSeconds } = await prepareBuilds(options, progress);
   const secrets = await ensureSecrets(dir);
   const certificates = await ensureCertificates(dir);
   const cluster = await (isEmbedded
@@ -211,7 +212,7 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     ...postgresNodes({ dir, ports, secrets, certificates }),
     identityNode({ dir, ports, secrets }),
     receiverNode(dir, ports, certificates),
-    ...(options.parts === "prepared" ? preparedSteps(platform) : platformSteps(platform)),
+    ...(isPrepared ? preparedSteps(platform) : platformSteps(platform)),
     ...(options.parts === undefined || options.parts === "all"
       ? marinaNodes({ ...platform, environment, build: buildBundles }, (signal) =>
           migrate(environment, signal),
@@ -219,14 +220,22 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
       : []),
   ];
   const { kube, kubeconfig, programKubeconfigs, close } = cluster;
-  const inputs = { dir, ports, apiPort, tools, secrets, certificates, environment };
-  const isPrepared = options.parts === "prepared";
-  const lateNodes = isPrepared
-    ? []
-    : [
-        objectStoreNode({ dir, ports, secrets }),
-        registryNode({ dir, ports, secrets, apiUrl: environment.apiUrl }),
-      ];
-  const lateTools = isPrepared ? [] : [{ name: "grype", ensure: ensureGrype }];
-  return { ...inputs, kube, kubeconfig, programKubeconfigs, nodes, lateNodes, lateTools, close };
+  const inputs = { dir, ports, apiPort, tools, secrets, certificates, environment, builds, estimateSeconds };
+  const optional = [
+    afterBuilds([objectStoreNode({ dir, ports, secrets })], builds, []),
+    afterBuilds([registryNode({ dir, ports, secrets, apiUrl: environment.apiUrl })], builds, []),
+    ...[GRYPE.name, ...(options.answerEarly === true ? ["helm"] : [])].map((name) => [
+      buildNode(builds, name),
+    ]),
+  ];
+  const table = afterBuilds(nodes, builds, programs);
+  return {
+    ...inputs,
+    kube,
+    kubeconfig,
+    programKubeconfigs,
+    nodes: table,
+    optional: isPrepared ? [] : optional,
+    close,
+  };
 }

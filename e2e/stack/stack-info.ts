@@ -16,6 +16,7 @@ export interface StackInfo {
   kubeconfig: string;
   /** Of Marina's own programs. */
   programKubeconfigs: ProgramKubeconfigs;
+  /** Where it is once it is built, and helm in the same way. */
   kubectl: string;
   helm: string;
   /** Folder with one log file per process. */
@@ -28,6 +29,8 @@ export interface StackInfo {
   objectStore: ObjectStoreInfo;
   /** A container registry; it joins in the same way. */
   registry: RegistryInfo;
+  /** What has not joined yet, by the names of its nodes: after the first start on a machine that is much. */
+  pending: string[];
   metrics: { apiserver: string; operator: string };
   processes: Record<string, { pid: number; log: string }>;
   /** Access tokens, valid for 12 hours from the start. */

@@ -30,6 +30,11 @@ export interface StackOptions {
   audit?: Audit;
   /** When a part ends by itself: stop everything, or only report it. */
   onCrash?: "stop" | "report";
+  /**
+   * Ready as soon as the API answers: what is not built yet and not needed for that joins later. Otherwise ready when every
+   * part is, and kubectl and helm are there.
+   */
+  answerEarly?: boolean;
   progress?: Progress;
   /** Stops the stack, also during its start. */
   signal?: AbortSignal;

@@ -1,24 +1,35 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { messageOf, StartError } from "../programs/start-error.ts";
+import { buildNodeName, isBuildNode } from "./builds.ts";
+import { splitTable } from "./graph.ts";
 import { issuerOf, requestTokens } from "./identity.ts";
+import { createInfoFile, type InfoFile } from "./info-file.ts";
+import { describeJoined } from "./later-parts.ts";
 import { objectStoreOf } from "./object-store.ts";
 import { postgresHome } from "./postgres.ts";
 import type { Part } from "./process-part.ts";
-import { type Progress, silentProgress } from "./progress.ts";
+import { formatElapsed, type Progress, silentProgress } from "./progress.ts";
 import { receiverUrlOf } from "./receiver.ts";
 import { registryOf } from "./registry.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
 import { prepareStack, type Setup, sharedStorageOf } from "./setup.ts";
-import { describeProcesses, type StackInfo, writeStackInfo } from "./stack-info.ts";
+import type { StackInfo } from "./stack-info.ts";
 import type { StackOptions } from "./stack-options.ts";
-import { createSupervisor, endLeftovers } from "./supervisor.ts";
+import { createSupervisor, endLeftovers, type Node, type Supervisor } from "./supervisor.ts";
+import { GO_MODULES } from "./tools.ts";
 
 export interface Stack {
   readonly info: StackInfo;
   readonly infoFile: string;
   /** One process by its name in `info.processes`, to inspect, kill and restart. */
   part(name: string): Part;
+  /** What has not joined yet, by the names of its nodes. */
+  pending(): readonly string[];
+  /** Seconds until the programs that are not built yet are expected to be. */
+  remainingSeconds(): number;
+  /** Resolves when nothing is pending that can still join; never, when the stack is stopped before. */
+  readonly complete: Promise<void>;
   /** Resolves with a message when a part has ended by itself and, with onCrash "stop", everything else is down. */
   readonly crashed: Promise<string>;
   stop(): Promise<void>;
@@ -40,7 +51,7 @@ function requireNotRunning(dir: string, lockFile: string, apiUrl: string): void 
   );
 }
 
-async function describeStack(setup: Setup, parts: readonly Part[]): Promise<StackInfo> {
+async function describeStack(setup: Setup): Promise<StackInfo> {
   const { environment, tools, ports, secrets } = setup;
   const issuer = issuerOf(ports);
   return {
@@ -61,62 +72,123 @@ async function describeStack(setup: Setup, parts: readonly Part[]): Promise<Stac
       apiserver: `${environment.apiMetricsUrl}/metrics`,
       operator: `${environment.operatorUrl}/metrics`,
     },
-    processes: describeProcesses(parts),
+    pending: [],
+    processes: {},
     tokens: await requestTokens(issuer, secrets.clientSecret),
   };
 }
 
+/** What must be ready before the stack is, and what joins it later. */
+function splitSetup(
+  { answerEarly }: StackOptions,
+  { nodes, builds }: Setup,
+): { first: Node[]; later: Node[] } {
+  if (answerEarly !== true) return { first: nodes, later: [] };
+  const unbuilt = new Set(builds.pending().map(buildNodeName));
+  return splitTable(nodes, "apiserver", ({ name }) => unbuilt.has(name));
+}
+
+/** The builds that these nodes wait for. */
+function buildsOf(nodes: readonly Node[], { builds }: Setup): string[] {
+  const names = new Set(nodes.map(({ name }) => name));
+  return builds.pending().filter((name) => name === GO_MODULES || names.has(buildNodeName(name)));
+}
+
+/** What is built and how long it is expected to take, until the first nodes are ready and in all. */
+function announceBuilds(
+  { builds, estimateSeconds }: Setup,
+  needed: readonly string[],
+  progress: Progress,
+): void {
+  const pending = builds.pending();
+  if (pending.length === 0) return;
+  const timeOf = (builds: readonly string[]): string => formatElapsed(estimateSeconds(builds) * 1000);
+  progress.line(
+    `${pending.length} builds, once: about ${timeOf(needed)} until the stack is ready, ${timeOf(pending)} for all; later starts take seconds`,
+  );
+}
+
+/** A part that cannot join ends the stack like one that crashes; an optional one is reported. Resolves when all have tried. */
+async function joinLater(
+  supervisor: Supervisor,
+  { later, optional }: { later: readonly Node[]; optional: readonly (readonly Node[])[] },
+  report: { crash: (message: string) => unknown; missing: (message: string) => unknown },
+): Promise<void> {
+  const join = (table: readonly Node[], onFailure: (message: string) => unknown): Promise<unknown> =>
+    supervisor.join(table).catch((error: unknown) => onFailure(messageOf(error)));
+  const joins = optional.map((table) =>
+    join(table, (message) => report.missing(`${table.at(-1)?.name} is missing: ${message}`)),
+  );
+  await Promise.all([join(later, report.crash), ...joins]);
+}
+
+/** Reports a node that is done, and what works by it that did not at the summary. */
+function reportReady(file: InfoFile, progress: Progress, name: string, seconds: number): void {
+  const before = file.pending();
+  file.markDone(name);
+  if (!isBuildNode(name)) progress.line(`${name} (${seconds.toFixed(1)} s)`);
+  if (!file.isOpen) return;
+  for (const text of describeJoined(before, file.pending())) progress.line(text);
+}
+
 async function runStack(options: StackOptions, setup: Setup, progress: Progress): Promise<Stack> {
+  const { builds, optional } = setup;
   const infoFile = join(setup.dir, "stack.json");
-  let info: StackInfo | undefined;
+  const { promise: crashed, resolve: reportCrash } = Promise.withResolvers<string>();
+  const { promise: complete, resolve: reportComplete } = Promise.withResolvers<void>();
+  const { first, later } = splitSetup(options, setup);
+  const file = createInfoFile(
+    infoFile,
+    [first, later, ...optional].flat().map(({ name }) => name),
+  );
   let crash: string | undefined;
-  let reportCrash: (message: string) => void = () => {};
-  const crashed = new Promise<string>((resolveCrash) => {
-    reportCrash = resolveCrash;
-  });
+  const onCrash = (message: string): void => {
+    crash ??= message;
+    progress.line(message);
+    if (options.onCrash === "report") reportCrash(message);
+    else void stop().then(() => reportCrash(message));
+  };
   const supervisor = createSupervisor({
     dir: setup.dir,
-    onReady: (name, seconds) => progress.line(`${name} (${seconds.toFixed(1)} s)`),
-    onChange() {
-      if (info === undefined) return;
-      info.processes = describeProcesses(supervisor.parts());
-      writeStackInfo(infoFile, info);
-    },
-    onCrash(_part, message) {
-      crash ??= message;
-      progress.line(message);
-      if (options.onCrash === "report") reportCrash(message);
-      else void stop().then(() => reportCrash(message));
-    },
+    onReady: (name, seconds) => reportReady(file, progress, name, seconds),
+    onChange: () => file.update(),
+    onCrash: (_part, message) => onCrash(message),
   });
   const ending = new AbortController();
+  let building = Promise.resolve();
   const stop = async (): Promise<void> => {
-    info = undefined;
+    file.close();
     ending.abort();
     await supervisor.stop();
+    await building;
     // A killed local provider leaves its tenants running.
     await endLeftovers(setup.dir);
     setup.kube.close();
     setup.close();
-    rmSync(infoFile, { force: true });
   };
   options.signal?.addEventListener("abort", () => void stop(), { once: true });
   try {
     options.signal?.throwIfAborted();
-    await supervisor.start(setup.nodes);
-    info = await describeStack(setup, supervisor.parts());
-    writeStackInfo(infoFile, info);
-    for (const node of setup.lateNodes) {
-      supervisor.join(node).catch((error: unknown) => {
-        if (info !== undefined) progress.line(`${node.name} does not run: ${messageOf(error)}`);
-      });
-    }
-    for (const { name, ensure } of setup.lateTools) {
-      ensure(ending.signal).catch((error: unknown) => {
-        if (info !== undefined) progress.line(`${name} is not built: ${messageOf(error)}`);
-      });
-    }
-    return { info, infoFile, part: (name) => supervisor.part(name), crashed, stop };
+    const needed = buildsOf(first, setup);
+    announceBuilds(setup, needed, progress);
+    const started = supervisor.start(first);
+    building = builds.run(ending.signal, { names: needed, done: started.catch(() => {}) });
+    await started;
+    const info = await describeStack(setup);
+    file.open(info, () => supervisor.parts());
+    const joining = joinLater(
+      supervisor,
+      { later, optional },
+      {
+        crash: (message) => file.isOpen && onCrash(message),
+        missing: (message) => file.isOpen && progress.line(message),
+      },
+    ).then(() => file.isOpen && reportComplete());
+    // Each takes a moment only, and the summary need not name them.
+    if (builds.pending().length === 0) await joining;
+    const remainingSeconds = () => setup.estimateSeconds(builds.pending());
+    const part = (name: string): Part => supervisor.part(name);
+    return { info, infoFile, part, pending: () => file.pending(), remainingSeconds, complete, crashed, stop };
   } catch (error) {
     await stop();
     if (options.signal?.aborted === true) throw new StartError("stopped");
@@ -125,7 +197,7 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
 }
 
 /**
- * Starts the stack and returns when every part is ready. Throws StartError when it cannot; then every part is stopped.
+ * Starts the stack and returns when every part is ready, or with `answerEarly` when the API answers. Throws StartError when it cannot; then every part is stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const dir = resolve(options.dir);

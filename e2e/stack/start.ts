@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { StartError } from "../programs/start-error.ts";
 import { DEFAULT_ENGINE, ENGINES, type Engine, isEngine } from "./engine.ts";
-import { createProgress } from "./progress.ts";
-import { startStack } from "./stack.ts";
+import { describeMissing } from "./later-parts.ts";
+import { createProgress, formatElapsed, type Progress } from "./progress.ts";
+import { type Stack, startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
 
 const DEFAULT_API_PORT = 8080;
@@ -56,6 +57,27 @@ Ready after ${seconds.toFixed(1)} s.
   Webhook receiver ${info.webhookReceiver.url}, prints to ${info.processes["webhook-receiver"]?.log}
 
 `;
+}
+
+/** What is still to come after the summary; empty when everything is there. */
+function pendingSummaryOf(stack: Stack): string {
+  const missing = describeMissing(stack.pending());
+  if (missing.length === 0) return "";
+  const time = formatElapsed(stack.remainingSeconds() * 1000);
+  return `The rest is built meanwhile, in about ${time}; each part is announced when it joins. Until then:\n\n${missing
+    .map((text) => `  - ${text}\n`)
+    .join("")}\n`;
+}
+
+/** Says once that everything is there which was not at the summary, or what could not join. */
+async function announceComplete(stack: Stack, progress: Progress): Promise<void> {
+  await stack.complete;
+  const missing = describeMissing(stack.pending());
+  progress.line(
+    missing.length === 0
+      ? "everything is built and runs"
+      : `nothing more is built, and ${missing.join("; ")}`,
+  );
 }
 
 function infrastructureSummaryOf(info: StackInfo, dir: string): string {
@@ -117,6 +139,7 @@ async function main(): Promise<number> {
     engine: readEngine(values.engine),
     parts: infrastructureOnly ? "infrastructure" : "all",
     onCrash: "stop",
+    answerEarly: !infrastructureOnly,
     progress,
     signal,
     ...(kubeconfig === undefined || kubeconfig === "" ? {} : { kubeconfig }),
@@ -124,8 +147,11 @@ async function main(): Promise<number> {
   process.stdout.write(
     infrastructureOnly
       ? infrastructureSummaryOf(stack.info, values.dir)
-      : summaryOf(stack.info, (Date.now() - startedAt) / 1000) + commandsFor(stack.info),
+      : summaryOf(stack.info, (Date.now() - startedAt) / 1000) +
+          pendingSummaryOf(stack) +
+          commandsFor(stack.info),
   );
+  if (stack.pending().length > 0) void announceComplete(stack, progress);
   const stopped = new Promise<undefined>((resolve) => {
     if (signal.aborted) resolve(undefined);
     signal.addEventListener("abort", () => resolve(undefined), { once: true });

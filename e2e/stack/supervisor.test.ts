@@ -63,6 +63,24 @@ test("parts start after what they depend on and stop in reverse, with steps betw
   expect(pids.filter((pid) => identifyProcess(pid) !== undefined)).toEqual([]);
 });
 
+test("parts that join come after what runs already and after one another, and stop before it", async () => {
+  await supervisor.start([program("database")]);
+  await supervisor.join([program("operator", ["engine"]), program("engine", ["database"])]);
+  expect(supervisor.parts().map(({ name }) => name)).toEqual(["database", "engine", "operator"]);
+  await supervisor.stop();
+  expect(stopLog()).toEqual(["operator", "engine", "database"]);
+});
+
+test("a part that cannot join fails alone: what runs goes on, and what waits for it does not start", async () => {
+  await supervisor.start([program("database")]);
+  const failing: Node = { name: "class", after: [], run: () => Promise.reject(new Error("refused")) };
+  await expect(supervisor.join([failing, program("operator", ["class"])])).rejects.toThrow(
+    "class failed: refused",
+  );
+  expect(supervisor.parts().map(({ name }) => name)).toEqual(["database"]);
+  expect(supervisor.part("database").pid).toBeGreaterThan(0);
+});
+
 test("a part that ends by itself is reported with the end of its log", async () => {
   await supervisor.start([
     program("steady"),

@@ -35,8 +35,11 @@ export interface SupervisorOptions {
 export interface Supervisor {
   /** Starts everything in order; on a failure everything is stopped, and the failure is thrown. */
   start(nodes: readonly Node[]): Promise<void>;
-  /** Adds a program to what runs; when it does not start, everything else runs on, and the failure is thrown. */
-  join(node: ProcessNode): Promise<void>;
+  /**
+   * Adds nodes to what runs, in their order, once what was started is ready; nodes that ran already may be named in their
+   * `after`. When one fails, everything else runs on, and the failure is thrown.
+   */
+  join(nodes: readonly Node[]): Promise<void>;
   /** Throws for a part that is not in the table or has not been started. */
   part(name: string): Part;
   parts(): readonly Part[];
@@ -158,10 +161,18 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         throw error;
       }
     },
-    async join(node) {
+    async join(nodes) {
       abort.signal.throwIfAborted();
-      table = [...table, node];
-      await startNode(node, { options, parts, signal: abort.signal, onCrash });
+      const running = new Set(table.map(({ name }) => name));
+      table = [...table, ...nodes];
+      const order = nodes.map((node) => ({
+        name: node.name,
+        after: node.after.filter((name) => !running.has(name)),
+        node,
+      }));
+      await visitInOrder(order, ({ node }) =>
+        startNode(node, { options, parts, signal: abort.signal, onCrash }),
+      );
     },
     part(name) {
       const part = parts.get(name);

@@ -4,10 +4,10 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { buildProgram, ldflagsFor, readGoVersion, runGo } from "../programs/go-build.ts";
 import type { ProcessIdentity } from "../programs/process-identity.ts";
+import type { Buildable } from "./build-queue.ts";
 import { writeEngineManifests } from "./cluster-api-manifests.ts";
 import { requireFreeSpace } from "./disk.ts";
 import { writeKwokStages } from "./kwok-stages.ts";
-import type { Progress } from "./progress.ts";
 import { doLocked } from "./run-lock.ts";
 
 /** Every program that is built, with its Go package, in build order. */
@@ -38,12 +38,20 @@ export interface Tools {
 }
 
 /** The Kubernetes in go.mod. */
-const KUBERNETES_VERSION = "v1.36.4";
+export const KUBERNETES_VERSION = "v1.36.4";
 const LDFLAGS = ldflagsFor(KUBERNETES_VERSION);
 /** The Go module of the stack's programs. */
 export const GO_MODULE_DIR = join(import.meta.dirname, "tools");
 // Modules 1.2 GB, build cache 3.4 GB, binaries 0.6 GB, rounded up.
 const BUILD_SPACE_GB = 6;
+
+const MANIFESTS_FILE = "cluster-api.json";
+const STAGES_FILE = "kwok-stages.yaml";
+
+/** Names of what is built beside programs. */
+export const GO_MODULES = "Go modules";
+export const ENGINE_MANIFESTS = "Cluster API manifests";
+export const KWOK_STAGES = "kwok rules";
 
 /** The folder of everything that is built or fetched once per user. */
 export function cacheRoot(): string {
@@ -61,63 +69,104 @@ function cacheKey(goVersion: string): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-async function buildMissing(
-  dir: string,
-  wanted: readonly ToolName[],
-  progress: Progress,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const missing = wanted.filter((name) => !existsSync(join(dir, name)));
-  if (missing.length === 0) return;
-  requireFreeSpace(dir, BUILD_SPACE_GB, "the first build");
-  progress.line(
-    `building ${missing.length} of ${wanted.length} programs; first run: about 9 minutes; later runs: seconds`,
-  );
-  // Not `go mod download`: it fetches every module of the graph, most of which no program imports.
-  const list = ["list", "-deps", "-f", "", ...missing.map((name) => PACKAGES[name])];
-  await progress.during(
-    "downloading Go modules (1.2 GB at the first run)",
-    runGo({ moduleDir: GO_MODULE_DIR, args: list, subject: "the list of modules", signal }),
-  );
-  for (const [index, name] of missing.entries()) {
-    await progress.during(
-      `building ${name} (${index + 1} of ${missing.length})`,
-      buildProgram({
-        file: join(dir, name),
-        goPackage: PACKAGES[name],
-        moduleDir: GO_MODULE_DIR,
-        ldflags: LDFLAGS,
-        signal,
-      }),
-    );
-  }
+/** Says where the programs are, built or not. Throws StartError for a missing or old Go. */
+export async function openTools(): Promise<Tools> {
+  const dir = join(cacheRoot(), `tools-${cacheKey(await readGoVersion(GO_MODULE_DIR))}`);
+  mkdirSync(dir, { recursive: true });
+  const path = (name: ToolName): string => join(dir, name);
+  const files = { engineManifestsFile: join(dir, MANIFESTS_FILE), kwokStagesFile: join(dir, STAGES_FILE) };
+  return { dir, path, ...files };
+}
+
+function programOf(tools: Tools, name: ToolName, onWait: (holder: ProcessIdentity) => void): Buildable {
+  const program = {
+    file: tools.path(name),
+    goPackage: PACKAGES[name],
+    moduleDir: GO_MODULE_DIR,
+    ldflags: LDFLAGS,
+  };
+  const isBuilt = (): boolean => existsSync(program.file);
+  return {
+    name,
+    isBuilt,
+    // One start at a time builds in the folder; the other finds what was built meanwhile.
+    build: (options) =>
+      doLocked(
+        join(tools.dir, "lock"),
+        async () => {
+          if (!isBuilt()) await buildProgram({ ...program, ...options });
+        },
+        { onWait, signal: options.signal },
+      ),
+  };
+}
+
+/** The modules that these programs are built from. Not `go mod download`: most modules of the graph no program imports. */
+function modulesOf(programs: readonly Buildable[], names: readonly ToolName[]): Buildable {
+  let isDownloaded = false;
+  return {
+    name: GO_MODULES,
+    isBuilt: () => isDownloaded || programs.every((program) => program.isBuilt()),
+    async build({ signal }) {
+      const args = ["list", "-deps", "-f", "", ...names.map((name) => PACKAGES[name])];
+      await runGo({ moduleDir: GO_MODULE_DIR, args, subject: "the list of modules", signal });
+      isDownloaded = true;
+    },
+  };
+}
+
+/** A file that is written from the modules in go.mod. */
+function fileOf(
+  name: string,
+  file: string,
+  write: (moduleDir: string, file: string) => Promise<void>,
+): Buildable {
+  return { name, isBuilt: () => existsSync(file), build: () => write(GO_MODULE_DIR, file) };
+}
+
+/**
+ * The modules of the first programs (the rest is downloaded by the builds that need it), then the programs with the files
+ * that go with them, in this order: Cluster API's manifests before its core manager, the rules of kwok before kwok.
+ * `onWait` is told of another start that builds at the moment.
+ */
+export function buildablesOf(
+  tools: Tools,
+  names: readonly ToolName[],
+  {
+    first = names,
+    onWait = () => {},
+  }: { first?: readonly ToolName[]; onWait?: (holder: ProcessIdentity) => void } = {},
+): Buildable[] {
+  const programs = names.map((name) => programOf(tools, name, onWait));
+  const files: Partial<Record<ToolName, Buildable>> = {
+    "capi-core": fileOf(ENGINE_MANIFESTS, tools.engineManifestsFile, writeEngineManifests),
+    kwok: fileOf(KWOK_STAGES, tools.kwokStagesFile, writeKwokStages),
+  };
+  const ordered = programs.flatMap((program) => {
+    const file = files[program.name as ToolName];
+    return file === undefined ? [program] : [file, program];
+  });
+  const needed = names.filter((name) => first.includes(name));
+  const isNeeded = ({ name }: Buildable): boolean => needed.some((one) => one === name);
+  return [modulesOf(programs.filter(isNeeded), needed), ...ordered];
+}
+
+/** Throws StartError when something of it is to be built and the disk is too full. */
+export function requireBuildSpace({ dir }: Tools, items: readonly Buildable[]): void {
+  if (items.some((item) => !item.isBuilt())) requireFreeSpace(dir, BUILD_SPACE_GB, "the first build");
 }
 
 /**
  * The programs of the stack, built when they are not in the user's cache folder yet, which is kept per go.mod, go.sum
- * and Go version. Safe against a second start at the same time. Throws StartError for a missing or old Go, a full
- * disk or a failed build.
+ * and Go version, with the manifests of Cluster API. Safe against a second start at the same time. Throws StartError for
+ * a missing or old Go, a full disk or a failed build.
  */
-export async function ensureTools(
-  wanted: readonly ToolName[],
-  progress: Progress,
-  signal?: AbortSignal,
-): Promise<Tools> {
-  const dir = join(cacheRoot(), `tools-${cacheKey(await readGoVersion(GO_MODULE_DIR))}`);
-  mkdirSync(dir, { recursive: true });
-  const engineManifestsFile = join(dir, "cluster-api.json");
-  const kwokStagesFile = join(dir, "kwok-stages.yaml");
-  const files = [...wanted.map((name) => join(dir, name)), engineManifestsFile, kwokStagesFile];
-  const isComplete = () => files.every((file) => existsSync(file));
-  if (!isComplete()) {
-    const build = async () => {
-      await buildMissing(dir, wanted, progress, signal);
-      if (!existsSync(engineManifestsFile)) await writeEngineManifests(GO_MODULE_DIR, engineManifestsFile);
-      if (!existsSync(kwokStagesFile)) await writeKwokStages(GO_MODULE_DIR, kwokStagesFile);
-    };
-    const onWait = ({ pid }: ProcessIdentity) =>
-      progress.line(`another start (pid ${pid}) is building the programs: waiting for it`);
-    await doLocked(join(dir, "lock"), build, { onWait, signal });
-  }
-  return { dir, path: (name) => join(dir, name), engineManifestsFile, kwokStagesFile };
+export async function ensureTools(wanted: readonly ToolName[], signal: AbortSignal): Promise<Tools> {
+  const tools = await openTools();
+  const items = buildablesOf(tools, wanted);
+  const manifests = fileOf(ENGINE_MANIFESTS, tools.engineManifestsFile, writeEngineManifests);
+  requireBuildSpace(tools, items);
+  for (const item of [...items, manifests])
+    if (!item.isBuilt()) await item.build({ signal, isBackground: false });
+  return tools;
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TestProject } from "vitest/node";
 import { DEFAULT_ENGINE } from "./engine.ts";
 import { createProgress } from "./progress.ts";
@@ -28,13 +29,23 @@ const holder = globalThis as { [SHARED]?: Shared };
 holder[SHARED] ??= { running: undefined, users: 0, seenFolder: undefined };
 const shared = holder[SHARED];
 
+const PENDING_POLL_MS = 1000;
+
+/** A stack that runs already; one whose programs are still being built is waited for. */
+async function useStack(infoFile: string): Promise<Running> {
+  const progress = createProgress(process.stderr);
+  const read = (): StackInfo => JSON.parse(readFileSync(infoFile, "utf8"));
+  const wait = async (): Promise<void> => {
+    while (read().pending.length > 0) await sleep(PENDING_POLL_MS);
+  };
+  const { pending } = read();
+  if (pending.length > 0) await progress.during(`waiting for ${pending.length} parts of ${infoFile}`, wait());
+  return { infoFile, info: read(), stop: async () => {} };
+}
+
 function openStack(): Promise<Running> {
   const given = process.env.MARINA_STACK;
-  if (given !== undefined) {
-    const infoFile = resolve(given);
-    const info: StackInfo = JSON.parse(readFileSync(infoFile, "utf8"));
-    return Promise.resolve({ infoFile, info, stop: async () => {} });
-  }
+  if (given !== undefined) return useStack(resolve(given));
   return startStack({
     dir: TEST_DIR,
     engine: DEFAULT_ENGINE,

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { promisify } from "node:util";
 import type { components } from "../openapi/client.ts";
 import type { Delivery } from "../stack/receiver.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
+import { createUntil, type Waiting } from "./reported-wait.ts";
 import { createTenant, expectStatus, type Feed, type Tenant } from "./tenant.ts";
 import { openWebhookEndpoint } from "./webhook-endpoint.ts";
 
@@ -32,14 +34,17 @@ type StoryStack = Pick<StackInfo, "apiUrl" | "kubectl" | "webhookReceiver"> & { 
 type ClusterRecord = components["schemas"]["Cluster"];
 type ClusterPlace = { orgID: string; clusterID: string };
 
-const POLL_MS = 500;
-
 /**
  * The first hour of a tenant, at full speed: an organization, a cluster with two pools watched on the live feed,
  * its kubeconfig, `kubectl get nodes`, a scale-up and the deletion. Throws at the first step that fails.
  */
-export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise<StoryOutcome> {
+export async function runTenantStory(
+  stack: StoryStack,
+  onStep: OnStep,
+  waiting: Waiting = {},
+): Promise<StoryOutcome> {
   const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+  const until = createUntil(describeSeen, waiting);
   const step = timeSteps(onStep);
 
   const organization = expectStatus(201, await alice.call("createOrganization", { body: { name: "Demo" } }));
@@ -63,6 +68,8 @@ export async function runTenantStory(stack: StoryStack, onStep: OnStep): Promise
     const events = [...new Set(feed.events.map((event) => event.data.reason ?? event.data.status))];
     step("cluster running", `${running.apiserver_url}; events: ${events.join(", ")}`);
 
+    // At the first start on a machine it is built after the API answers.
+    await until("kubectl to be built", async () => existsSync(stack.kubectl), Boolean);
     const nodesAtFirst = await getNodes(stack.kubectl, alice, place);
     step("kubectl get nodes", nodesAtFirst.join(", "));
 
@@ -142,15 +149,13 @@ async function get(tenant: Tenant, place: ClusterPlace): Promise<ClusterRecord> 
   return expectStatus(200, await tenant.call("getCluster", place));
 }
 
-async function until<T>(what: string, read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
-  const deadline = Date.now() + 180_000;
-  for (;;) {
-    const value = await read();
-    if (holds(value)) return value;
-    if (Date.now() > deadline)
-      throw new Error(`waited 180 s for ${what}; last result: ${JSON.stringify(value)}`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
+/** The state of a cluster, of a response or of a list, in a few words. */
+function describeSeen(value: unknown): string {
+  if (Array.isArray(value)) return `${value.length} so far`;
+  if (typeof value !== "object" || value === null) return String(value);
+  const { status, status_message: message, nodes } = value as Partial<ClusterRecord>;
+  const ready = nodes === undefined ? "" : `, ${nodes.ready} of ${nodes.total} nodes ready`;
+  return `${status}${ready}${message ? `: ${message}` : ""}`;
 }
 
 function timeSteps(onStep: OnStep) {

@@ -17,7 +17,6 @@ import { PLATFORM_NAMESPACE, platformSteps } from "../../stack/marina.ts";
 import { choosePorts, type Ports } from "../../stack/ports.ts";
 import { requireOpenPort } from "../../stack/probes.ts";
 import type { Part } from "../../stack/process-part.ts";
-import { silentProgress } from "../../stack/progress.ts";
 import { createSupervisor, endLeftovers, type Node, type ProcessNode } from "../../stack/supervisor.ts";
 import { ensureTools } from "../../stack/tools.ts";
 import { until } from "../measure.ts";
@@ -45,7 +44,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
   const ports = await choosePorts(dir, [...MANAGEMENT_PORTS, "tenants", "operator", "standby"]);
-  const tools = await ensureTools(["etcd", "kube-apiserver"], silentProgress, undefined);
+  const tools = await ensureTools(["etcd", "kube-apiserver"], new AbortController().signal);
   const certificates = await ensureCertificates(dir);
   const kubeconfig = join(dir, "kubeconfig");
   const server = managementServerOf(ports);
