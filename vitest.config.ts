@@ -21,7 +21,8 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          testTimeout: 30_000,
+          // Of a test that hangs: on a slow machine with neighbours some take half a minute.
+          testTimeout: 120_000,
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
           exclude: [
             "**/*.{int,long}.test.ts",
