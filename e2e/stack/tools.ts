@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { buildProgram, ldflagsFor, readGoVersion, runGo } from "../programs/go-build.ts";
+import { buildProgram, COMPILER_FLAGS, ldflagsFor, readGoVersion, runGo } from "../programs/go-build.ts";
 import type { ProcessIdentity } from "../programs/process-identity.ts";
 import type { Buildable } from "./build-queue.ts";
 import { writeEngineManifests } from "./cluster-api-manifests.ts";
@@ -61,7 +61,8 @@ export function cacheRoot(): string {
 }
 
 function cacheKey(goVersion: string): string {
-  const hash = createHash("sha256").update(goVersion).update(LDFLAGS);
+  // With the flags, so that a kube-apiserver of another version is linked from what was compiled, and not compiled anew.
+  const hash = createHash("sha256").update(goVersion).update(LDFLAGS).update(COMPILER_FLAGS);
   for (const name of ["go.mod", "go.sum"]) hash.update(readFileSync(join(GO_MODULE_DIR, name)));
   for (const name of ["cluster-api-manifests.ts", "kwok-stages.ts"]) {
     hash.update(readFileSync(join(import.meta.dirname, name)));
