@@ -1,9 +1,11 @@
-import { cpSync, existsSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
 
 const ROOT = import.meta.dirname;
 const DIST = join(ROOT, "dist");
+const DIGEST_FILE = join(DIST, "sources.sha256");
 const MIGRATIONS = join(ROOT, "apiserver", "db", "migrations");
 
 const ENTRIES = {
@@ -67,9 +69,25 @@ export async function writeBundles(outdir: string, { sourcemap }: { sourcemap: b
   for (const [source, target] of PDF_FILES) cpSync(join(ROOT, "node_modules", source), join(outdir, target));
 }
 
-/** The bundles that everything but an image runs: in dist/, with source maps. */
-export function buildBundles(): Promise<void> {
-  return writeBundles(DIST, { sourcemap: true });
+/** The bundles that everything but an image runs: in dist/, with source maps. They are kept until a source changes. */
+export async function buildBundles(): Promise<void> {
+  const digest = digestSources();
+  if (existsSync(DIGEST_FILE) && readFileSync(DIGEST_FILE, "utf8") === digest) return;
+  rmSync(DIGEST_FILE, { force: true });
+  await writeBundles(DIST, { sourcemap: true });
+  writeFileSync(DIGEST_FILE, digest);
 }
 
-if (import.meta.main) await buildBundles();
+/** Of every file that the bundles are made of, and some more. */
+function digestSources(): string {
+  const hash = createHash("sha256");
+  const files = globSync("{apiserver,operator,shared}/**/*.{ts,json,sql}", { cwd: ROOT });
+  for (const file of ["build.ts", "package-lock.json", ...files.sort()])
+    hash.update(`${file}\0`).update(readFileSync(join(ROOT, file)));
+  return hash.digest("hex");
+}
+
+if (import.meta.main) {
+  rmSync(DIGEST_FILE, { force: true });
+  await buildBundles();
+}

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { buildBundles } from "../../build.ts";
 import { formatElapsed } from "../stack/progress.ts";
 import { lastSeconds } from "./kept.ts";
 import { type EndedStep, type StepResult, summarizeSteps } from "./step-result.ts";
@@ -80,6 +81,8 @@ async function main(): Promise<number> {
   const last = lastSeconds.read()[RUN_NAME];
   if (last !== undefined) console.log(`last time this took ${formatElapsed(last * 1000)}`);
   if (!CAN_INSTALL) console.log("install is left out: it needs Linux and root");
+  // Once, for the lanes share them.
+  await buildBundles();
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
   try {
     const ended = await Promise.all(LANES.map((steps) => runLane(steps, folder)));
