@@ -76,7 +76,7 @@ describe("Spectral with our rules", () => {
     const file = join(folder, "openapi.json");
     writeFileSync(file, JSON.stringify(document));
     report = await lint("spectral", file);
-  }, 300_000);
+  }, 900_000);
 
   afterAll(() => rmSync(folder, { recursive: true }));
 

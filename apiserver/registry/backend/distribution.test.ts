@@ -24,8 +24,8 @@ async function serve(respond: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
 }
 
-const aRegistry = (url: string) =>
-  createDistribution({ url, service: "registry", signingKey }, () => new Date());
+const aRegistry = (url: string, now = () => new Date()) =>
+  createDistribution({ url, service: "registry", signingKey }, now, createSender(25_000));
 
 test.each<[string, string, RequestListener]>([
   ["refuses", "refused", (_request, response) => void response.writeHead(401).end()],
@@ -35,9 +35,9 @@ test.each<[string, string, RequestListener]>([
   ["responds with another object", "failed", (_request, response) => void response.end('{"tags":"all"}')],
   ["responds with another status", "failed", (_request, response) => void response.writeHead(302).end()],
   [
-    "responds with 100 MB",
+    "responds with more than 5 MiB",
     "failed",
-    (_request, response) => void response.end(Buffer.alloc(100_000_000, 32)),
+    (_request, response) => void response.end('{"tags":[]}'.padEnd(5 * 2 ** 20 + 1)),
   ],
   ["closes the connection", "unreachable", (request) => void request.socket.destroy()],
 ])("a registry that %s is an error of the registry", async (_what, fault, respond) => {
@@ -68,7 +68,7 @@ test("its own tokens are for one repository and right alone, and used again for 
     else response.end('{"tags":[]}');
   });
   let nowMs = Date.parse("2026-11-25T09:00:00Z");
-  const registry = createDistribution({ url, service: "registry", signingKey }, () => new Date(nowMs));
+  const registry = aRegistry(url, () => new Date(nowMs));
   const list = (repository: string) => registry.listTags(repository, { after: undefined, limit: 10 });
   await list("org-1/web");
   await list("org-1/web");
@@ -87,13 +87,14 @@ test("its own tokens are for one repository and right alone, and used again for 
   ]);
 });
 
-test("at most a thousand of its own tokens are kept", async () => {
+test("at most a thousand of its own tokens are kept", { timeout: 120_000 }, async () => {
   const tokens = new Set<string>();
   const url = await serve((request, response) => {
     tokens.add(request.headers.authorization ?? "");
     response.end('{"tags":[]}');
   });
-  const registry = aRegistry(url);
+  const now = new Date();
+  const registry = aRegistry(url, () => now);
   const list = (n: number) => registry.listTags(`org-1/r${n}`, { after: undefined, limit: 10 });
   for (let n = 0; n < 1000; n++) await list(n);
   expect(tokens.size).toBe(1000);

@@ -7,7 +7,7 @@ import {
   TOKEN_LIFE_SECONDS,
 } from "../tokens/sign.ts";
 import type { RegistryBackend } from "./backend.ts";
-import { createSender } from "./http.ts";
+import { createSender, type SendToBackend } from "./http.ts";
 import {
   createCallOci,
   createOciMethods,
@@ -29,6 +29,7 @@ const catalogueSchema = z.object({ repositories: z.array(z.string()).nullable() 
 export function createDistribution(
   config: Pick<DistributionConfig, "url" | "service" | "signingKey">,
   now: () => Date,
+  send: SendToBackend = createSender(),
 ): RegistryBackend {
   const sign = createTokenSigner(config);
   const issueToken = async (claims: RegistryClaims) => ({
@@ -39,7 +40,7 @@ export function createDistribution(
     (access) => sign({ subject: SUBJECT, access: [access], now: now() }),
     now,
   );
-  const call = createCallOci({ url: config.url, send: createSender(), authorize });
+  const call = createCallOci({ url: config.url, send, authorize });
   return {
     ...createOciMethods(call),
     async listRepositories(prefix, { after, limit }) {
