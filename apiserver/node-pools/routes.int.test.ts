@@ -241,7 +241,7 @@ describe("updating a node pool (section 4.5)", () => {
     const { namespace, name } = live.metadata;
     // The operator removes its finalizer first.
     await expect
-      .poll(() => api.deps.kube.get(nodePoolKind, namespace, name), { timeout: 60_000 })
+      .poll(() => api.deps.kube.get(nodePoolKind, namespace, name), { timeout: 200_000 })
       .toBeUndefined();
     expect((await api.request("PUT", path, { body: { max_nodes: 6 } })).status).toBe(404);
   });
@@ -260,7 +260,7 @@ test("deleting a node pool returns 202 with status deleting; then it is gone", a
   expect(response.status).toBe(202);
   expect(response.body).toMatchObject({ id: poolId, status: "deleting" });
   await expect
-    .poll(async () => (await api.request("DELETE", path)).status, { timeout: 60_000, interval: 250 })
+    .poll(async () => (await api.request("DELETE", path)).status, { timeout: 200_000, interval: 250 })
     .toBe(404);
   expect((await api.request("GET", path)).status).toBe(404);
 });

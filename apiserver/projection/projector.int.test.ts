@@ -72,7 +72,7 @@ describe("the projector", () => {
     stop = new AbortController();
     const projector = startProjector(api.deps, stop.signal);
     stopped = projector.stopped;
-    await expect.poll(() => projector.synced(), { timeout: 60_000 }).toBe(true);
+    await expect.poll(() => projector.synced(), { timeout: 200_000 }).toBe(true);
   }
   afterEach(async () => {
     stop?.abort();
@@ -114,37 +114,37 @@ describe("the projector", () => {
     const read = () => api.deps.db.select().from(projectionWatches).orderBy(projectionWatches.startedAt);
     const earlier = (await read()).length;
     await start();
-    await expect.poll(async () => (await read()).length, { timeout: 60_000 }).toBe(earlier + 1);
+    await expect.poll(async () => (await read()).length, { timeout: 200_000 }).toBe(earlier + 1);
     stop?.abort();
     await stopped;
     await start();
-    await expect.poll(async () => (await read()).length, { timeout: 60_000 }).toBe(earlier + 2);
+    await expect.poll(async () => (await read()).length, { timeout: 200_000 }).toBe(earlier + 2);
     const [first, second] = (await read()).slice(-2);
     await expect
-      .poll(async () => (await read()).at(-1)?.seenAt.getTime(), { timeout: 60_000 })
+      .poll(async () => (await read()).at(-1)?.seenAt.getTime(), { timeout: 200_000 })
       .toBeGreaterThan(second?.startedAt.getTime() ?? Infinity);
     expect(first?.seenAt.getTime()).toBeLessThan(second?.startedAt.getTime() ?? 0);
-  }, 120_000);
+  });
 
   test("serves what kubectl creates, changes and deletes", async () => {
     await start();
     const id = createId();
     await apply(id);
     const read = () => api.request("GET", `${clusters}/${id}`);
-    await expect.poll(async () => (await read()).status, { timeout: 60_000 }).toBe(200);
+    await expect.poll(async () => (await read()).status, { timeout: 200_000 }).toBe(200);
     const pools = () => api.request("GET", `${clusters}/${id}/nodepools`);
-    await expect.poll(async () => (await pools()).body.items?.length, { timeout: 60_000 }).toBe(1);
+    await expect.poll(async () => (await pools()).body.items?.length, { timeout: 200_000 }).toBe(1);
     const labels = { "cloud.marina.dev/id": id };
     const place = { name: `k-${id.slice(-12)}`, namespace: `org-${orgId}`, labels };
     const spec = { version: "1.34.2", plan: "scale", displayName: "Renamed" };
     await api.deps.kube.apply(clusterKind, { metadata: place, spec }, { fieldManager: "kubectl" });
-    await expect.poll(async () => (await read()).body.name, { timeout: 60_000 }).toBe("Renamed");
+    await expect.poll(async () => (await read()).body.name, { timeout: 200_000 }).toBe("Renamed");
     expect(await auditOf(id)).toEqual([
       ["cluster.create", "kubectl", { version: "1.34.2", plan: "scale" }],
       ["cluster.update", "kubectl", { displayName: "Renamed" }],
     ]);
     await api.deps.kube.delete(clusterKind, `org-${orgId}`, `k-${id.slice(-12)}`);
-    await expect.poll(async () => (await read()).status, { timeout: 60_000 }).toBe(404);
+    await expect.poll(async () => (await read()).status, { timeout: 200_000 }).toBe(404);
     expect(await readTransitionTypes(api.deps.db, id)).toContain("deleted");
   });
 
@@ -158,7 +158,7 @@ describe("the projector", () => {
     const id = createId();
     await apply(id);
     await expect
-      .poll(async () => (await api.request("GET", `${clusters}/${id}`)).status, { timeout: 60_000 })
+      .poll(async () => (await api.request("GET", `${clusters}/${id}`)).status, { timeout: 200_000 })
       .toBe(200);
     const before = await readMissed();
     const transitions = [20, 21].map((sequence) => ({
@@ -173,7 +173,7 @@ describe("the projector", () => {
       await api.deps.kube.apply(clusterKind, { metadata, status: { transitions } }, options);
       return readMissed();
     };
-    await expect.poll(readAfterLateStatus, { timeout: 60_000 }).toBeGreaterThanOrEqual(before + 15);
+    await expect.poll(readAfterLateStatus, { timeout: 200_000 }).toBeGreaterThanOrEqual(before + 15);
     expect(await auditOf(id)).toContainEqual([
       "cluster.transitions_missed",
       "",
@@ -187,7 +187,7 @@ describe("the projector", () => {
     const read = (id: string) => api.request("GET", `${clusters}/${id}`);
     for (const id of [byKubectl, byRest]) {
       await apply(id);
-      await expect.poll(async () => (await read(id)).status, { timeout: 60_000 }).toBe(200);
+      await expect.poll(async () => (await read(id)).status, { timeout: 200_000 }).toBe(200);
     }
     const pools = await api.request("GET", `${clusters}/${byKubectl}/nodepools`);
     const [pool] = pools.body.items;
@@ -198,11 +198,11 @@ describe("the projector", () => {
       (await auditOf(id))
         .filter(([action]) => action === "cluster.delete" || action === "node_pool.delete")
         .map(([action, manager]) => [action, manager]);
-    await expect.poll(() => deletionsOf(pool.id), { timeout: 60_000 }).toHaveLength(1);
+    await expect.poll(() => deletionsOf(pool.id), { timeout: 200_000 }).toHaveLength(1);
     await api.deps.kube.delete(clusterKind, place.namespace, `k-${byKubectl.slice(-12)}`);
     await api.request("DELETE", `${clusters}/${byRest}`);
     for (const id of [byKubectl, byRest])
-      await expect.poll(async () => (await read(id)).status, { timeout: 60_000 }).toBe(404);
+      await expect.poll(async () => (await read(id)).status, { timeout: 200_000 }).toBe(404);
     expect(await deletionsOf(pool.id)).toEqual([["node_pool.delete", "unknown"]]);
     expect(await deletionsOf(byKubectl)).toEqual([["cluster.delete", "unknown"]]);
     expect(await deletionsOf(byRest)).toEqual([["cluster.delete", ""]]);

@@ -32,7 +32,7 @@ async function start(): Promise<void> {
   stop = new AbortController();
   const projector = startProjector(api.deps, stop.signal);
   stopped = projector.stopped;
-  await expect.poll(() => projector.synced(), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => projector.synced(), { timeout: 200_000 }).toBe(true);
 }
 
 async function end(): Promise<void> {
@@ -150,7 +150,7 @@ async function settle() {
         last = now;
         return same && (await isCurrent(all));
       },
-      { timeout: 60_000, interval: 1_000 },
+      { timeout: 200_000, interval: 1_000 },
     )
     .toBe(true);
 }
@@ -202,7 +202,7 @@ describe("each transition is in the log once (the durable source of notification
     await expect(crash).rejects.toThrow("crashed");
     expect(await transitionsOf(id)).toEqual([]);
     await start();
-    await expect.poll(() => transitionsOf(id), { timeout: 60_000 }).toHaveLength(3);
+    await expect.poll(() => transitionsOf(id), { timeout: 200_000 }).toHaveLength(3);
   });
 
   test("also by two projectors at once, and after a takeover in the middle", async () => {
@@ -211,10 +211,10 @@ describe("each transition is in the log once (the durable source of notification
     const second = new AbortController();
     const other = startProjector(api.deps, second.signal);
     await setTransitions(name, [READY]);
-    await expect.poll(() => transitionsOf(id), { timeout: 60_000 }).toHaveLength(2);
+    await expect.poll(() => transitionsOf(id), { timeout: 200_000 }).toHaveLength(2);
     await end();
     await setTransitions(name, [READY, DEGRADED]);
-    await expect.poll(() => transitionsOf(id), { timeout: 60_000 }).toHaveLength(3);
+    await expect.poll(() => transitionsOf(id), { timeout: 200_000 }).toHaveLength(3);
     second.abort();
     await other.stopped;
     expect((await transitionsOf(id)).sort()).toEqual(["created", "degraded", "ready"]);

@@ -69,7 +69,7 @@ async function deleteByHand(id: string): Promise<void> {
     await api.deps.kube.delete(clusterAccessKind, cluster.namespace, metadata.name);
 }
 
-const patience = { timeout: 60_000 };
+const patience = { timeout: 200_000 };
 
 describe("an access by kubectl", () => {
   test("is audited when it is created and when it is deleted, once each, whatever restarts", async () => {

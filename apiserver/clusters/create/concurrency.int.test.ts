@@ -90,7 +90,7 @@ describe("fifty PUTs of one pool at once", () => {
           .poll(
             async () =>
               (await api.request("PUT", path, { body: { node_labels: { writer: `w${index}` } } })).status,
-            { timeout: 60_000, interval: 50 },
+            { timeout: 200_000, interval: 50 },
           )
           .toBe(200);
       }),
@@ -176,13 +176,13 @@ describe("a delete while the create is under way", () => {
           id = list.body.items[0]?.id;
           return id;
         },
-        { timeout: 60_000, interval: 5 },
+        { timeout: 200_000, interval: 5 },
       )
       .toBeDefined();
     const [deleted, created] = await Promise.all([api.request("DELETE", `${clusters}/${id}`), creating]);
     expect([deleted.status, created.status]).toEqual([202, 202]);
     await expect
-      .poll(async () => (await api.request("DELETE", `${clusters}/${id}`)).status, { timeout: 60_000 })
+      .poll(async () => (await api.request("DELETE", `${clusters}/${id}`)).status, { timeout: 200_000 })
       .toBe(404);
     await expect
       .poll(
@@ -190,7 +190,7 @@ describe("a delete while the create is under way", () => {
           const pools = await api.deps.kube.listAll(nodePoolKind, { namespace: `org-${orgId}` });
           return pools.filter(({ spec }) => spec.clusterName.startsWith("regretted")).length;
         },
-        { timeout: 60_000 },
+        { timeout: 200_000 },
       )
       .toBe(0);
     expect((await api.request("POST", clusters, { body })).status).toBe(202);

@@ -153,7 +153,7 @@ describe("a create that was killed before its Cluster was written", () => {
     await crash(request, 121, async () => {});
     await sweep();
     expect(await stateOf(request)).toBe("abandoned");
-    await expect.poll(() => listOwn(request), { timeout: 60_000 }).toEqual({ clusters: 0, pools: 0 });
+    await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
     expect(await reserveName(api.deps.db, orgId, "killed without A key", createId())).toBe(true);
   });
 
@@ -166,7 +166,7 @@ describe("a create that was killed before its Cluster was written", () => {
     await crash(request, 601, async () => {});
     await sweep();
     expect(await stateOf(request)).toBe("abandoned");
-    await expect.poll(() => listOwn(request), { timeout: 60_000 }).toEqual({ clusters: 0, pools: 0 });
+    await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
     expect(await reserveName(api.deps.db, orgId, "killed FOR good", createId())).toBe(true);
   });
 });
@@ -217,7 +217,7 @@ describe("a create that is repeated while it is being given up", () => {
     await sweeping.swept;
     await repetition.completed;
     expect(await stateOf(request)).toBe("done");
-    await expect.poll(() => listOwn(request), { timeout: 60_000 }).toEqual({ clusters: 1, pools: 1 });
+    await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 1, pools: 1 });
     const pool = await api.deps.kube.get(
       nodePoolKind,
       request.namespace,
@@ -236,7 +236,7 @@ describe("a refused create", () => {
       details: [{ field: "k8s_version" }],
     });
     expect(await stateOf(request)).toBe("abandoned");
-    await expect.poll(() => listOwn(request), { timeout: 60_000 }).toEqual({ clusters: 0, pools: 0 });
+    await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
     const next = await create(api.deps, aRequest("Refused"), { resumed: false });
     expect(next.displayName).toBe("Refused");
   });
