@@ -3,9 +3,10 @@ import { defineConfig } from "vitest/config";
 const onStack = {
   globalSetup: ["e2e/stack/vitest-global-setup.ts"],
   setupFiles: ["e2e/seen/vitest-setup.ts"],
-  testTimeout: 300_000,
-  // The first run of a machine builds the registry and the store of objects meanwhile.
-  hookTimeout: 600_000,
+  // Of what hangs: on a slow machine with neighbours a story takes some minutes.
+  testTimeout: 600_000,
+  hookTimeout: 900_000,
+  expect: { poll: { timeout: 200_000 } },
 };
 
 const LAST = "e2e/seen/{responses,logs,messages,rights}.test.ts";
@@ -23,6 +24,8 @@ export default defineConfig({
           name: "unit",
           // Of a test that hangs: on a slow machine with neighbours some take half a minute.
           testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: { poll: { timeout: 20_000 } },
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
           exclude: [
             "**/*.{int,long}.test.ts",

@@ -60,7 +60,7 @@ function insertAfter(source: string, anchor: string, text: string): string {
     .join("\n");
 }
 
-describe("a slice that is added by docs/new-slice.md", { timeout: 300_000 }, () => {
+describe("a slice that is added by docs/new-slice.md", { timeout: 600_000 }, () => {
   beforeAll(() => {
     for (const name of [...COPIED, ...CONFIG])
       cpSync(join(root, name), join(copy, name), { recursive: true });
@@ -68,7 +68,7 @@ describe("a slice that is added by docs/new-slice.md", { timeout: 300_000 }, () 
     followThePage();
     run("drizzle-kit", "generate", "--config", "apiserver/db/drizzle.config.ts", "--name", "notes");
     run("node", "apiserver/openapi/generate.ts");
-  }, 300_000);
+  }, 900_000);
 
   afterAll(() => rmSync(copy, { recursive: true }));
 

@@ -11,7 +11,7 @@ import { updateNodePool } from "../node-pools/write.ts";
 import { findNodePool } from "../projection/index.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 600_000;
 const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, min_nodes: 0, max_nodes: 30 };
 
 let api: TestApp;

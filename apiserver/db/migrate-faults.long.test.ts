@@ -28,7 +28,7 @@ function runMigration(environment: Record<string, string>) {
   const { status, stderr } = spawnSync(process.execPath, [PROGRAM], {
     env: cleanEnvironment(environment),
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 600_000,
   });
   return { status, stderr };
 }

@@ -114,7 +114,7 @@ describe("internal notes", () => {
           expect(`${operation.operationId} ${toText(response)}`).not.toContain(trace);
       }
     }
-  }, 120_000);
+  });
 
   test("change nothing that a tenant reads: no record, list, ETag, event, audit entry or delivery", async () => {
     const place = await makePlace();
@@ -131,7 +131,7 @@ describe("internal notes", () => {
     await addNotes(place);
     expect(await readAll()).toEqual(before);
     expect(await requests.readEvents(place.org)).toEqual(events);
-  }, 120_000);
+  });
 
   test("are no position of a tenant's cursor, and fill no page", async () => {
     const place = await makePlace();

@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
     include: ["e2e/faults/*.test.ts"],
-    testTimeout: 300_000,
-    hookTimeout: 180_000,
+    testTimeout: 600_000,
+    hookTimeout: 900_000,
     fileParallelism: false,
   },
 });

@@ -2,8 +2,8 @@ import { defineConfig } from "vitest/config";
 
 const onRelease = {
   globalSetup: ["e2e/install/vitest-global-setup.ts"],
-  testTimeout: 300_000,
-  hookTimeout: 300_000,
+  testTimeout: 600_000,
+  hookTimeout: 900_000,
 };
 
 /** Installations of the chart, whose Pods run as processes (e2e/node-agent): Linux and root are needed. */
@@ -34,8 +34,8 @@ export default defineConfig({
           name: "faults",
           include: ["e2e/install/faults.test.ts"],
           sequence: { groupOrder: 2 },
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
         },
       },
     ],

@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
     include: ["apiserver/billing/invoices/testing/validation.ts"],
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 600_000,
+    hookTimeout: 900_000,
   },
 });

@@ -72,7 +72,7 @@ export function crdsStep(name: EngineManager, manifests: () => EngineManifests, 
       await kube.apply(crds);
       await kube.waitEstablished(
         crds.map((crd) => crd.metadata.name),
-        30_000,
+        180_000,
       );
     },
   };
@@ -107,7 +107,6 @@ function managerNode(name: EngineManager, deps: ClusterApiDeps): ProcessNode {
         ...(deps.dockerSocket !== undefined && { DOCKER_HOST: `unix://${deps.dockerSocket}` }),
       },
       probe: () => requireHttpOk(`http://${health}/readyz`),
-      deadlineMs: 60_000,
       stopTimeoutMs: 2000,
     }),
   };

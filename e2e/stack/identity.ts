@@ -50,7 +50,6 @@ export function identityNode({ dir, ports, secrets }: IdentityDeps): ProcessNode
         command: process.execPath,
         args: [join(import.meta.dirname, "identity-provider.ts"), file],
         probe: () => requireHttpOk(`${issuer}/.well-known/openid-configuration`),
-        deadlineMs: 20_000,
         stopTimeoutMs: 1000,
       };
     },

@@ -28,7 +28,7 @@ export interface KubeResponse {
 }
 
 export interface KubeApi {
-  /** Returns any response, including errors; rejects only without a response within 30 s. */
+  /** Returns any response, including errors; rejects only without a response within 60 s. */
   request(method: string, path: string, body?: object, contentType?: string): Promise<KubeResponse>;
   /** Server-side apply with force; an object whose last applied text is the same is skipped. */
   apply(manifests: readonly Manifest[]): Promise<void>;
@@ -39,7 +39,7 @@ export interface KubeApi {
 
 const FIELD_MANAGER = "marina-stack";
 const HASH_ANNOTATION = "stack.marina.dev/hash";
-const REQUEST_TIMEOUT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 60_000;
 
 function pluralOf(kind: string): string {
   const lower = kind.toLowerCase();

@@ -73,7 +73,7 @@ export function localProviderNodes(deps: LocalProviderDeps): Node[] {
         await kube.apply([...crds, role]);
         await kube.waitEstablished(
           crds.map((crd) => crd.metadata.name),
-          30_000,
+          180_000,
         );
       },
     },
@@ -84,7 +84,6 @@ export function localProviderNodes(deps: LocalProviderDeps): Node[] {
         command: process.execPath,
         args: [FRONT_ENTRY, `--port=${frontPort}`, `--file=${join(dir, "local-front.json")}`],
         probe: () => requireHttpOk(`http://127.0.0.1:${frontPort}/readyz`),
-        deadlineMs: 20_000,
         stopTimeoutMs: 1000,
       }),
     },
@@ -99,7 +98,6 @@ export function localProviderNodes(deps: LocalProviderDeps): Node[] {
           args: [PROVIDER_ENTRY, file],
           env: goVariables(),
           probe: () => requireHttpOk(`http://127.0.0.1:${ports["local-provider"]}/readyz`),
-          deadlineMs: 30_000,
           stopTimeoutMs: 5000,
         };
       },

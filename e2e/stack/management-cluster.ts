@@ -96,7 +96,6 @@ function etcdNode({ dir, ports, tools }: ManagementClusterDeps): ProcessNode {
         "--log-level=warn",
       ],
       probe: () => requireHttpOk(`${client}/health`),
-      deadlineMs: 20_000,
       stopTimeoutMs: 1500,
     }),
   };
@@ -167,7 +166,6 @@ function apiserverNode(deps: ManagementClusterDeps): ProcessNode {
       command: deps.tools.path("kube-apiserver"),
       args: apiserverArgs(deps),
       probe: () => requireKubeReady(deps.kube),
-      deadlineMs: 60_000,
       stopTimeoutMs: 3000,
     }),
   };
@@ -211,7 +209,6 @@ function controllerManagerNode({
         "--resource-quota-sync-period=20s",
       ],
       probe: () => requireOpenPort(port),
-      deadlineMs: 30_000,
       stopTimeoutMs: 1500,
     }),
   };

@@ -83,7 +83,7 @@ export function platformSteps(deps: PlatformDeps): StepNode[] {
         const crds = manifests.filter((one) => one.kind === "CustomResourceDefinition");
         await kube.waitEstablished(
           crds.map((crd) => crd.metadata.name),
-          30_000,
+          180_000,
         );
       },
     },
@@ -147,7 +147,6 @@ function apiserverNode({ environment }: MarinaDeps): ProcessNode {
       ...runBundle("apiserver"),
       env: { ...environment.apiserver, ...MEMORY_ENVIRONMENT },
       probe: () => requireHttpOk(`${environment.apiMetricsUrl}/readyz`),
-      deadlineMs: 30_000,
       stopTimeoutMs: 3000,
     }),
   };
@@ -161,7 +160,6 @@ function operatorNode({ environment, after }: MarinaDeps): ProcessNode {
       ...runBundle("operator"),
       env: { ...environment.operator, ...MEMORY_ENVIRONMENT },
       probe: () => requireHttpOk(`${environment.operatorUrl}/readyz`),
-      deadlineMs: 30_000,
       stopTimeoutMs: 3000,
       restarts: true,
     }),

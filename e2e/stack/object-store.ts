@@ -61,7 +61,6 @@ export function objectStoreNode(run: Run): ProcessNode {
         args: ["--port", `127.0.0.1:${port}`, "--region", region, "posix", "--sidecar", metadata, buckets],
         env: { ROOT_ACCESS_KEY_ID: accessKeyId, ROOT_SECRET_ACCESS_KEY: secretAccessKey },
         probe: () => requireOpenPort(port),
-        deadlineMs: 20_000,
         stopTimeoutMs: 2000,
       };
     },

@@ -216,7 +216,6 @@ function serverSpec(deps: PostgresDeps, { home, programs, account }: Place): Pro
     cwd: home,
     ...account,
     probe: () => withClient(databaseUrlsOf(deps).superuser, async (sql) => void (await sql`SELECT 1`)),
-    deadlineMs: 20_000,
     // SIGTERM would wait for every client to disconnect.
     stopSignal: "SIGINT",
     stopTimeoutMs: 2000,

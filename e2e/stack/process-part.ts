@@ -17,7 +17,7 @@ export interface ProcessSpec {
   gid?: number;
   /** Throws while the program is not ready; called every 50 ms until the deadline. */
   probe: () => Promise<void>;
-  deadlineMs: number;
+  deadlineMs?: number;
   /** Default SIGTERM. */
   stopSignal?: NodeJS.Signals;
   /** Time until SIGKILL; default 3000. */
@@ -55,6 +55,8 @@ export interface PartContext {
 }
 
 const PROBE_INTERVAL_MS = 50;
+/** Of a program that hangs: one that ends is noticed at once, and a slow machine takes a minute. */
+const READY_DEADLINE_MS = 180_000;
 const TAIL_LINES = 25;
 
 /** The last lines of a log file, indented for a terminal. */
@@ -132,7 +134,8 @@ async function failureOf(name: string, run: Run, log: string): Promise<StartErro
 }
 
 async function waitUntilReady(name: string, spec: ProcessSpec, run: Run, log: string, signal: AbortSignal) {
-  const deadline = Date.now() + spec.deadlineMs;
+  const { deadlineMs = READY_DEADLINE_MS } = spec;
+  const deadline = Date.now() + deadlineMs;
   let last = "";
   while (Date.now() < deadline) {
     signal.throwIfAborted();
@@ -148,7 +151,7 @@ async function waitUntilReady(name: string, spec: ProcessSpec, run: Run, log: st
     }
     await Promise.race([sleep(PROBE_INTERVAL_MS), run.exited]);
   }
-  throw new StartError(`${name} was not ready after ${spec.deadlineMs / 1000} s (${last}); ${tailOf(log)}`);
+  throw new StartError(`${name} was not ready after ${deadlineMs / 1000} s (${last}); ${tailOf(log)}`);
 }
 
 function signalRun(run: Run | undefined, signal: NodeJS.Signals): void {

@@ -43,7 +43,6 @@ export function receiverNode(dir: string, ports: Ports, certificates: Certificat
         command: process.execPath,
         args: [join(import.meta.dirname, "webhook-receiver.ts"), file],
         probe: () => requireOpenPort(port),
-        deadlineMs: 20_000,
         stopTimeoutMs: 1000,
       };
     },

@@ -94,7 +94,6 @@ export function registryNode(run: RegistryRun): ProcessNode {
         args: ["serve", file],
         env: { OTEL_TRACES_EXPORTER: "none" },
         probe: () => requireOpenPort(port),
-        deadlineMs: 20_000,
         stopTimeoutMs: 2000,
       };
     },

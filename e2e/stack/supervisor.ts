@@ -15,7 +15,7 @@ export interface ProcessNode extends Ordered {
 export interface StepNode extends Ordered {
   /** The signal aborts when the stack stops: programs run by the step must end then. */
   run: (signal: AbortSignal) => Promise<void>;
-  /** Default 60_000. */
+  /** Default 180_000. */
   deadlineMs?: number;
 }
 
@@ -49,7 +49,7 @@ export interface Supervisor {
 
 // All are signalled together, and one that waits for another (kube-apiserver for etcd) does not end by itself.
 const STALE_END_MS = 1000;
-const STEP_DEADLINE_MS = 60_000;
+const STEP_DEADLINE_MS = 180_000;
 
 async function runStep(node: StepNode, stopped: AbortSignal): Promise<void> {
   const deadlineMs = node.deadlineMs ?? STEP_DEADLINE_MS;

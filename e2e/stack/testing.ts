@@ -17,7 +17,7 @@ export const OBJECT_STORE_HOOK_MS = 600_000;
 const OBJECT_STORE_DEADLINE_MS = 580_000;
 
 export interface WaitOptions {
-  /** Default 200_000: below the test's own deadline, so that this error is reported. */
+  /** Default 400_000: below the test's own deadline, so that this error is reported. */
   timeoutMs?: number;
   intervalMs?: number;
 }
@@ -45,7 +45,7 @@ function describe(value: unknown): string {
 export async function waitFor<T>(
   what: string,
   condition: () => T | Promise<T>,
-  { timeoutMs = 200_000, intervalMs = 250 }: WaitOptions = {},
+  { timeoutMs = 400_000, intervalMs = 250 }: WaitOptions = {},
 ): Promise<NonNullable<T>> {
   const deadline = Date.now() + timeoutMs;
   let last: unknown;

@@ -67,7 +67,6 @@ export function workloadNodes(deps: WorkloadDeps): ProcessNode[] {
         command: tools.path("kube-scheduler"),
         args: componentArgs(kubeconfig, ports["kube-scheduler"] ?? 0),
         probe: async () => {},
-        deadlineMs: 20_000,
         stopTimeoutMs: 1500,
       }),
     },
@@ -84,7 +83,6 @@ export function workloadNodes(deps: WorkloadDeps): ProcessNode[] {
           command: process.execPath,
           args: [NODE_AGENT_ENTRY, file],
           probe: () => requireHttpOk(`http://127.0.0.1:${ports["node-agent"]}/readyz`),
-          deadlineMs: 30_000,
           stopTimeoutMs: 3000,
         };
       },

@@ -18,7 +18,7 @@ let kstatus: KStatusReader;
 beforeAll(async () => {
   engineer = await createEngineer(readStack());
   kstatus = await openKStatus();
-}, 300_000);
+}, 900_000);
 
 afterAll(async () => {
   await engineer?.close();
@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 test("kstatus agrees with every state of a cluster and its pool: created, scaled, upgraded, refused, suspended, deleted", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   await engineer.createCluster("honest", {});
   await engineer.createPool("workers", "honest", { desiredNodes: 1 });
@@ -106,7 +106,7 @@ const CHANGES: Record<string, Change> = {
 };
 
 test("kstatus calls a pool current only when every machine has the change of a field", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const names = Object.keys(CHANGES);
   await engineer.createCluster("fields", {});

@@ -51,7 +51,7 @@ describe.concurrent("the pools of a running cluster", () => {
   });
 
   test("a failed node is replaced and recorded once; scaling and rollouts are not recorded", {
-    timeout: 240_000,
+    timeout: 600_000,
   }, async () => {
     const before = await engineer.getPool("sick");
     const [victim, other] = before.status?.machines ?? [];

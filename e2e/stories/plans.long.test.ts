@@ -23,7 +23,7 @@ async function apply(engineer: Engineer, name: string, spec: object): Promise<vo
 }
 
 test("a retired plan is refused by REST and by kubectl, existing clusters keep it, and it can be offered again", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const { id: orgID } = expectStatus(
     201,

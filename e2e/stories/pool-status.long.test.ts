@@ -6,7 +6,7 @@ import { createTenant } from "../testing/tenant.ts";
 /** How often each field is changed; `npm run test:status` raises it. */
 const ROUNDS = Number(process.env.MARINA_STATUS_ROUNDS ?? 3);
 const POLL_MS = 200;
-const ROUND_TIMEOUT_MS = 240_000;
+const ROUND_TIMEOUT_MS = 600_000;
 
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
@@ -76,7 +76,7 @@ beforeAll(async () => {
     const { body: pools } = await alice.request("GET", `${cluster}/nodepools?limit=100`);
     return pools.items?.every(({ status }: { status: string }) => status === "ready") || undefined;
   });
-}, 300_000);
+}, 900_000);
 
 afterAll(() => engineer?.close());
 

@@ -28,7 +28,7 @@ async function listNodes(pool: string): Promise<string[]> {
 
 describe.concurrent("effects and quotas", () => {
   test("a dry run reports how many nodes the real request replaces, adds and removes", {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     const path = `/organizations/${await openOrganization("Dry runs")}/clusters`;
     const { body: created } = await alice.request("POST", path, {
@@ -83,7 +83,7 @@ describe.concurrent("effects and quotas", () => {
   });
 
   test("a kubectl change beyond a quota is Stalled with its reason; what runs keeps running; a freed quota is used", {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     const orgId = await openOrganization("Quotas below");
     const namespace = `org-${orgId}`;

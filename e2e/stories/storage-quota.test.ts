@@ -51,7 +51,7 @@ const readInventory = async (orgID: string) =>
 
 describe.concurrent("the shared storage of an organization", () => {
   test("is capped, raised, lowered and reverted by staff, and never lowered below the bytes in it", {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     const orgID = await createOrganization();
     await waitForStorage(orgID, 100, (used) => used === 0);
@@ -92,7 +92,7 @@ describe.concurrent("the shared storage of an organization", () => {
   });
 
   test("keeps its limit and its files when its inventory is deleted by hand, which comes again", {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     const orgID = await createOrganization();
     expectStatus(200, await setQuota(orgID, 5));
@@ -112,7 +112,7 @@ describe.concurrent("the shared storage of an organization", () => {
   });
 
   test("has no figure, and may be lowered, when the last one is older than 15 minutes", {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const orgID = await createOrganization();
     await waitForStorage(orgID, 100);

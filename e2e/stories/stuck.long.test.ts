@@ -142,7 +142,7 @@ describe.concurrent("what is stuck says so", () => {
   });
 
   test("a lost endpoint: Degraded after a minute, and recovered by itself; then a blocked deletion", {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     const engineer = await openOrganization();
     const { client, namespace } = engineer;

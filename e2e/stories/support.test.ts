@@ -51,7 +51,7 @@ beforeAll(async () => void (await waitForObjectStore()), OBJECT_STORE_HOOK_MS);
 
 describe("support", () => {
   test("a tenant opens a ticket and adds a screenshot, staff answers, the tenant reopens it: both sides see the same, and no note leaks", {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const { id: orgID } = expectStatus(
       201,

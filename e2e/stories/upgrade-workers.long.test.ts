@@ -39,7 +39,7 @@ async function makeRunning(name: string): Promise<string> {
 }
 
 test("an upgrade reports the pool that cannot be upgraded now, and continues without it (section 4.21)", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const path = await makeRunning("blocked pool");
   const { body: pools } = await alice.request("GET", `${path}/nodepools`);
@@ -79,7 +79,7 @@ test("an upgrade reports the pool that cannot be upgraded now, and continues wit
   expect((await alice.request("DELETE", path)).status).toBe(202);
 });
 
-test("a cluster is deleted in the middle of its upgrade", { timeout: 300_000 }, async () => {
+test("a cluster is deleted in the middle of its upgrade", { timeout: 600_000 }, async () => {
   const path = await makeRunning("given up");
   expect((await alice.request("POST", `${path}/upgrade`, { target_version: "1.35" })).status).toBe(202);
   await waitFor("the upgrade to begin", async () => {

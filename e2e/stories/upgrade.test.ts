@@ -10,7 +10,7 @@ import {
 } from "../testing/custom-resources.ts";
 
 test("an upgrade goes one minor at a time, control plane first, and the cluster serves throughout", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const engineer = await createEngineer(readStack());
   const { client, namespace } = engineer;

@@ -19,7 +19,7 @@ import {
 } from "../testing.ts";
 import { registryScans } from "./table.ts";
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 600_000;
 const LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar";
 /** More than the scanner may unpack; packed, some 1.5 MB. */
 const BOMB_BYTES = 1.5 * 1024 ** 3;

@@ -146,5 +146,5 @@ describe.each([
     const [engine] = JSON.parse(await manage("get", "localcontrolplanes", "-o", "json")).items;
     expect([engine.status.version, engine.status.versions]).toEqual(["v1.35.1", undefined]);
     await ask(kubeconfig);
-  }, 300_000);
+  }, 900_000);
 });

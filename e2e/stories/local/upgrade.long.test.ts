@@ -46,4 +46,4 @@ test("an upgrade shows in kubectl version, and a Deployment stays available thro
   // The API restarts: an open watch or request may break, and the next one waits for the new process.
   expect(problems.length).toBeLessThanOrEqual(2);
   await waitForRunning(cluster.alice, cluster.path, 2);
-}, 300_000);
+}, 900_000);
