@@ -61,7 +61,7 @@ async function codeOf(response: Response): Promise<[number, string]> {
 const named = (list: DocumentedOperation[]) => list.map((one) => [one.operationId, one] as const);
 
 describe("every operation", () => {
-  // One application for all operations: making it takes longer than 100 requests.
+  // One application for all operations: making one takes some 10 ms.
   let withoutDatabase: Hono<HttpEnv>;
   let limited: Hono<HttpEnv>;
   let broken: Hono<HttpEnv>;
