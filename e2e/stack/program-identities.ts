@@ -22,31 +22,34 @@ export async function writeProgramKubeconfigs(
   server: string,
   certificates: Certificates,
 ): Promise<ProgramKubeconfigs> {
-  const write = async (program: keyof ProgramKubeconfigs, groups = GROUPS): Promise<string> => {
-    const file = join(dir, `${program}.kubeconfig`);
-    writeKubeconfig(
-      file,
-      server,
-      certificates,
-      await issueClientCertificate(certificates, userOf(program), groups),
-    );
-    return file;
+  const write = async (
+    file: keyof ProgramKubeconfigs,
+    user: string,
+    groups: readonly string[],
+  ): Promise<string> => {
+    const path = join(dir, `${file}.kubeconfig`);
+    writeKubeconfig(path, server, certificates, await issueClientCertificate(certificates, user, groups));
+    return path;
   };
   return {
-    apiserver: await write("apiserver"),
-    operator: await write("operator"),
-    tests: await write("tests", [...GROUPS, "system:masters"]),
+    apiserver: await write("apiserver", userOf("apiserver"), GROUPS),
+    operator: await write("operator", userOf("operator"), GROUPS),
+    // Tests of the API server's parts write in its name, and read what it may not.
+    tests: await write("tests", userOf("apiserver"), [...GROUPS, "system:masters"]),
   };
 }
 
+const CONTROL_GROUPS = ["rbac.authorization.k8s.io", "admissionregistration.k8s.io"];
+
 /**
- * The rights of the programs' ServiceAccounts: those that the chart gives them, so that a missing one shows in every story.
+ * The roles and the admission policies of the chart: the programs have the rights that it gives them, so that a missing one
+ * shows in every story, and whoever else writes is refused what it refuses.
  */
-export async function renderProgramRights(helm: string): Promise<Manifest[]> {
+export async function renderAccessControl(helm: string): Promise<Manifest[]> {
   const values = ["host=local", "database.existingSecret=none", "oidc.issuers[0].issuer=https://local"];
   const set = [...values, "oidc.issuers[0].audience=none"].flatMap((value) => ["--set", value]);
   const args = ["template", "marina", CHART, "--namespace", PLATFORM_NAMESPACE, ...set];
   const { stdout } = await run(helm, args, { maxBuffer: 16 * 1024 * 1024 });
   const objects = parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
-  return objects.filter(({ apiVersion }) => apiVersion.startsWith("rbac.authorization.k8s.io/"));
+  return objects.filter(({ apiVersion }) => CONTROL_GROUPS.includes(apiVersion.split("/")[0] ?? ""));
 }

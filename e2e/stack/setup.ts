@@ -26,18 +26,11 @@ import {
   managementServerOf,
   writeKubeconfig,
 } from "./management-cluster.ts";
-import {
-  DIST,
-  marinaNodes,
-  PLATFORM_NAMESPACE,
-  platformSteps,
-  preparedSteps,
-  readWriterPolicy,
-} from "./marina.ts";
+import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps, preparedSteps } from "./marina.ts";
 import { objectStoreNode, objectStoreOf } from "./object-store.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
-import { renderProgramRights, writeProgramKubeconfigs } from "./program-identities.ts";
+import { renderAccessControl, writeProgramKubeconfigs } from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
 import { ensureGrype, registryNode, registryOf } from "./registry.ts";
@@ -113,7 +106,7 @@ async function embeddedCluster(run: Run, { engine, parts, audit, tokenRefreshSec
     kube,
     kubeconfig,
     programKubeconfigs: await writeProgramKubeconfigs(dir, server, certificates),
-    programAccess: [...(await renderProgramRights(tools.path("helm"))), ...readWriterPolicy()],
+    programAccess: await renderAccessControl(tools.path("helm")),
     nodes,
     clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
     after: { kube: ["kube-apiserver"], engine: ["webhooks", ...classAfter] },

@@ -15,7 +15,9 @@ const ALL = ["get", "list", "watch", ...WRITES];
 let namespace: string;
 let otherNamespace: string;
 
-/** Two organizations; the pipeline is bound in the first one's Namespace, the engineer everywhere. */
+const EVERYWHERE = ["engineer", "viewer", "restore", "break-glass"];
+
+/** Two organizations; the pipeline is bound in the first one's Namespace, the others everywhere. */
 beforeAll(async () => {
   namespace = await createNamespace("Piped");
   otherNamespace = await createNamespace("Not piped");
@@ -30,13 +32,13 @@ beforeAll(async () => {
       roleRef: roleRef("marina-gitops"),
       subjects: [user("chart-roles:pipeline")],
     },
-    {
+    ...EVERYWHERE.map((role) => ({
       ...base,
       kind: "ClusterRoleBinding",
-      metadata: { name: "chart-roles-engineer" },
-      roleRef: roleRef("marina-engineer"),
-      subjects: [user("chart-roles:engineer")],
-    },
+      metadata: { name: `chart-roles-${role}` },
+      roleRef: roleRef(`marina-${role}`),
+      subjects: [user(`chart-roles:${role}`)],
+    })),
     // What a cluster's administrator usually gives to a person.
     {
       ...base,
@@ -48,7 +50,7 @@ beforeAll(async () => {
   ];
   const stdin = objects.map((object) => JSON.stringify(object)).join("\n---\n");
   await kubectl(["apply", "--server-side", "-f", "-"], { stdin });
-  return () => kubectl(["delete", "clusterrolebinding", "chart-roles-engineer"]);
+  return () => kubectl(["delete", "clusterrolebinding", ...EVERYWHERE.map((role) => `chart-roles-${role}`)]);
 });
 
 async function createNamespace(name: string): Promise<string> {
@@ -73,23 +75,113 @@ async function readAllowed(user: string, resource: string, place: string): Promi
 }
 
 const READS = ["get", "list", "watch"];
+const SCALES = ["get", "update", "patch"];
+const CHANGES = ["update", "patch", "delete"];
+const RESERVED = [
+  ...["identity", "suspension", "credentials", "recovery", "hold", "finalizer"].map(
+    (right) => `${OWN}/${right}`,
+  ),
+  ...["identity", "replacement", "finalizer"].map((right) => `${POOLS}/${right}`),
+  ...["identity", "finalizer"].map((right) => `${ACCESSES}/${right}`),
+  `${INVENTORIES}/identity`,
+];
 
 test.each([
   ["pipeline", OWN, ALL],
   ["pipeline", POOLS, ALL],
+  ["pipeline", `${POOLS}/scale`, SCALES],
+  ["pipeline", "events", READS],
+  ["pipeline", "events.events.k8s.io", READS],
   ["pipeline", `${OWN}/status`, []],
   ["pipeline", ACCESSES, []],
   ["pipeline", INVENTORIES, []],
   ["pipeline", "secrets", []],
   ["engineer", OWN, ALL],
+  ["engineer", ACCESSES, ALL],
   ["engineer", INVENTORIES, ALL],
+  ["engineer", `${POOLS}/scale`, SCALES],
   ["engineer", "machines.cluster.x-k8s.io", READS],
+  ["engineer", "machinehealthchecks.cluster.x-k8s.io", READS],
+  ["engineer", "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", READS],
+  ["engineer", "anymachines.infrastructure.cluster.x-k8s.io", READS],
+  ["engineer", "kubeadmconfigs.bootstrap.cluster.x-k8s.io", []],
+  ["engineer", "events", READS],
   ["engineer", `${OWN}/status`, []],
   ["engineer", "secrets", []],
+  ["viewer", OWN, READS],
+  ["viewer", POOLS, READS],
+  ["viewer", INVENTORIES, READS],
+  ["viewer", "events.events.k8s.io", READS],
+  ["viewer", ACCESSES, []],
+  ["viewer", `${POOLS}/scale`, []],
+  ["restore", OWN, [...READS, "create", "update", "patch"]],
+  ["restore", "namespaces", [...READS, "create", "update", "patch"]],
+  ["restore", `${OWN}/status`, []],
+  ["break-glass", OWN, [...READS, ...CHANGES]],
+  ["break-glass", ACCESSES, [...READS, ...CHANGES]],
+  ["break-glass", `${OWN}/status`, []],
   ["admin", OWN, []],
   ["admin", ACCESSES, []],
 ])("the role of the %s allows on %s: %j", async (user, resource, verbs) => {
   expect(await readAllowed(user, resource, namespace)).toEqual(verbs);
+});
+
+/** What the attempts of shared/crd/reserved make with these rights is a test of its own. */
+test.each([
+  ["pipeline", []],
+  ["viewer", []],
+  ["engineer", [`${OWN}/suspension`, `${OWN}/recovery`, `${OWN}/hold`, `${POOLS}/replacement`]],
+  [
+    "restore",
+    [
+      `${OWN}/identity`,
+      `${OWN}/suspension`,
+      `${OWN}/hold`,
+      `${POOLS}/identity`,
+      `${POOLS}/replacement`,
+      `${ACCESSES}/identity`,
+      `${INVENTORIES}/identity`,
+    ],
+  ],
+  [
+    "break-glass",
+    [
+      `${OWN}/suspension`,
+      `${OWN}/credentials`,
+      `${OWN}/recovery`,
+      `${OWN}/hold`,
+      `${OWN}/finalizer`,
+      `${POOLS}/replacement`,
+      `${POOLS}/finalizer`,
+      `${ACCESSES}/finalizer`,
+    ],
+  ],
+])("of what is reserved, the role of the %s may write %j", async (user, rights) => {
+  const held: string[] = [];
+  for (const right of RESERVED) {
+    const verbs = await readAllowed(user, right, namespace);
+    if (verbs.length > 0) held.push(right);
+    expect([[], ["update"]]).toContainEqual(verbs);
+  }
+  expect(held).toEqual(rights);
+});
+
+test("kubectl tells who may suspend a cluster", async () => {
+  const ask = ["auth", "can-i", "update", OWN, "--subresource=suspension", `--namespace=${namespace}`];
+  expect((await kubectl([...ask, "--as=chart-roles:engineer"])).stdout.trim()).toBe("yes");
+  await expect(kubectl([...ask, "--as=chart-roles:pipeline"])).rejects.toThrow(/auth can-i/);
+});
+
+test("no role for people impersonates, or grants what it has not", async () => {
+  const { stdout } = await kubectl(["get", "clusterroles", "-o", "json"]);
+  const roles: { metadata: { name: string }; rules: { verbs: string[]; resources?: string[] }[] }[] =
+    JSON.parse(stdout).items;
+  const people = roles.filter(({ metadata }) =>
+    /^marina-(gitops|viewer|engineer|restore|break-glass)$/.test(metadata.name),
+  );
+  expect(people).toHaveLength(5);
+  const verbs = new Set(people.flatMap(({ rules }) => rules.flatMap((rule) => rule.verbs)));
+  expect([...verbs].sort()).toEqual([...ALL].sort());
 });
 
 test("the role of a pipeline reaches no other organization", async () => {
