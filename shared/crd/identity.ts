@@ -1,5 +1,5 @@
 import type { ObjectMeta } from "../kube/kind.ts";
-import { ANNOTATION_IDENTITY, LABEL_ID } from "./names.ts";
+import { ANNOTATION_IDENTITY, ANNOTATION_REQUEST_ID, LABEL_ID } from "./names.ts";
 
 /** An object with a public id. */
 export interface Identified {
@@ -42,5 +42,20 @@ export function identityOf(object: Identified): IdentityState {
   const word = object.metadata.annotations?.[ANNOTATION_IDENTITY];
   if (word === "refused") return "refused";
   if (object.metadata.labels?.[LABEL_ID] === undefined) return "none";
-  return word === "new" || word === "known" ? word : "unconfirmed";
+  if (word === "new" || word === "known") return word;
+  return isMadeWithId(object) ? "new" : "unconfirmed";
+}
+
+const MADE_WITHIN_MS = 60_000;
+
+/**
+ * An API server of an earlier version gives no word to what it creates. The id of such an object is as old as the object; of
+ * one that comes back from a backup it is older.
+ */
+function isMadeWithId({ metadata }: Identified): boolean {
+  if (metadata.annotations?.[ANNOTATION_REQUEST_ID] === undefined) return false;
+  const digits = (metadata.labels?.[LABEL_ID] ?? "").replaceAll("-", "");
+  // RFC 9562, 5.7: the first 48 bits are the time in ms, then comes the version.
+  const madeAt = digits[12] === "7" ? Number.parseInt(digits.slice(0, 12), 16) : Number.NaN;
+  return Math.abs(Date.parse(metadata.creationTimestamp ?? "") - madeAt) <= MADE_WITHIN_MS;
 }
