@@ -111,8 +111,8 @@ function buildHoldPolicy() {
 }
 
 /**
- * The ValidatingAdmissionPolicies with their bindings that keep what is reserved to those who may write it: invariants 5 and
- * 10 of docs/architecture.md. `users`: those that Marina's programs are.
+ * The ValidatingAdmissionPolicies with their bindings that keep what is reserved to those who may write it
+ * (docs/reserved.md). `users`: those that Marina's programs are.
  */
 export function buildReservedPolicies(users: readonly string[] = PROGRAM_USERS) {
   return [...buildObjectPolicy(users), ...buildNamespacePolicy(users), ...buildHoldPolicy()];
