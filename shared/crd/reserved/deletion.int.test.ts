@@ -72,6 +72,8 @@ test.each([
   ["clusteraccesses", "engineer", { labels: { [LABEL_ID]: createId() } }, MISSING],
   ["clusters", "breakGlass", { labels: { [LABEL_ID]: createId() } }, "allowed"],
   ["clusters", "apiserver", { status: { observedGeneration: 1 } }, "allowed"],
+  // As `clusterctl move` does, by an administrator.
+  ["clusters", "admin", { labels: { [LABEL_ID]: createId() } }, "allowed"],
   ["clusters", "gitops", {}, "allowed"],
   ["nodepools", "gitops", {}, "allowed"],
   ["clusters", "gitops", { ...held, labels: { [LABEL_ID]: createId() } }, "allowed"],

@@ -77,6 +77,8 @@ const marks: Attempt[] = [
     "creates an access with marks and entries",
     create("clusteraccesses", { ...marked, ...backedUp }),
   ],
+  // As `clusterctl move` does, by an administrator.
+  ["admin", "creates a cluster with marks and entries", create("clusters", { ...marked, ...backedUp })],
   ["apiserver", "changes a mark", merge("clusters/shop", annotate(ANNOTATION_REQUEST_ID, "request-2"))],
 ];
 
