@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { kubectl, readStack } from "../stack/testing.ts";
+import { REQUIRED_VALUES, renderChart } from "../testing/chart.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const stack = readStack();
@@ -185,4 +186,18 @@ test("no role for people impersonates, or grants what it has not", async () => {
 
 test("the role of a pipeline reaches no other organization", async () => {
   expect(await readAllowed("pipeline", [OWN], otherNamespace)).toEqual([[]]);
+});
+
+test("the values restore.subjects bind the role of the backup tool, and the policies name this release's programs", async () => {
+  const subjects = [{ kind: "ServiceAccount", name: "velero", namespace: "velero" }];
+  const values = { ...REQUIRED_VALUES, restore: { subjects } };
+  const { objects, text } = await renderChart("marina", "elsewhere", values);
+  const bindings = objects.filter(
+    ({ kind, metadata }) => kind === "ClusterRoleBinding" && metadata.name === "marina-restore",
+  );
+  expect(bindings).toMatchObject([{ roleRef: { name: "marina-restore" }, subjects }]);
+  for (const program of ["apiserver", "operator"])
+    expect(text).toContain(`'system:serviceaccount:elsewhere:marina-${program}'`);
+  const unbound = await renderChart("marina", "elsewhere", REQUIRED_VALUES);
+  expect(unbound.text).not.toMatch(/kind: ClusterRoleBinding\nmetadata:\n {2}name: marina-restore/);
 });
